@@ -1,0 +1,35 @@
+"""Everything dptopics raises on purpose.
+
+    DptopicsError
+    ├── InputError        a setting or the data breaks a rule; nothing was spent
+    ├── PrivacyError      a step would break the guarantee it claims; refused
+    ├── BudgetExceeded    the ledger has too little left; refused before anything ran
+    ├── LedgerError       the ledger file cannot be used
+    └── BundleError       a saved release is damaged, incomplete or from a newer version
+
+A message says the rule, the value seen and what to do next. It never holds a word of the data.
+"""
+
+
+class DptopicsError(Exception):
+    """Root of the tree: catch this to catch every error that dptopics raises on purpose."""
+
+
+class InputError(DptopicsError, ValueError):
+    """A setting or the data breaks a rule. Nothing was spent."""
+
+
+class PrivacyError(DptopicsError):
+    """A step would break the guarantee it claims, so it was refused."""
+
+
+class BudgetExceeded(DptopicsError):
+    """The ledger has too little budget left. Refused before anything ran."""
+
+
+class LedgerError(DptopicsError):
+    """The ledger file cannot be read, created or written."""
+
+
+class BundleError(DptopicsError):
+    """A saved release is damaged, incomplete, or was written by a newer version."""
