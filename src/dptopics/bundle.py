@@ -1,0 +1,180 @@
+"""Save a release as a folder that anyone can read, and load it back. Written whole or not at all."""
+
+import csv
+import hashlib
+import io
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dptopics.errors import BundleError, InputError
+from dptopics.guarantee import Guarantee
+from dptopics.release import Release, Vocabulary
+from dptopics.text import TextSettings
+from dptopics.topic_model import TopicModel
+
+SCHEMA = 1
+_INDEX = "bundle.json"
+_CSV_WORDS = 30
+
+
+def check_target(path: str | Path) -> Path:
+    """Refuse a folder that exists or cannot be written: better before the budget is charged than after."""
+    path = Path(path)
+    if path.exists() or path.is_symlink():
+        raise InputError(f"the output folder {str(path)!r} exists already. Choose another name, or remove it first.")
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise InputError(f"the folder {str(parent)!r} does not exist. Create it first.")
+    if not os.access(parent, os.W_OK):
+        raise InputError(f"the folder {str(parent)!r} cannot be written.")
+    return path
+
+
+def save(release: Release[Any], path: str | Path) -> Path:
+    """Write a release to a new folder, atomically: a crash leaves no folder of that name."""
+    path = check_target(path)
+    files = _contents(release)
+    files[_INDEX] = _json(
+        {
+            "schema": SCHEMA,
+            "kind": "topics" if isinstance(release.value, TopicModel) else "vocabulary",
+            "settings": release.settings,
+            "model": _model_settings(release.value),
+            "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
+        }
+    )
+    partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.absolute().parent))
+    try:
+        for name, data in files.items():
+            with open(partial / name, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        partial.chmod(0o755)
+        check_target(path)
+        os.rename(partial, path)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return path
+
+
+def load(path: str | Path) -> Release[Any]:
+    """Read a release back, checking that it is whole and unchanged."""
+    path = Path(path)
+    if not path.is_dir():
+        raise BundleError(f"there is no release folder {str(path)!r}.")
+    index = _read_json(path, _INDEX)
+    if not isinstance(index.get("schema"), int):
+        raise BundleError(f"{str(path)!r} is damaged: {_INDEX} has no schema number.")
+    if index["schema"] > SCHEMA:
+        raise BundleError(
+            f"this release has schema {index['schema']}, this version reads up to {SCHEMA}. Update dptopics."
+        )
+    try:
+        for name, digest in index["sha256"].items():
+            if hashlib.sha256((path / Path(name).name).read_bytes()).hexdigest() != digest:
+                raise BundleError(f"{str(path)!r} is damaged: {name} was changed. Get the release again.")
+        guarantee = Guarantee.from_dict(_read_json(path, "guarantee.json"))
+        words = tuple(path.joinpath("vocabulary.txt").read_text("utf-8").splitlines())
+        arrays = np.load(path / f"{index['kind']}.npz", allow_pickle=False)
+        weights = tuple(map(float, arrays["vocabulary_weight"])) if "vocabulary_weight" in arrays else None
+        value: Any = Vocabulary(words, weights)
+        if index["kind"] == "topics":
+            model = index["model"]
+            value = TopicModel(
+                topic_word=arrays["topic_word"],
+                vocabulary=value,
+                topic_share=arrays["topic_share"],
+                alpha=float(model["alpha"]),
+                deviation=arrays.get("deviation"),
+                text=None if model["text"] is None else TextSettings(**model["text"]),
+            )
+            if value.topic_word.shape != (value.topic_share.size, len(words)):
+                raise BundleError(f"{str(path)!r} is damaged: topics and vocabulary do not fit together.")
+        return Release(value=value, guarantee=guarantee, settings=index["settings"])
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, BundleError):
+            raise
+        raise BundleError(f"{str(path)!r} is damaged or incomplete ({type(error).__name__}).") from error
+
+
+def _contents(release: Release[Any]) -> dict[str, bytes]:
+    value = release.value
+    model = value if isinstance(value, TopicModel) else None
+    vocabulary = value if model is None else model.vocabulary
+    arrays = {} if vocabulary.weights is None else {"vocabulary_weight": np.array(vocabulary.weights)}
+    if model is not None:
+        arrays |= {"topic_word": model.topic_word, "topic_share": model.topic_share}
+        arrays |= {} if model.deviation is None else {"deviation": model.deviation}
+    files = {
+        "guarantee.json": release.guarantee.to_json().encode(),
+        "vocabulary.txt": "".join(f"{w}\n" for w in vocabulary.words).encode(),
+        "README.txt": _readme(release).encode(),
+        f"{'vocabulary' if model is None else 'topics'}.npz": _npz(arrays),
+    }
+    if model is not None:
+        files["topics.csv"] = _topics_csv(model).encode()
+    return files
+
+
+def _model_settings(value: Any) -> dict[str, Any]:
+    if not isinstance(value, TopicModel):
+        return {}
+    return {"alpha": value.alpha, "text": None if value.text is None else asdict(value.text)}
+
+
+def _topics_csv(model: TopicModel) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["topic", "share", "rank", "word", "weight", "noise_deviation"])
+    for topic, words in enumerate(model.top_words(_CSV_WORDS)):
+        deviation = "" if model.deviation is None else f"{model.deviation[topic]:.3g}"
+        for rank, word in enumerate(words, start=1):
+            weight = model.topic_word[topic, model.vocabulary.index[word]]
+            writer.writerow([topic, f"{model.topic_share[topic]:.4f}", rank, word, f"{weight:.6f}", deviation])
+    return out.getvalue()
+
+
+def _readme(release: Release[Any]) -> str:
+    lines = ["A release made by dptopics.", "", release.guarantee.card(), ""]
+    if isinstance(release.value, TopicModel):
+        lines += [f"Topic {k}: {', '.join(words)}" for k, words in enumerate(release.value.top_words(10))]
+        lines += [
+            "",
+            "topics.csv: the heaviest words of each topic. topics.npz: the whole topic-word matrix (NumPy).",
+        ]
+    lines += [
+        "vocabulary.txt: the words. guarantee.json: the guarantee for machines. bundle.json: settings and checksums.",
+        "Everything here depends on the private data only through the mechanism that the guarantee describes.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _npz(arrays: dict[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _json(data: dict[str, Any]) -> bytes:
+    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _read_json(path: Path, name: str) -> dict[str, Any]:
+    try:
+        data = json.loads((path / name).read_text("utf-8"))
+    except FileNotFoundError:
+        raise BundleError(f"{str(path)!r} is not a release: {name} is missing.") from None
+    except (OSError, ValueError):
+        raise BundleError(f"{str(path)!r} is damaged: {name} cannot be read.") from None
+    if not isinstance(data, dict):
+        raise BundleError(f"{str(path)!r} is damaged: {name} is not what it should be.")
+    return data

@@ -1,0 +1,255 @@
+"""Corpus: sensitive text as word counts. BoundedCorpus: the only thing a mechanism may look at."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.errors import InputError
+from dptopics.guarantee import Unit
+from dptopics.release import Vocabulary
+from dptopics.text import TextSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """How much a unit may contribute. Public.
+
+    ``max_docs`` documents per author and ``max_words`` distinct words per unit (None: no limit) are chosen by a hash of
+    the unit's own content under ``key``, so that no choice depends on other people's rows or on their order.
+    """
+
+    unit: Unit
+    max_docs: int | None = None
+    max_words: int | None = None
+    key: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("max_docs", "max_words"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1, got {value}.")
+
+
+class Block(NamedTuple):
+    """Some units with their documents, as plain arrays. Documents of unit u: unit_start[u]:unit_start[u+1];
+    entries (word, counts) of document d: doc_start[d]:doc_start[d+1]."""
+
+    unit_start: NDArray[np.int64]
+    doc_start: NDArray[np.int64]
+    word: NDArray[np.int32]
+    counts: NDArray[np.int32]
+
+
+class UnitRows(NamedTuple):
+    """A vector for each unit, sparse by rows: entry e of start[u]:start[u+1] adds values[e] to row rows[e]."""
+
+    start: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    values: NDArray[np.float64]
+
+
+class Statistic(Protocol):
+    """Maps each unit to a vector. It sees one unit at a time; its fields are public."""
+
+    @property
+    def width(self) -> int:
+        """Numbers per row."""
+        ...
+
+    def __call__(self, block: Block) -> UnitRows:
+        """The vectors of a block's units: a function of each unit alone, whatever else is in the block."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A Poisson sample: each unit is in independently with probability ``rate``, by a secret 128-bit key."""
+
+    rate: float
+    key: tuple[int, int]
+
+
+class BoundedCorpus(Protocol):
+    """Sensitive. Its bounds are public; its documents can be reached only through bounded sums."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """How much a unit may contribute."""
+        ...
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """The public words that rows stand for, or None while words are still private."""
+        ...
+
+    @property
+    def text(self) -> TextSettings | None:
+        """How texts became words, if they were texts."""
+        ...
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What row r of a bounded sum stands for. Private as long as ``vocabulary`` is None."""
+        ...
+
+    def limited(self, *, vocabulary: Vocabulary | None = None, max_words: int | None = None) -> "BoundedCorpus":
+        """The same raw data, bounded anew after restricting it to public words, or to fewer words per unit."""
+        ...
+
+    def bounded_sum(
+        self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None
+    ) -> NDArray[np.int64]:
+        """Σ over units of the statistic, clipped to L2 norm ``bound``, rounded toward zero, in steps of ``grid``.
+
+        Adding or removing one unit moves the result by at most bound/grid in L2 norm, exactly.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Corpus:
+    """Sensitive word counts of documents, with their authors. Make one with a ``from_`` method, then bound it.
+
+    >>> corpus = Corpus.from_texts(["the knee hurts", "knee surgery in May", "new glasses"], authors=["a", "a", "b"])
+    >>> corpus
+    <Corpus: sensitive, unit 'author'>
+    >>> corpus.bounded(max_docs=1).bounds
+    Bounds(unit=<Unit.AUTHOR: 'author'>, max_docs=1, max_words=None, key=0)
+    """
+
+    doc_start: NDArray[np.int64]
+    word: NDArray[np.int32]
+    count: NDArray[np.int32]
+    words: Sequence[str]
+    author: NDArray[np.int32] | None  # author number of each document
+    author_key: NDArray[np.uint64] | None  # hash of each author's name
+    vocabulary: Vocabulary | None  # set when the words are public
+    text: TextSettings | None
+
+    def __post_init__(self) -> None:
+        if self.doc_start.size < 2:
+            raise InputError("the data holds no documents. Check the file and the name of the text column.")
+        if self.word.size == 0:
+            raise InputError(
+                "no words are left in any document after tokenising. Check the text column and --language."
+            )
+
+    def __repr__(self) -> str:
+        return f"<Corpus: sensitive, unit {str(self.default_unit)!r}>"
+
+    @property
+    def default_unit(self) -> Unit:
+        """Author if authors are known, else document."""
+        return Unit.DOCUMENT if self.author is None else Unit.AUTHOR
+
+    @property
+    def n_documents(self) -> int:
+        """Private: for the owner's eyes."""
+        return self.doc_start.size - 1
+
+    @property
+    def n_authors(self) -> int | None:
+        """Private: for the owner's eyes."""
+        return None if self.author_key is None else self.author_key.size
+
+    @cached_property
+    def word_key(self) -> NDArray[np.uint64]:
+        """Hash of each word, so that choices do not depend on the order in which words were met."""
+        return string_keys(self.words)
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        authors: Iterable[str | int] | None = None,
+        *,
+        text: TextSettings | None = None,
+    ) -> Self:
+        """From strings, and the author of each where known."""
+        from dptopics.reading import Builder
+
+        builder = Builder(text or TextSettings(), with_authors=authors is not None)
+        builder.add_all(texts, authors)
+        return builder.build(cls)
+
+    @classmethod
+    def from_table(
+        cls,
+        source: Any,
+        *,
+        text: str,
+        author: str | None = None,
+        settings: TextSettings | None = None,
+        drop_missing: bool = False,
+        encoding: str = "utf8",
+    ) -> Self:
+        """From a CSV, TSV, JSON Lines or Parquet file, or any frame that speaks Arrow (pandas, Polars, DuckDB).
+
+        Rows are read in batches; raw text is never held whole. ``drop_missing`` leaves out rows without text or author.
+        """
+        from dptopics.reading import Builder, read_batches
+
+        builder = Builder(settings or TextSettings(), with_authors=author is not None, drop_missing=drop_missing)
+        for texts, authors in read_batches(source, text=text, author=author, encoding=encoding):
+            builder.add(texts, authors)
+        return builder.build(cls)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Any,
+        vocabulary: Sequence[str],
+        *,
+        authors: Iterable[str | int] | None = None,
+        public_vocabulary: bool = False,
+    ) -> Self:
+        """From a documents × words matrix (SciPy sparse or dense).
+
+        A vocabulary that was learned from the data (a CountVectorizer's) is private: leave ``public_vocabulary`` off.
+        """
+        from dptopics.reading import corpus_from_counts
+
+        return corpus_from_counts(cls, counts, vocabulary, authors=authors, public_vocabulary=public_vocabulary)
+
+    @classmethod
+    def from_uci(cls, docword: str | Path, vocab: str | Path, *, public_vocabulary: bool = False) -> Self:
+        """From the two files of a UCI bag-of-words data set (docword.*.txt, vocab.*.txt; .gz is fine)."""
+        from dptopics.reading import read_uci
+
+        counts, words = read_uci(docword, vocab)
+        return cls.from_counts(counts, words, public_vocabulary=public_vocabulary)
+
+    def bounded(
+        self,
+        *,
+        unit: Unit | str | None = None,
+        max_docs: int | None = None,
+        max_words: int | None = None,
+        key: int = 0,
+    ) -> BoundedCorpus:
+        """Limit what each unit contributes; only a bounded corpus can be released from."""
+        from dptopics.engines.memory import MemoryCorpus
+
+        unit = self.default_unit if unit is None else _unit(unit)
+        if unit is Unit.AUTHOR and self.author is None:
+            raise InputError("unit 'author' needs authors. Name the author column, or use unit 'document'.")
+        return MemoryCorpus(self, Bounds(unit=unit, max_docs=max_docs, max_words=max_words, key=key))
+
+
+def _unit(name: str) -> Unit:
+    try:
+        return Unit(name)
+    except ValueError:
+        raise InputError(f"unit must be 'author' or 'document', got {name!r}.") from None
+
+
+def string_keys(strings: Iterable[str]) -> NDArray[np.uint64]:
+    """A 64-bit hash of each string, the same on every machine."""
+    digests = b"".join(blake2b(s.encode("utf-8", "surrogatepass"), digest_size=8).digest() for s in strings)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)

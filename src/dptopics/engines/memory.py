@@ -1,0 +1,185 @@
+"""Bounded sums over a corpus in memory, on all cores. The result does not depend on threads, blocks or row order."""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
+from threading import local
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics import progress
+from dptopics.corpus import Block, Bounds, Corpus, Sample, Statistic, string_keys
+from dptopics.errors import InputError, PrivacyError
+from dptopics.guarantee import Unit
+from dptopics.kernels.bounded_add import bounded_add
+from dptopics.kernels.gather import content_keys, gather, keep_words
+from dptopics.kernels.siphash import siphash
+from dptopics.release import Vocabulary
+from dptopics.text import TextSettings
+
+_BLOCK_ENTRIES = 1 << 18  # entries handed to a thread at once: small enough for progress and memory
+_LARGEST_TOTAL = 2**62
+
+
+class MemoryCorpus:
+    """A :class:`~dptopics.corpus.BoundedCorpus` in memory."""
+
+    def __init__(self, raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None = None) -> None:
+        self._raw = raw
+        self.bounds = bounds
+        self.vocabulary = vocabulary or raw.vocabulary
+        self._block, self._unit_key = _arrange(raw, bounds, self.vocabulary)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: sensitive, {self.bounds}>"
+
+    @property
+    def text(self) -> TextSettings | None:
+        """How texts became words."""
+        return self._raw.text
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What each row of a bounded sum stands for."""
+        return self._raw.words if self.vocabulary is None else self.vocabulary.words
+
+    def limited(self, *, vocabulary: Vocabulary | None = None, max_words: int | None = None) -> "MemoryCorpus":
+        """The same raw data, bounded anew under a public vocabulary or a tighter limit."""
+        if vocabulary is not None and self.vocabulary is not None and vocabulary != self.vocabulary:
+            raise PrivacyError("this corpus already has a public vocabulary; limit the corpus it came from instead.")
+        limits = [m for m in (max_words, self.bounds.max_words) if m is not None]
+        bounds = replace(self.bounds, max_words=min(limits, default=None))
+        if bounds == self.bounds and vocabulary is None:
+            return self
+        return MemoryCorpus(self._raw, bounds, vocabulary or self.vocabulary)
+
+    def bounded_sum(
+        self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None
+    ) -> NDArray[np.int64]:
+        """Σ over units of clipped, rounded vectors; see the protocol."""
+        limit = int(Fraction(bound) / Fraction(grid))  # exact floor: the integers may not exceed the bound
+        if not 1 <= limit <= 2**31:
+            raise InputError(f"bound / grid must lie between 1 and 2^31, got {bound / grid:.3g}.")
+        if (self._unit_key.size + 1) * limit > _LARGEST_TOTAL:
+            raise InputError("this sum could overflow 64 bits. Use a coarser grid.")
+        shape = (len(self.words), statistic.width)
+        mine = local()
+        totals: list[NDArray[np.int64]] = []
+
+        def add(low: int, high: int) -> int:
+            if not hasattr(mine, "total"):
+                mine.total = np.zeros(shape, np.int64)
+                mine.work = np.empty(shape, np.float64)
+                mine.mark = np.full(shape[0], -1, np.int64)
+                totals.append(mine.total)
+            start, rows, values = statistic(self._units(low, high, sample))
+            bounded_add(start, rows, values, float(limit), 1.0 / grid, mine.work, mine.mark, mine.total)
+            return high
+
+        edges = self._edges()
+        pool = ThreadPoolExecutor(_cores())
+        try:
+            for done in pool.map(add, edges[:-1], edges[1:]):
+                progress.report(done / self._unit_key.size)
+        finally:
+            pool.shutdown(cancel_futures=True)
+        return sum(totals, np.zeros(shape, np.int64))
+
+    def _edges(self) -> list[int]:
+        """Where to cut the units into blocks of about equal work."""
+        first_entry = self._block.doc_start[self._block.unit_start]
+        cuts = np.searchsorted(first_entry, np.arange(0, first_entry[-1], _BLOCK_ENTRIES)[1:])
+        return [int(i) for i in np.unique(np.concatenate([[0], cuts, [self._unit_key.size]]))]
+
+    def _units(self, low: int, high: int, sample: Sample | None) -> Block:
+        """Units low to high, or the sampled ones among them."""
+        unit_start, doc_start, word, count = self._block
+        if sample is not None:
+            return _take_units(self._block, low + np.flatnonzero(_included(self._unit_key[low:high], sample)))
+        docs = unit_start[low : high + 1]
+        entries = doc_start[docs[0] : docs[-1] + 1]
+        first, last = entries[0], entries[-1]
+        return Block(docs - docs[0], entries - first, word[first:last], count[first:last])
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _included(unit_key: NDArray[np.uint64], sample: Sample) -> NDArray[np.bool_]:
+    lottery = siphash(unit_key, np.uint64(sample.key[0]), np.uint64(sample.key[1]))
+    included: NDArray[np.bool_] = lottery < np.uint64(min(int(sample.rate * 2.0**64), 2**64 - 1))
+    return included
+
+
+def _take_units(block: Block, units: NDArray[np.int64]) -> Block:
+    """The chosen units as a block of their own."""
+    unit_start, doc_start, word, count = block
+    n_docs = unit_start[units + 1] - unit_start[units]
+    docs = _ranges(unit_start[units], n_docs)
+    n_entries = doc_start[docs + 1] - doc_start[docs]
+    entries = _ranges(doc_start[docs], n_entries)
+    return Block(_offsets(n_docs), _offsets(n_entries), word[entries], count[entries])
+
+
+def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+
+
+def _ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Concatenation of start, start+1, …, start+size−1 for each pair."""
+    offsets = _offsets(sizes)
+    return np.arange(offsets[-1], dtype=np.int64) + np.repeat(starts - offsets[:-1], sizes)
+
+
+def _arrange(raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None) -> tuple[Block, NDArray[np.uint64]]:
+    """Documents in a canonical order (by unit, then by content), bounded; and a distinct key for each unit."""
+    content = content_keys(raw.doc_start, raw.word, raw.count, raw.word_key)
+    key0, key1 = np.uint64(bounds.key), np.uint64(0)
+    if bounds.unit is Unit.AUTHOR:
+        assert raw.author is not None
+        assert raw.author_key is not None
+        author, author_key = raw.author, raw.author_key
+        doc_key = siphash(content ^ author_key[author], key0, key1)
+        order = np.lexsort((doc_key, author, author_key[author]))
+        sorted_author = author[order]
+        first = np.flatnonzero(np.concatenate([[True], sorted_author[1:] != sorted_author[:-1]]))
+        unit_key = author_key[sorted_author[first]]
+        if bounds.max_docs is not None:
+            rank = np.arange(order.size) - np.repeat(first, np.diff(np.append(first, order.size)))
+            order = order[rank < bounds.max_docs]
+            sizes = np.minimum(np.diff(np.append(first, sorted_author.size)), bounds.max_docs)
+        else:
+            sizes = np.diff(np.append(first, order.size))
+    else:
+        unit_key = siphash(content, key0, key1)
+        order = np.argsort(unit_key, kind="stable")
+        unit_key = unit_key[order]
+        sizes = np.ones(order.size, np.int64)
+    rename = _rename(raw, vocabulary)
+    doc_start, word, count = gather(order, raw.doc_start, raw.word, raw.count, rename)
+    unit_start = _offsets(sizes)
+    if bounds.max_words is not None:
+        word_key = raw.word_key if vocabulary is None else string_keys(vocabulary.words)
+        lottery_key = siphash(unit_key, key0, np.uint64(1))
+        keep = keep_words(unit_start, doc_start, word, lottery_key, word_key, bounds.max_words)
+        kept_before = _offsets(keep.astype(np.int64))
+        doc_start, word, count = kept_before[doc_start], word[keep], count[keep]
+    return Block(unit_start, doc_start, word, count), _distinct(unit_key)
+
+
+def _rename(raw: Corpus, vocabulary: Vocabulary | None) -> NDArray[np.int32]:
+    if vocabulary is None:
+        return np.arange(len(raw.words), dtype=np.int32)
+    index = vocabulary.index
+    return np.array([index.get(w, -1) for w in raw.words], dtype=np.int32)
+
+
+def _distinct(unit_key: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Keys (sorted or grouped) made distinct by numbering repeats: equal documents must be sampled independently."""
+    first = np.concatenate([[True], unit_key[1:] != unit_key[:-1]])
+    repeat = np.arange(unit_key.size) - np.maximum.accumulate(np.where(first, np.arange(unit_key.size), 0))
+    return unit_key + repeat.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)

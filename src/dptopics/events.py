@@ -1,0 +1,203 @@
+"""What a mechanism did, as far as privacy is concerned, and the price of it.
+
+An event describes one draw of noise, a pricing function turns events into ε. Scales are relative to the sensitivity, so
+they are the very numbers that the mechanism hands to the noise. An unknown event is refused.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from math import exp, inf, log, sqrt
+from typing import Any
+
+from scipy.special import log_ndtr, ndtr
+
+from dptopics.errors import InputError, PrivacyError
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Gaussian noise of deviation ``sigma`` times the L2 sensitivity, drawn ``count`` times."""
+
+    sigma: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        _check(self.sigma > 0 and self.count >= 1, self)
+
+
+@dataclass(frozen=True)
+class SampledGaussian:
+    """The same on a Poisson sample: each unit is included independently with probability ``rate``."""
+
+    sigma: float
+    rate: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        _check(self.sigma > 0 and self.count >= 1 and 0 < self.rate <= 1, self)
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Laplace noise of ``scale`` times the L1 sensitivity, drawn ``count`` times."""
+
+    scale: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        _check(self.scale > 0 and self.count >= 1, self)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """With this probability anything may be revealed (a lone word that clears its threshold): it is paid from δ."""
+
+    probability: float
+
+    def __post_init__(self) -> None:
+        _check(0 <= self.probability < 1, self)
+
+
+def _check(possible: bool, event: object) -> None:
+    """A NaN or negative scale must never come out as a low price."""
+    if not possible:
+        raise PrivacyError(f"impossible privacy event {event}: scales are positive, counts at least 1, rates up to 1.")
+
+
+Event = Gaussian | SampledGaussian | Laplace | Failure
+_KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in (Gaussian, SampledGaussian, Laplace, Failure)}
+
+
+def to_dict(event: Event) -> dict[str, Any]:
+    """Plain data for JSON."""
+    return {"kind": type(event).__name__, **asdict(event)}
+
+
+def from_dict(data: dict[str, Any]) -> Event:
+    """Inverse of :func:`to_dict`."""
+    fields = dict(data)
+    kind = _KINDS.get(fields.pop("kind", ""))
+    if kind is None:
+        raise PrivacyError(f"unknown privacy event {data.get('kind')!r}: update dptopics to read this guarantee.")
+    return kind(**fields)
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    """δ(ε) of Gaussian noise at signal-to-noise ratio ``mu`` (Balle & Wang 2018, theorem 8): exact.
+
+    δ = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)
+
+    >>> round(gaussian_delta(1.0, 1 / 3.185703) * 1e4, 4)
+    1.0
+    """
+    if mu == 0:
+        return 0.0
+    gain, loss = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
+    return max(0.0, float(ndtr(gain)) - exp(epsilon + float(log_ndtr(loss))))
+
+
+def smallest(holds: Callable[[float], bool], *, start: float = 1.0, limit: float = 1e12) -> float:
+    """Smallest positive x with ``holds(x)`` for a predicate that is false, then true; always on the true side."""
+    low, high = 0.0, start
+    while not holds(high):
+        low, high = high, 2 * high
+        if high > limit:
+            return inf
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+@lru_cache(maxsize=4096)
+def epsilon_of(events: tuple[Event, ...], delta: float) -> float:
+    """Smallest ε such that the composition of ``events`` is (ε, ``delta``)-DP, as far as we can tell.
+
+    Gaussians compose exactly to one Gaussian (μ² = Σ 1/σ²). Failures are taken off δ first. The rest is composed as a
+    privacy loss distribution, and never reported above the plain sum.
+
+    >>> round(epsilon_of((Gaussian(2.0, count=4),), 1e-5), 6) == round(epsilon_of((Gaussian(1.0),), 1e-5), 6)
+    True
+    """
+    if not 0 <= delta < 1:
+        raise InputError(f"delta must lie in [0, 1), got {delta}.")
+    left = delta - sum(e.probability for e in events if isinstance(e, Failure))
+    if left < 0:
+        return inf
+    mu = sqrt(sum(e.count / e.sigma**2 for e in events if isinstance(e, Gaussian)))
+    sampled = any(isinstance(e, SampledGaussian) for e in events)
+    if left == 0 and (mu or sampled):
+        return inf
+    if sampled:
+        return _pld_epsilon(events, left)
+    laplace = [e for e in events if isinstance(e, Laplace)]
+    plain = sum(e.count / e.scale for e in laplace)
+    if mu:
+        plain += smallest(lambda epsilon: gaussian_delta(epsilon, mu) <= left)
+    if not laplace or left == 0:
+        return plain
+    return min(plain, _pld_epsilon(events, left))
+
+
+def _pld_epsilon(events: Sequence[Event], delta: float) -> float:
+    """Compose privacy loss distributions (dp_accounting), failures left out."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    parts = []
+    for event in events:
+        match event:
+            case Gaussian(sigma, count):
+                part = pld.from_gaussian_mechanism(sigma / sqrt(count))
+            case SampledGaussian(sigma, rate, count):
+                part = pld.from_gaussian_mechanism(sigma, sampling_prob=rate).self_compose(count)
+            case Laplace(scale, count):
+                part = pld.from_laplace_mechanism(scale).self_compose(count)
+            case Failure():
+                continue
+        parts.append(part)
+    total = parts[0]
+    for part in parts[1:]:
+        total = total.compose(part)
+    return float(total.get_epsilon_for_delta(delta))
+
+
+def zcdp_of(events: Sequence[Event]) -> tuple[float, float]:
+    """(ρ, τ): the events are ρ-zCDP except with probability τ. Used where releases are chosen one after another.
+
+    Gaussian: ρ = 1/(2σ²); pure ε: ρ = ε²/2 (Bun & Steinke 2016, propositions 1.6 and 1.4).
+    """
+    rho = tau = 0.0
+    for event in events:
+        match event:
+            case Gaussian(sigma, count):
+                rho += count / (2 * sigma**2)
+            case Laplace(scale, count):
+                rho += count / (2 * scale**2)
+            case Failure(probability):
+                tau += probability
+            case SampledGaussian():
+                raise PrivacyError(
+                    "sampled Gaussian noise has no zCDP price. Use a full batch (sampling_rate=1), or a ledger made "
+                    "with --composition sum."
+                )
+    return rho, tau
+
+
+def zcdp_delta(rho: float, epsilon: float) -> float:
+    """Smallest δ that the Rényi conversion proves for ρ-zCDP at ε (Canonne, Kamath & Steinke 2020, corollary 13).
+
+    δ = inf over α > 1 of exp((α − 1)(αρ − ε)) / (α − 1) · (1 − 1/α)^α; every α is valid, so a search is safe.
+    """
+    if rho == 0:
+        return 0.0
+
+    def log_delta(log_excess: float) -> float:
+        excess = exp(log_excess)  # α − 1
+        alpha = 1 + excess
+        return excess * (alpha * rho - epsilon) - log_excess + alpha * log(excess / alpha)
+
+    from scipy.optimize import minimize_scalar
+
+    best = minimize_scalar(log_delta, bounds=(log(1e-6), log(1e9)), method="bounded", options={"xatol": 1e-10})
+    return exp(min(0.0, float(best.fun)))

@@ -1,0 +1,201 @@
+"""Guarantee: who is protected, from whom, how much, and how far that is proved. It prices itself."""
+
+import json
+import textwrap
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import exp, inf
+from typing import Any, Self
+
+from dptopics import events as ev
+from dptopics.errors import BundleError, InputError
+from dptopics.events import Event
+
+SCHEMA = 1
+
+
+class Unit(StrEnum):
+    """Whose presence is hidden: one document, or an author with everything they wrote."""
+
+    AUTHOR = "author"
+    DOCUMENT = "document"
+
+
+class Relation(StrEnum):
+    """Which two data sets must look alike: with and without a unit, or with one unit exchanged for another."""
+
+    ADD_OR_REMOVE = "add-or-remove"
+    REPLACE = "replace"
+
+
+class Trust(StrEnum):
+    """Who sees raw text: a trusted owner, or nobody but the author."""
+
+    CENTRAL = "central"
+    LOCAL = "local"
+
+
+class Strength(StrEnum):
+    """How far a guarantee is proved, strongest first."""
+
+    PROVED = "proved"
+    RANDOM = "random"
+    CLAIMED = "claimed"
+    NONE = "none"
+
+    @property
+    def meaning(self) -> str:
+        """One sentence for the card."""
+        return {
+            Strength.PROVED: "a theorem, checked to hold for this code by tests",
+            Strength.RANDOM: "holds with a stated probability over data sets of a stated distribution",
+            Strength.CLAIMED: "as published; the proof has a known hole, named below",
+            Strength.NONE: "no protection is promised",
+        }[self]
+
+
+def weakest(*strengths: Strength) -> Strength:
+    """A whole is as strong as its weakest part."""
+    return max(strengths, key=list(Strength).index)
+
+
+def check_budget(epsilon: float, delta: float) -> None:
+    """Refuse an (ε, δ) that means nothing."""
+    if not 0 < epsilon < inf:
+        raise InputError(f"epsilon must be a positive number, got {epsilon}. Common choices lie between 0.5 and 8.")
+    if not 0 < delta < 1:
+        raise InputError(
+            f"delta must lie strictly between 0 and 1, got {delta}. Choose it well below 1 / number of authors: 1e-6."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """What a release promises, read from the same fields as the noise that was drawn.
+
+    ``delta`` is the δ at which ε is stated; the same events have an ε at every other δ too.
+
+    >>> g = Guarantee(events=(ev.Gaussian(3.185703),), delta=1e-4, unit=Unit.AUTHOR, strength=Strength.PROVED)
+    >>> round(g.epsilon, 6), round(g.epsilon_at(1e-6), 3)
+    (1.0, 1.357)
+    """
+
+    events: tuple[Event, ...]
+    delta: float
+    unit: Unit
+    strength: Strength
+    relation: Relation = Relation.ADD_OR_REMOVE
+    trust: Trust = Trust.CENTRAL
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def epsilon(self) -> float:
+        """ε at this guarantee's δ."""
+        return self.epsilon_at(self.delta)
+
+    def epsilon_at(self, delta: float) -> float:
+        """ε of the same events at another δ."""
+        return ev.epsilon_of(self.events, delta)
+
+    def weakened(self, strength: Strength, reason: str) -> Self:
+        """The same guarantee with at most this strength, and the reason among its assumptions."""
+        return replace(self, strength=weakest(self.strength, strength), assumptions=(*self.assumptions, reason))
+
+    def noting(self, assumption: str) -> Self:
+        """The same guarantee with one more thing the reader must know."""
+        return replace(self, assumptions=(*self.assumptions, assumption))
+
+    def card(self, width: int = 88) -> str:
+        """A short card that somebody without mathematics can read."""
+        rows = [
+            ("Protected", _PROTECTED[self.unit]),
+            ("From", _FROM[self.trust]),
+            ("How much", self._how_much()),
+            ("Strength", f"{self.strength.upper()}: {self.strength.meaning}."),
+        ]
+        rows += [("Assumes" if i == 0 else "", f"- {a}") for i, a in enumerate(self.assumptions)]
+        label = 11
+        lines = ["PRIVACY GUARANTEE", "=" * 17]
+        for name, text in rows:
+            wrapped = textwrap.wrap(text, width - label - 1) or [""]
+            lines += [f"{name if i == 0 else '':<{label}} {line}" for i, line in enumerate(wrapped)]
+        return "\n".join(lines)
+
+    def _how_much(self) -> str:
+        if self.strength is Strength.NONE:
+            return "Nothing is promised. Do not publish this."
+        epsilon = self.epsilon
+        change = (
+            f"whether {_ONE[self.unit]} is in the data or not"
+            if self.relation is Relation.ADD_OR_REMOVE
+            else f"whether the data holds {_ONE[self.unit]} or another in its place"
+        )
+        return (
+            f"ε = {show(epsilon)}, δ = {self.delta:.3g} ({self.relation}). An attacker who wants to find out {change} "
+            f"can improve the odds of being right at most {show(exp(min(epsilon, 700)))}-fold by seeing the release, "
+            f"except for a chance of about {self.delta:.1g} that more is revealed."
+        )
+
+    def __str__(self) -> str:
+        return self.card()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON. The price is written for readers; loading computes it again from the events."""
+        return {
+            "schema": SCHEMA,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "unit": str(self.unit),
+            "relation": str(self.relation),
+            "trust": str(self.trust),
+            "strength": str(self.strength),
+            "assumptions": list(self.assumptions),
+            "events": [ev.to_dict(e) for e in self.events],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Inverse of :meth:`to_dict`."""
+        try:
+            if data["schema"] > SCHEMA:
+                raise BundleError(
+                    f"this guarantee has schema {data['schema']}, this version of dptopics reads up to {SCHEMA}. "
+                    "Update dptopics."
+                )
+            return cls(
+                events=tuple(ev.from_dict(e) for e in data["events"]),
+                delta=float(data["delta"]),
+                unit=Unit(data["unit"]),
+                relation=Relation(data["relation"]),
+                trust=Trust(data["trust"]),
+                strength=Strength(data["strength"]),
+                assumptions=tuple(map(str, data["assumptions"])),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise BundleError(f"the guarantee is damaged ({type(error).__name__}). Get the release again.") from error
+
+    def to_json(self) -> str:
+        """The guarantee as a JSON document."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+
+def show(number: float) -> str:
+    """A price for people: three digits, rounded up, because a guarantee must not be flattered by its display."""
+    if number == inf:
+        return "∞"
+    from decimal import ROUND_CEILING, Context
+
+    # What lies within a billionth of a short number is that number: calibration stops just below its target.
+    value = Context(prec=3, rounding=ROUND_CEILING).create_decimal(f"{number * (1 - 1e-9):.12g}")
+    return f"{float(value):.10g}"
+
+
+_ONE = {Unit.AUTHOR: "one author", Unit.DOCUMENT: "one document"}
+_PROTECTED = {
+    Unit.AUTHOR: "every author, with everything they wrote in this data",
+    Unit.DOCUMENT: "every single document; NOT authors: somebody with several documents is protected less",
+}
+_FROM = {
+    Trust.CENTRAL: "anyone who sees the release, whatever else they know or can compute; not from the data's owner",
+    Trust.LOCAL: "everybody, the collector of the data included",
+}

@@ -1,0 +1,104 @@
+"""Copy documents into unit order, with words renamed or dropped, and bound the distinct words of each unit."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.kernels.jit import jit
+
+Entries = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]
+
+
+@jit
+def gather(
+    order: NDArray[np.int64],
+    doc_start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    count: NDArray[np.int32],
+    rename: NDArray[np.int32],
+) -> Entries:
+    """Documents ``order`` with word w called rename[w] (dropped if negative), entries sorted by word."""
+    start = np.zeros(order.size + 1, np.int64)
+    for i in range(order.size):
+        n = 0
+        for e in range(doc_start[order[i]], doc_start[order[i] + 1]):
+            n += rename[word[e]] >= 0
+        start[i + 1] = start[i] + n
+    new_word = np.empty(start[-1], np.int32)
+    new_count = np.empty(start[-1], np.int32)
+    for i in range(order.size):
+        n = start[i + 1] - start[i]
+        packed = np.empty(n, np.int64)  # word in the high half, count in the low: one sort moves both
+        k = 0
+        for e in range(doc_start[order[i]], doc_start[order[i] + 1]):
+            name = rename[word[e]]
+            if name >= 0:
+                packed[k] = (np.int64(name) << np.int64(32)) | np.int64(count[e])
+                k += 1
+        packed.sort()
+        for k in range(n):
+            new_word[start[i] + k] = packed[k] >> np.int64(32)
+            new_count[start[i] + k] = packed[k] & np.int64(0x7FFFFFFF)
+    return start, new_word, new_count
+
+
+@jit
+def keep_words(
+    unit_start: NDArray[np.int64],
+    doc_start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    unit_key: NDArray[np.uint64],
+    word_key: NDArray[np.uint64],
+    max_words: int,
+) -> NDArray[np.bool_]:
+    """Which entries stay when a unit may hold ``max_words`` distinct words: those of the lowest lottery tickets.
+
+    A ticket mixes the keys of unit and word (splitmix64), so the choice depends on the unit alone, not on any order.
+    """
+    keep = np.ones(word.size, np.bool_)
+    mark = np.full(word_key.size, -1, np.int64)
+    ticket = np.empty(word_key.size, np.uint64)
+    for unit in range(unit_start.size - 1):
+        first, last = doc_start[unit_start[unit]], doc_start[unit_start[unit + 1]]
+        distinct = 0
+        for e in range(first, last):
+            if mark[word[e]] != unit:
+                mark[word[e]] = unit
+                distinct += 1
+        if distinct <= max_words:
+            continue
+        tickets = np.empty(distinct, np.uint64)
+        n = 0
+        for e in range(first, last):
+            w = word[e]
+            if mark[w] == unit:
+                mark[w] = -1
+                x = unit_key[unit] ^ word_key[w]
+                x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+                x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+                ticket[w] = x ^ (x >> np.uint64(31))
+                tickets[n] = ticket[w]
+                n += 1
+        tickets.sort()
+        for e in range(first, last):
+            keep[e] = ticket[word[e]] < tickets[max_words]
+    return keep
+
+
+@jit
+def content_keys(
+    doc_start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    count: NDArray[np.int32],
+    word_key: NDArray[np.uint64],
+) -> NDArray[np.uint64]:
+    """A key of each document's content that does not depend on the order or numbering of words."""
+    keys = np.empty(doc_start.size - 1, np.uint64)
+    for d in range(keys.size):
+        total = np.uint64(0)
+        for e in range(doc_start[d], doc_start[d + 1]):
+            x = word_key[word[e]] + np.uint64(count[e]) * np.uint64(0x9E3779B97F4A7C15)
+            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            total += x ^ (x >> np.uint64(31))
+        keys[d] = total
+    return keys

@@ -1,0 +1,30 @@
+"""The distinct words of each unit, with equal weights of L2 norm one."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.kernels.jit import jit
+
+
+@jit
+def unit_words(
+    unit_start: NDArray[np.int64], doc_start: NDArray[np.int64], word: NDArray[np.int32], n_words: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Rows of each unit's distinct words, weight 1/√t for t words (Gopi et al. 2020, algorithm 3)."""
+    n_units = unit_start.size - 1
+    start = np.zeros(n_units + 1, np.int64)
+    rows = np.empty(word.size, np.int32)
+    values = np.empty((word.size, 1), np.float64)
+    mark = np.full(n_words, -1, np.int32)
+    n = 0
+    for unit in range(n_units):
+        first = n
+        for e in range(doc_start[unit_start[unit]], doc_start[unit_start[unit + 1]]):
+            if mark[word[e]] != unit:
+                mark[word[e]] = unit
+                rows[n] = word[e]
+                n += 1
+        for i in range(first, n):
+            values[i, 0] = 1.0 / np.sqrt(n - first)
+        start[unit + 1] = n
+    return start, rows[:n], values[:n]

@@ -1,0 +1,65 @@
+"""Mechanism: a frozen dataclass of public settings whose guarantee and noise read the same fields."""
+
+from math import inf
+from typing import Any, ClassVar, Protocol, Self, TypeVar
+
+from numpy.random import Generator
+
+from dptopics.corpus import BoundedCorpus
+from dptopics.errors import InputError, PrivacyError
+from dptopics.events import smallest
+from dptopics.guarantee import Guarantee, Unit, check_budget
+from dptopics.release import Release
+
+T = TypeVar("T")
+
+
+class Mechanism(Protocol[T]):
+    """Anything that turns a bounded corpus into a release. Its fields are public; its arguments are private."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+
+    @property
+    def unit(self) -> Unit:
+        """Whose presence it hides."""
+        ...
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What it promises, from the fields that scale its noise."""
+        ...
+
+    def rescaled(self, factor: float) -> Self:
+        """The same mechanism with all its noise multiplied by ``factor``."""
+        ...
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[T]:
+        """Run once. The caller has already charged for it (:meth:`dptopics.Ledger.run`)."""
+        ...
+
+
+M = TypeVar("M", bound=Mechanism[Any])
+
+
+def calibrate(template: M, *, epsilon: float) -> M:
+    """The mechanism with the least noise, in the template's proportions, that costs at most ``epsilon``.
+
+    The price is read from the mechanism that will run, so that it cannot drift from the noise.
+    """
+    check_budget(epsilon, template.guarantee.delta)
+    factor = smallest(lambda factor: template.rescaled(factor).guarantee.epsilon <= epsilon, limit=1e9)
+    if factor == inf:
+        raise InputError(
+            f"no amount of noise gives ε = {epsilon} at this δ. Raise epsilon or delta, or lower the failure tail."
+        )
+    return template.rescaled(factor)
+
+
+def check_unit(mechanism: Mechanism[Any], corpus: BoundedCorpus) -> None:
+    """Refuse a corpus whose contributions were bounded for another unit."""
+    if corpus.bounds.unit != mechanism.unit:
+        raise PrivacyError(
+            f"this mechanism protects each {mechanism.unit}, but the corpus was bounded per {corpus.bounds.unit}. "
+            f"Call bounded(unit={str(mechanism.unit)!r})."
+        )

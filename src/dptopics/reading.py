@@ -1,0 +1,348 @@
+"""Read texts, tables and count matrices into a Corpus, batch by batch: raw text is never held whole."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dptopics.corpus import Corpus, string_keys
+from dptopics.errors import InputError
+from dptopics.kernels.counts import count_tokens
+from dptopics.release import Vocabulary
+from dptopics.text import TextSettings
+
+C = TypeVar("C", bound=Corpus)
+Batch = tuple[Sequence[str | None], Sequence[str | int | None] | None]
+
+_BATCH_ROWS = 2048
+_BLOCK_BYTES = 1 << 24  # a single row may not be longer than this in CSV
+
+
+class GrowingArray:
+    """An array that grows in place: ``resize`` moves pages instead of copying them, so the peak stays near the size."""
+
+    def __init__(self, dtype: type) -> None:
+        self._data: NDArray[Any] = np.empty(1024, dtype)
+        self.size = 0
+
+    def extend(self, values: NDArray[Any]) -> None:
+        """Append ``values``."""
+        end = self.size + values.size
+        if end > self._data.size:
+            self._data.resize(max(end, self._data.size * 5 // 4), refcheck=False)
+        self._data[self.size : end] = values
+        self.size = end
+
+    def finish(self) -> NDArray[Any]:
+        """The array, cut to its size; this object must not be used afterwards."""
+        self._data.resize(self.size, refcheck=False)
+        return self._data
+
+
+class Builder:
+    """Turns batches of texts and authors into the arrays of a Corpus."""
+
+    def __init__(self, text: TextSettings, *, with_authors: bool, drop_missing: bool = False) -> None:
+        self._text = text
+        self._with_authors = with_authors
+        self._drop_missing = drop_missing
+        self._row = 0
+        self._words: defaultdict[str, int] = defaultdict()
+        self._words.default_factory = self._words.__len__
+        self._authors: defaultdict[str, int] = defaultdict()
+        self._authors.default_factory = self._authors.__len__
+        self._sizes = GrowingArray(np.int64)
+        self._word = GrowingArray(np.int32)
+        self._count = GrowingArray(np.int32)
+        self._author = GrowingArray(np.int32)
+
+    def add_all(self, texts: Iterable[str], authors: Iterable[str | int] | None) -> None:
+        """Add any iterables, in batches."""
+        if isinstance(texts, str):
+            raise InputError("texts must be a list of strings, one per document, got a single string.")
+        texts, author_iterator = iter(texts), None if authors is None else iter(authors)
+        while batch := list(islice(texts, _BATCH_ROWS)):
+            names = None if author_iterator is None else list(islice(author_iterator, len(batch)))
+            if names is not None and len(names) < len(batch):
+                raise InputError("there are fewer authors than texts. Give one author for each text.")
+            self.add(batch, names)
+        if author_iterator is not None and next(author_iterator, None) is not None:
+            raise InputError("there are more authors than texts. Give one author for each text.")
+
+    def add(self, texts: Sequence[str | None], authors: Sequence[str | int | None] | None) -> None:
+        """Add a batch of documents."""
+        tokens: list[int] = []
+        lengths: list[int] = []
+        numbers: list[int] = []
+        word_id, words = self._words.__getitem__, self._text.words
+        for i, text in enumerate(texts):
+            author = authors[i] if authors is not None else ""
+            if _missing(text) or _missing(author):
+                if self._drop_missing:
+                    continue
+                what = "text" if _missing(text) else "author"
+                raise InputError(
+                    f"row {self._row + i + 1} has no {what}. Fill it in, or leave such rows out with drop_missing=True "
+                    "(--drop-missing)."
+                )
+            if not isinstance(text, str):
+                raise InputError(
+                    f"row {self._row + i + 1}: a text must be a string, got {type(text).__name__}. Convert the column."
+                )
+            if authors is not None:
+                numbers.append(self._authors[_author_name(author, self._row + i + 1)])
+            found = words(text)
+            tokens.extend(map(word_id, found))
+            lengths.append(len(found))
+        self._row += len(texts)
+        sizes, word, count = count_tokens(np.array(tokens, np.int32), np.array(lengths, np.int64))
+        self._sizes.extend(sizes)
+        self._word.extend(word)
+        self._count.extend(count)
+        self._author.extend(np.array(numbers, np.int32))
+
+    def build(self, kind: type[C]) -> C:
+        """The corpus."""
+        if self._row and not self._sizes.size:
+            raise InputError("no rows are left after dropping those without text or author.")
+        sizes = self._sizes.finish()
+        return kind(
+            doc_start=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+            word=self._word.finish(),
+            count=self._count.finish(),
+            words=list(self._words),
+            author=self._author.finish() if self._with_authors else None,
+            author_key=string_keys(self._authors) if self._with_authors else None,
+            vocabulary=None,
+            text=self._text,
+        )
+
+
+def _missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def _author_name(author: object, row: int) -> str:
+    if isinstance(author, str):
+        return author
+    if isinstance(author, int | np.integer) and not isinstance(author, bool):
+        return str(author)
+    raise InputError(
+        f"row {row}: an author must be a string or a whole number, got {type(author).__name__}. Convert the column."
+    )
+
+
+def read_batches(source: Any, *, text: str, author: str | None, encoding: str) -> Iterator[Batch]:
+    """Batches of (texts, authors) from a file or a frame that speaks Arrow."""
+    if isinstance(source, str | Path):
+        path = Path(source)
+        if not path.is_file():
+            raise InputError(f"there is no file {str(path)!r}.")
+        suffix = next((s for s in reversed(path.suffixes) if s not in (".gz", ".bz2", ".zst")), "").lower()
+        readers = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+        try:
+            if suffix in (".jsonl", ".ndjson", ".json"):
+                yield from _json_lines(path, text, author, encoding)
+            elif suffix in readers:
+                yield from _columns(_csv(path, readers[suffix], text, author, encoding), text, author)
+            elif suffix in (".parquet", ".pq"):
+                yield from _columns(_parquet(path, text, author), text, author)
+            else:
+                raise InputError(f"cannot tell the format of {path.name!r}. Use .csv, .tsv, .jsonl or .parquet.")
+        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+            raise InputError(_explain(error, path)) from None
+    elif hasattr(source, "__arrow_c_stream__"):
+        try:
+            reader = pa.RecordBatchReader.from_stream(source)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            raise InputError("a column of the frame mixes types. Convert text and author columns to strings.") from None
+        _check_columns(reader.schema.names, text, author)
+        yield from _columns(reader, text, author)
+    else:
+        raise InputError(
+            f"cannot read a table from {type(source).__name__}. Give a file path, or a pandas, Polars or DuckDB frame."
+        )
+
+
+def _explain(error: Exception, path: Path) -> str:
+    """What went wrong, without the piece of data that Arrow likes to quote."""
+    message = str(error)
+    if isinstance(error, UnicodeDecodeError) or "UTF8" in message or "UTF-8" in message:
+        return f"{path.name!r} is not valid UTF-8. Save it as UTF-8, or name its encoding, e.g. encoding='latin-1'."
+    if "Empty" in message:
+        return f"{path.name!r} is empty."
+    if "straddling" in message:
+        return f"{path.name!r} has a row longer than {_BLOCK_BYTES >> 20} MiB. Is a quotation mark left open?"
+    return f"{path.name!r} is damaged or not in the format its name says ({type(error).__name__})."
+
+
+def _check_columns(names: Sequence[str], text: str, author: str | None) -> None:
+    for column in (text, author):
+        if column is not None and column not in names:
+            raise InputError(f"there is no column {column!r}. The columns are: {', '.join(map(repr, names))}.")
+
+
+def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: str) -> Any:
+    from pyarrow import csv
+
+    columns = [text] + ([author] if author else [])
+    with pa.input_stream(path) as stream:
+        header = stream.read(1 << 16)
+    if not header.strip():
+        raise InputError(f"{path.name!r} is empty.")
+    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    first_line = header.splitlines(keepends=True)[0]
+    names = csv.read_csv(
+        pa.BufferReader(first_line), parse_options=parse, read_options=csv.ReadOptions(encoding=encoding)
+    ).column_names
+    _check_columns(names, text, author)
+    return csv.open_csv(
+        pa.input_stream(path),
+        read_options=csv.ReadOptions(block_size=_BLOCK_BYTES, encoding=encoding, use_threads=False),
+        parse_options=parse,
+        convert_options=csv.ConvertOptions(
+            include_columns=columns,
+            column_types={c: pa.string() for c in columns},
+            # An empty author is a missing author; an empty text is an empty text.
+            strings_can_be_null=False,
+        ),
+    )
+
+
+def _parquet(path: Path, text: str, author: str | None) -> Iterator[Any]:
+    from pyarrow import parquet
+
+    file = parquet.ParquetFile(path)
+    _check_columns(file.schema_arrow.names, text, author)
+    columns = [text] + ([author] if author else [])
+    yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False)
+
+
+def _columns(batches: Iterable[Any], text: str, author: str | None) -> Iterator[Batch]:
+    for whole in batches:
+        for start in range(0, whole.num_rows, _BATCH_ROWS):
+            batch = whole.slice(start, _BATCH_ROWS)
+            texts = _strings(batch.column(text), text, integers=False)
+            authors = None if author is None else _strings(batch.column(author), author, integers=True)
+            yield texts, None if authors is None else [a or None for a in authors]
+
+
+def _strings(column: Any, name: str, *, integers: bool) -> list[str | None]:
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    string = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    if not (string or pa.types.is_null(kind) or (integers and pa.types.is_integer(kind))):
+        wanted = "strings or whole numbers" if integers else "text"
+        raise InputError(f"column {name!r} holds {kind}, not {wanted}. Convert it first.")
+    values: list[str | None] = column.cast(pa.large_string()).to_pylist()
+    return values
+
+
+def _json_lines(path: Path, text: str, author: str | None, encoding: str) -> Iterator[Batch]:
+    texts: list[str | None] = []
+    authors: list[str | int | None] = []
+    with pa.input_stream(path) as raw:
+        for number, line in enumerate(_lines(raw), start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line.decode(encoding))
+            except json.JSONDecodeError:
+                raise InputError(
+                    f"line {number} of {path.name!r} is not valid JSON. Each line must be one object."
+                ) from None
+            if not isinstance(row, dict):
+                raise InputError(f"line {number} of {path.name!r} is not a JSON object.")
+            if number == 1:
+                _check_columns(list(row), text, author)
+            texts.append(row.get(text))
+            authors.append(row.get(author) if author else None)
+            if len(texts) == _BATCH_ROWS:
+                yield texts, authors if author else None
+                texts, authors = [], []
+    if texts:
+        yield texts, authors if author else None
+
+
+def _lines(stream: Any) -> Iterator[bytes]:
+    rest = b""
+    while chunk := stream.read(1 << 20):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
+
+
+def corpus_from_counts(
+    kind: type[C],
+    counts: Any,
+    vocabulary: Sequence[str],
+    *,
+    authors: Iterable[str | int] | None,
+    public_vocabulary: bool,
+) -> C:
+    """A corpus from a documents × words matrix."""
+    from scipy import sparse
+
+    matrix = sparse.csr_array(counts)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    if len(vocabulary) != matrix.shape[1]:
+        raise InputError(f"the matrix has {matrix.shape[1]} columns but the vocabulary has {len(vocabulary)} words.")
+    if len(set(vocabulary)) != len(vocabulary):
+        raise InputError("the vocabulary holds a word twice. Merge such columns first.")
+    data = matrix.data
+    if not np.all(np.isfinite(data)) or np.any(data < 0) or np.any(data != np.floor(data)) or np.any(data >= 2**31):
+        raise InputError(
+            "counts must be whole numbers from 0 to 2^31 - 1. Give raw word counts, not weights such as tf-idf."
+        )
+    numbers = keys = None
+    if authors is not None:
+        index: defaultdict[str, int] = defaultdict()
+        index.default_factory = index.__len__
+        numbers = np.array([index[_author_name(a, i + 1)] for i, a in enumerate(authors)], np.int32)
+        if numbers.size != matrix.shape[0]:
+            raise InputError(f"there are {numbers.size} authors for {matrix.shape[0]} documents.")
+        keys = string_keys(index)
+    return kind(
+        doc_start=matrix.indptr.astype(np.int64),
+        word=matrix.indices.astype(np.int32),
+        count=data.astype(np.int32),
+        words=[str(w) for w in vocabulary],
+        author=numbers,
+        author_key=keys,
+        vocabulary=Vocabulary.of(map(str, vocabulary)) if public_vocabulary else None,
+        text=None,
+    )
+
+
+def read_uci(docword: str | Path, vocab: str | Path) -> tuple[Any, list[str]]:
+    """Counts and words of a UCI bag-of-words data set."""
+    from pyarrow import csv
+    from scipy import sparse
+
+    for path in (Path(docword), Path(vocab)):
+        if not path.is_file():
+            raise InputError(f"there is no file {str(path)!r}.")
+    with pa.input_stream(vocab) as stream:
+        words = [w for w in stream.read().decode("utf-8").split("\n") if w]
+    try:
+        with pa.input_stream(docword) as stream:
+            n_docs, n_words, _ = (int(line) for line in islice(_lines(stream), 3))
+        table = csv.read_csv(
+            pa.input_stream(docword),
+            read_options=csv.ReadOptions(skip_rows=3, column_names=["doc", "word", "count"]),
+            parse_options=csv.ParseOptions(delimiter=" "),
+        )
+        doc, word, count = (table.column(c).to_numpy().astype(np.int64) for c in ("doc", "word", "count"))
+        matrix = sparse.csr_array((count, (doc - 1, word - 1)), shape=(n_docs, n_words))
+    except (pa.ArrowInvalid, ValueError):
+        raise InputError(
+            f"{Path(docword).name!r} is not a UCI bag of words: three numbers, then lines 'document word count'."
+        ) from None
+    return matrix, words

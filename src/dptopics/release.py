@@ -1,0 +1,84 @@
+"""Release: a value that may be published, with its guarantee and the public settings that made it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from numpy.random import Generator
+
+from dptopics.errors import InputError
+from dptopics.guarantee import Guarantee, Strength
+from dptopics.noise import is_secure
+
+if TYPE_CHECKING:
+    from dptopics.mechanism import Mechanism
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Public words in sorted order: their order says nothing. ``weights`` are noisy author weights, if released.
+
+    >>> Vocabulary.of(["pain", "knee"]).index
+    {'knee': 0, 'pain': 1}
+    """
+
+    words: tuple[str, ...]
+    weights: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if any(a >= b for a, b in pairwise(self.words)):
+            raise InputError("the words of a vocabulary must be sorted and distinct. Use Vocabulary.of(words).")
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> Self:
+        """From words in any order; repeats are dropped."""
+        return cls(tuple(sorted(set(words))))
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Row of each word."""
+        return {word: row for row, word in enumerate(self.words)}
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release(Generic[T]):
+    """What leaves the house. Holds nothing private but what the mechanism's noise has covered."""
+
+    value: T
+    guarantee: Guarantee
+    settings: dict[str, Any]
+
+    @classmethod
+    def of(cls, value: T, mechanism: "Mechanism[T]", rng: Generator) -> Self:
+        """The release of a mechanism that drew its noise from ``rng``: a seeded generator voids the guarantee."""
+        guarantee = mechanism.guarantee
+        if not is_secure(rng):
+            guarantee = guarantee.weakened(
+                Strength.NONE,
+                "Seeded: whoever knows or guesses the seed can subtract the noise. Not private.",
+            )
+        return cls(value=value, guarantee=guarantee, settings=describe(mechanism))
+
+
+def describe(mechanism: object) -> dict[str, Any]:
+    """Name and public fields of a mechanism, as plain data."""
+    if not is_dataclass(mechanism):
+        return {"mechanism": type(mechanism).__name__}
+    described: dict[str, Any] = {"mechanism": getattr(mechanism, "name", type(mechanism).__name__)}
+    for field in fields(mechanism):
+        if not field.repr:
+            continue  # long public values, such as a word list
+        value = getattr(mechanism, field.name)
+        described[field.name] = describe(value) if is_dataclass(value) else _plain(value)
+    return described
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool | int | float) else str(value)

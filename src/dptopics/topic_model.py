@@ -1,0 +1,105 @@
+"""TopicModel: released topics, what they say and what they say about new texts. Public: never sees a corpus."""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.errors import BundleError, InputError
+from dptopics.kernels.counts import count_tokens
+from dptopics.kernels.doc_topics import doc_shares
+from dptopics.release import Vocabulary
+from dptopics.text import TextSettings
+
+_CHUNK_DOCUMENTS = 2048
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TopicModel:
+    """Topics as distributions over public words.
+
+    ``topic_share`` is the noisy relative size of each topic; ``deviation`` the standard deviation of a topic's word
+    weights that comes from the noise, known because the noise is ours.
+
+    >>> model = TopicModel(
+    ...     topic_word=np.array([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]]), topic_share=np.array([0.5, 0.5]),
+    ...     vocabulary=Vocabulary.of(["asthma", "clinic", "skin"]), alpha=0.1, text=TextSettings())
+    >>> model.top_words(1)
+    [['asthma'], ['skin']]
+    >>> model.transform(["My asthma is worse. Asthma at night!"]).round(1)
+    array([[1., 0.]])
+    """
+
+    topic_word: NDArray[np.float64]
+    vocabulary: Vocabulary
+    topic_share: NDArray[np.float64]
+    alpha: float
+    deviation: NDArray[np.float64] | None = None
+    text: TextSettings | None = None
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics."""
+        return int(self.topic_word.shape[0])
+
+    def top_words(self, n: int = 10) -> list[list[str]]:
+        """The n heaviest words of each topic."""
+        order = np.argsort(-self.topic_word, axis=1, kind="stable")[:, :n]
+        return [[self.vocabulary.words[w] for w in row] for row in order]
+
+    def transform(self, texts: Iterable[str]) -> NDArray[np.float64]:
+        """Topic shares of new texts, one row each. A text without known words gets equal shares."""
+        if isinstance(texts, str):
+            raise InputError("texts must be a list of strings, one per document, got a single string.")
+        settings = self.text or TextSettings()
+        index = self.vocabulary.index
+        rows = []
+        texts = iter(texts)
+        while batch := list(islice(texts, _CHUNK_DOCUMENTS)):
+            found = [[index[w] for w in settings.words(_string(text)) if w in index] for text in batch]
+            tokens = np.array([w for words in found for w in words], np.int32)
+            sizes, word, count = count_tokens(tokens, np.array([len(words) for words in found], np.int64))
+            rows.append(self._shares(np.concatenate([[0], np.cumsum(sizes)]), word, count))
+        return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
+
+    def transform_counts(self, counts: Any) -> NDArray[np.float64]:
+        """Topic shares from a documents × words count matrix whose columns are this model's vocabulary."""
+        from scipy import sparse
+
+        matrix = sparse.csr_array(counts)
+        if matrix.shape[1] != len(self.vocabulary):
+            raise InputError(f"the matrix has {matrix.shape[1]} columns, the vocabulary {len(self.vocabulary)} words.")
+        return self._shares(matrix.indptr, matrix.indices, matrix.data)
+
+    def _shares(self, doc_start: NDArray[Any], word: NDArray[Any], count: NDArray[Any]) -> NDArray[np.float64]:
+        doc_start, word = doc_start.astype(np.int64), word.astype(np.int32)
+        count, topics = count.astype(np.float64), np.ascontiguousarray(self.topic_word.T)
+
+        def shares(first: int) -> NDArray[np.float64]:
+            start = doc_start[first : first + _CHUNK_DOCUMENTS + 1]
+            return doc_shares(start, word, count, topics, self.alpha, 50, 1e-3)
+
+        with ThreadPoolExecutor() as pool:
+            parts = list(pool.map(shares, range(0, doc_start.size - 1, _CHUNK_DOCUMENTS)))
+        return np.concatenate(parts) if parts else np.empty((0, self.n_topics))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The model of a saved release."""
+        from dptopics.bundle import load
+
+        value = load(path).value
+        if not isinstance(value, cls):
+            raise BundleError(f"{str(path)!r} holds a {type(value).__name__.lower()}, not topics.")
+        return value
+
+
+def _string(text: object) -> str:
+    if not isinstance(text, str):
+        raise InputError(f"a text must be a string, got {type(text).__name__}. Fill in or drop missing texts first.")
+    return text

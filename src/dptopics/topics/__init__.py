@@ -1,0 +1,1 @@
+"""Private topics: mechanisms from a bounded corpus with public words to a topic model."""

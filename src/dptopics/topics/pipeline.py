@@ -1,0 +1,69 @@
+"""Vocabulary, then topics: fully private topic modelling (FDPTM, Manzonelli et al. 2024, algorithm 1)."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from numpy.random import Generator
+
+from dptopics import progress
+from dptopics.corpus import BoundedCorpus
+from dptopics.errors import InputError, PrivacyError
+from dptopics.guarantee import Guarantee, Unit, weakest
+from dptopics.mechanism import Mechanism, check_unit
+from dptopics.release import Release, Vocabulary
+from dptopics.topic_model import TopicModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularyThenTopics:
+    """Choose words privately, restrict the raw data to them, learn topics privately.
+
+    The two compose: the events of both are priced together at one δ. Proof: docs/guarantees/pipeline.md
+    """
+
+    vocabulary: Mechanism[Vocabulary]
+    topics: Mechanism[TopicModel]
+    delta: float
+    name: ClassVar[str] = "pipeline"
+    paper: ClassVar[str] = "Manzonelli et al. 2024 (FDPTM)"
+
+    def __post_init__(self) -> None:
+        first, second = self.vocabulary.guarantee, self.topics.guarantee
+        if (first.unit, first.relation, first.trust) != (second.unit, second.relation, second.trust):
+            raise PrivacyError("vocabulary and topics must protect the same unit under the same relation.")
+
+    @property
+    def unit(self) -> Unit:
+        """Whose presence it hides."""
+        return self.topics.unit
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The events of both parts, composed."""
+        first, second = self.vocabulary.guarantee, self.topics.guarantee
+        return replace(
+            second,
+            events=first.events + second.events,
+            delta=self.delta,
+            strength=weakest(first.strength, second.strength),
+            assumptions=tuple(dict.fromkeys(first.assumptions + second.assumptions)),
+        )
+
+    def rescaled(self, factor: float) -> Self:
+        """Both parts with other noise."""
+        return replace(self, vocabulary=self.vocabulary.rescaled(factor), topics=self.topics.rescaled(factor))
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
+        """Vocabulary, restriction, topics."""
+        check_unit(self, corpus)
+        with progress.part(0.0, 0.1):
+            words = self.vocabulary(corpus, rng).value
+        if len(words) == 0:
+            raise InputError(
+                "no word cleared the privacy threshold, so there is no vocabulary to build topics on (the budget was "
+                "charged). Give more data, a higher epsilon, a larger share for the vocabulary, or a public word list "
+                "(--vocabulary FILE), which costs nothing."
+            )
+        with progress.part(0.1, 1.0):
+            model = self.topics(corpus.limited(vocabulary=words), rng).value
+        return Release.of(model, self, rng)

@@ -1,0 +1,152 @@
+"""Private topics by variational inference (DP-VI; Park et al. 2016, VIPS), one noisy bounded sum per step."""
+
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from dptopics import noise, progress
+from dptopics.corpus import Block, BoundedCorpus, Sample, UnitRows
+from dptopics.errors import InputError, PrivacyError
+from dptopics.events import Event, Gaussian, SampledGaussian
+from dptopics.guarantee import Guarantee, Strength, Unit
+from dptopics.kernels.doc_topics import expected_counts
+from dptopics.mechanism import calibrate, check_unit
+from dptopics.release import Release
+from dptopics.topic_model import TopicModel
+from dptopics.topics.shrink import expected_given_noisy
+
+
+@dataclass(frozen=True)
+class _ExpectedCounts:
+    """A unit's expected words × topics counts, given public topics."""
+
+    topics: NDArray[np.float64]
+    alpha: float
+
+    @property
+    def width(self) -> int:
+        return int(self.topics.shape[1])
+
+    def __call__(self, block: Block) -> UnitRows:
+        count = block.counts.astype(np.float64)
+        return UnitRows(
+            *expected_counts(block.unit_start, block.doc_start, block.word, count, self.topics, self.alpha, 20, 1e-3)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariationalTopics:
+    """Learn topics by ``steps`` rounds of variational inference, each a bounded sum plus Gaussian noise.
+
+    In a round every unit's expected topic-word counts (summed over its documents) are clipped to Frobenius norm
+    ``clip`` and added up; noise of deviation sigma · clip goes on every cell. All that follows (reading the noisy
+    counts, averaging over rounds, the next topics) is post-processing. With ``sampling_rate`` below one each unit takes
+    part in a round independently with that probability. Proof: docs/guarantees/variational.md
+
+    >>> mechanism = VariationalTopics.calibrated(n_topics=10, epsilon=2.0, delta=1e-6)
+    >>> round(mechanism.guarantee.epsilon, 6)
+    2.0
+    """
+
+    n_topics: int
+    sigma: float
+    delta: float
+    unit: Unit = Unit.AUTHOR
+    steps: int = 15
+    clip: float = 1.0
+    sampling_rate: float = 1.0
+    alpha: float = 0.1
+    start: int = 0
+    grid: float = 2.0**-20
+    name: ClassVar[str] = "variational"
+    paper: ClassVar[str] = "Park et al. 2016 (VIPS)"
+
+    def __post_init__(self) -> None:
+        if self.n_topics < 2:
+            raise InputError(f"n_topics must be at least 2, got {self.n_topics}.")
+        if self.steps < 1:
+            raise InputError(f"steps must be at least 1, got {self.steps}.")
+        if not 0 < self.sampling_rate <= 1:
+            raise InputError(f"sampling_rate must lie in (0, 1], got {self.sampling_rate}.")
+        if not (self.clip > 0 and self.alpha > 0):
+            raise InputError(f"clip and alpha must be positive, got {self.clip} and {self.alpha}.")
+
+    @classmethod
+    def calibrated(
+        cls, *, n_topics: int, epsilon: float, delta: float, unit: Unit = Unit.AUTHOR, steps: int = 15
+    ) -> Self:
+        """The least noise for (ε, δ)."""
+        template = cls(n_topics=n_topics, sigma=sqrt(steps), delta=delta, unit=unit, steps=steps)
+        return calibrate(template, epsilon=epsilon)
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise."""
+        return replace(self, sigma=self.sigma * factor)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """``steps`` Gaussian events of multiplier ``sigma``."""
+        event: Event = (
+            Gaussian(self.sigma, self.steps)
+            if self.sampling_rate == 1
+            else SampledGaussian(self.sigma, self.sampling_rate, self.steps)
+        )
+        return Guarantee(events=(event,), delta=self.delta, unit=self.unit, strength=Strength.PROVED)
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
+        """Learn topics over the corpus's public vocabulary."""
+        check_unit(self, corpus)
+        vocabulary = corpus.vocabulary
+        if vocabulary is None:
+            raise PrivacyError(
+                "the words of this corpus are private. Put a vocabulary in front (VocabularyThenTopics)."
+            )
+        if self.n_topics > len(vocabulary):
+            raise InputError(
+                f"{self.n_topics} topics need at least as many words, but the vocabulary has {len(vocabulary)}. "
+                "Ask for fewer topics, or get more words: a higher epsilon, more data or a public word list."
+            )
+        shape = (len(vocabulary), self.n_topics)
+        topics = _public_start(shape, self.start)
+        average, variance = np.zeros(shape), 0.0
+        counts = average
+        for step in range(self.steps):
+            with progress.part(step / self.steps, (step + 1) / self.steps):
+                noisy = self._noisy_counts(corpus, topics, rng)
+            # Early rounds move fast; later ones average, which cuts the noise. The weights are public.
+            weight = 1.0 - 0.8 * step / max(1, self.steps - 1)
+            average = (1 - weight) * average + weight * noisy
+            variance = (1 - weight) ** 2 * variance + (weight * self.sigma * self.clip / self.sampling_rate) ** 2
+            counts = expected_given_noisy(average, sqrt(variance))
+            topics = (counts + 0.01) / (counts + 0.01).sum(axis=0)
+        total = (counts + 0.01).sum(axis=0)
+        model = TopicModel(
+            topic_word=np.ascontiguousarray(topics.T),
+            vocabulary=vocabulary,
+            topic_share=total / total.sum(),
+            alpha=self.alpha,
+            deviation=sqrt(variance) / total,
+            text=corpus.text,
+        )
+        return Release.of(model, self, rng)
+
+    def _noisy_counts(self, corpus: BoundedCorpus, topics: NDArray[np.float64], rng: Generator) -> NDArray[np.float64]:
+        """One round: the only place where the corpus is looked at, and where its noise is drawn."""
+        sample = None
+        if self.sampling_rate < 1:
+            key = rng.integers(0, 2**64 - 1, 2, dtype=np.uint64, endpoint=True)
+            sample = Sample(self.sampling_rate, (int(key[0]), int(key[1])))
+        exact = corpus.bounded_sum(_ExpectedCounts(topics, self.alpha), bound=self.clip, grid=self.grid, sample=sample)
+        steps = exact + noise.gaussian(rng, self.sigma * self.clip / self.grid, exact.shape)
+        # The public rate makes up for the sample; the number of units that took part is private.
+        return np.asarray(steps * (self.grid / self.sampling_rate))
+
+
+def _public_start(shape: tuple[int, int], start: int) -> NDArray[np.float64]:
+    """Random topics to begin with, drawn without the data from a public number."""
+    topics = np.random.Generator(np.random.PCG64(start)).gamma(1.0, 1.0, shape)
+    return np.asarray(topics / topics.sum(axis=0))

@@ -1,0 +1,1 @@
+"""Choosing words that may be published (differentially private set union)."""

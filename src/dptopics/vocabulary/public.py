@@ -1,0 +1,64 @@
+"""A public word list: costs nothing, and keeps only words somebody published before."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Self
+
+from numpy.random import Generator
+
+from dptopics.corpus import BoundedCorpus
+from dptopics.errors import InputError
+from dptopics.guarantee import Guarantee, Strength, Unit
+from dptopics.release import Release, Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicVocabulary:
+    """Release a word list that was public before. It looks at no data, so ε = 0.
+
+    Proof: docs/guarantees/public_vocabulary.md
+    """
+
+    vocabulary: Vocabulary = field(repr=False)
+    delta: float
+    unit: Unit = Unit.AUTHOR
+    name: ClassVar[str] = "public"
+    paper: ClassVar[str] = "-"
+
+    @classmethod
+    def from_file(cls, path: str | Path, *, delta: float, unit: Unit = Unit.AUTHOR) -> Self:
+        """One word per line, UTF-8."""
+        return cls(vocabulary=read_words(path), delta=delta, unit=unit)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Nothing is spent."""
+        return Guarantee(
+            events=(),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.PROVED,
+            assumptions=("The word list was public beforehand: it was not made from this data.",),
+        )
+
+    def rescaled(self, factor: float) -> Self:
+        """Itself: there is no noise."""
+        return self
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[Vocabulary]:
+        """The list as it is, also words that nobody in the corpus used."""
+        return Release.of(self.vocabulary, self, rng)
+
+
+def read_words(path: str | Path) -> Vocabulary:
+    """A word list, one word per line."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"the word list {Path(path).name!r} is not valid UTF-8.") from None
+    except OSError as error:
+        raise InputError(f"cannot read the word list {str(path)!r}: {error.strerror}.") from None
+    words = [w for line in text.splitlines() if (w := line.strip().lower())]
+    if not words:
+        raise InputError(f"the word list {Path(path).name!r} is empty. Put one word on each line.")
+    return Vocabulary.of(words)
