@@ -1,7 +1,8 @@
 """Noise draws a second on one core, cryptographic bits included, beside OpenDP's sampler in the same run.
 
-Run `python benchmarks/noise.py`; it prints a table and writes benchmarks/results/noise.json. OpenDP draws the discrete
-Gaussian and Laplace, also exact and from cryptographic bits: another law on the same integers, for the same use.
+Run `python benchmarks/noise.py`; it prints a table and writes benchmarks/results/noise.json. OpenDP draws the
+discrete Gaussian and Laplace, also exact and from cryptographic bits: another law on the same integers, for
+the same use.
 """
 
 import json
@@ -59,9 +60,8 @@ def main() -> None:
             ours = rate(lambda draw=draw, scale=scale: draw(rng, scale, OURS), OURS)
             theirs = opendp_rate(law, scale)
             rows.append({"law": law, "scale": name, "dptopics": ours, "opendp": theirs, "ratio": ours / theirs})
-            print(
-                f"{law:8}  scale {name:4}  {ours / 1e6:6.1f} M/s  OpenDP {theirs / 1e6:6.3f} M/s  {ours / theirs:5.0f}×"
-            )
+            print(f"{law:8}  scale {name:4}  {ours / 1e6:5.1f} M/s  OpenDP {theirs / 1e6:.3f} M/s", end="  ")
+            print(f"{ours / theirs:.0f} times")
     gaussians = [row for row in rows if row["law"] == "gaussian"]
     worst = {
         "gaussian draws a second": min(row["dptopics"] for row in gaussians),

@@ -9,6 +9,7 @@ import os
 import pickle
 import signal
 import threading
+import time
 
 import mpmath
 import numpy as np
@@ -360,21 +361,23 @@ def test_forked_children_do_not_repeat_the_noise():
 
 @needs_fork
 @quiet_fork
-def test_a_fork_while_another_thread_draws():
-    """No lock is left taken in the child, and the parent goes on."""
+@pytest.mark.parametrize("which", ["bit generator", "slow path"])
+def test_fork_while_another_thread_holds_a_lock(which, monkeypatch):
+    """The fork waits for the thread: a lock taken at that moment would never be released in the child."""
     rng = secure_rng()
-    stop = threading.Event()
+    lock = rng.bit_generator.lock if which == "bit generator" else noise._lock
+    monkeypatch.setattr(rounded, "ERROR", np.inf)  # all draws by the slow path
+    gaussian(rng, 10.0, 3)
+    taken = threading.Event()
 
-    def busy():
-        while not stop.is_set():
-            gaussian(rng, 2.0**30, 200_000)
+    def hold():
+        with lock:
+            taken.set()
+            time.sleep(0.2)
 
-    thread = threading.Thread(target=busy)
+    thread = threading.Thread(target=hold)
     thread.start()
-    try:
-        for _ in range(10):
-            assert len(forked(lambda: gaussian(rng, 2.0**30, 50_000).tolist()[:10])) == 10
-    finally:
-        stop.set()
-        thread.join()
-    assert len(words(rng, 10)) == 10
+    taken.wait()
+    assert len(forked(lambda: gaussian(rng, 10.0, 3).tolist())) == 3
+    thread.join()
+    assert gaussian(rng, 10.0, 3).size == 3

@@ -196,6 +196,6 @@ _PROTECTED = {
     Unit.DOCUMENT: "every single document; NOT authors: somebody with several documents is protected less",
 }
 _FROM = {
-    Trust.CENTRAL: "anyone who sees the release, whatever else they know or can compute; not from the data's owner",
+    Trust.CENTRAL: "anyone who sees the release, whatever else they know; not from the data's owner",
     Trust.LOCAL: "everybody, the collector of the data included",
 }

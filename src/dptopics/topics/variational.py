@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +12,7 @@ from dptopics import noise, progress
 from dptopics.corpus import Block, BoundedCorpus, Sample, UnitRows
 from dptopics.errors import InputError, PrivacyError
 from dptopics.events import Event, Gaussian, SampledGaussian
-from dptopics.guarantee import Guarantee, Strength, Unit
+from dptopics.guarantee import Guarantee, Strength, Unit, check_budget
 from dptopics.kernels.doc_topics import expected_counts
 from dptopics.mechanism import calibrate, check_unit
 from dptopics.release import Release
@@ -76,12 +76,15 @@ class VariationalTopics:
             raise InputError(f"clip and alpha must be positive, got {self.clip} and {self.alpha}.")
 
     @classmethod
-    def calibrated(
-        cls, *, n_topics: int, epsilon: float, delta: float, unit: Unit = Unit.AUTHOR, steps: int = 15
-    ) -> Self:
-        """The least noise for (ε, δ)."""
-        template = cls(n_topics=n_topics, sigma=sqrt(steps), delta=delta, unit=unit, steps=steps)
-        return calibrate(template, epsilon=epsilon)
+    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, steps: int = 15, **more: Any) -> Self:
+        """Noise of one over all steps together, to be rescaled."""
+        return cls(n_topics=n_topics, sigma=sqrt(max(1, steps)), delta=delta, unit=unit, steps=steps, **more)
+
+    @classmethod
+    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
+        """The least noise for (ε, δ); ``settings`` are other fields."""
+        check_budget(epsilon, delta)
+        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +12,7 @@ from dptopics import noise
 from dptopics.corpus import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError
 from dptopics.events import Failure, Gaussian
-from dptopics.guarantee import Guarantee, Strength, Unit
+from dptopics.guarantee import Guarantee, Strength, Unit, check_budget
 from dptopics.kernels.unit_words import unit_words
 from dptopics.mechanism import calibrate, check_unit
 from dptopics.release import Release, Vocabulary
@@ -59,18 +59,17 @@ class WeightedVocabulary:
             raise InputError(f"max_size must be at least 1, got {self.max_size}.")
 
     @classmethod
-    def calibrated(
-        cls,
-        *,
-        epsilon: float,
-        delta: float,
-        max_words: int = 200,
-        unit: Unit = Unit.AUTHOR,
-        max_size: int | None = None,
+    def template(
+        cls, *, delta: float, unit: Unit = Unit.AUTHOR, max_words: int = 200, max_size: int | None = None
     ) -> Self:
-        """The least noise for (ε, δ); half of δ pays for words that slip over the threshold."""
-        template = cls(sigma=1.0, tail=delta / 2, max_words=max_words, delta=delta, unit=unit, max_size=max_size)
-        return calibrate(template, epsilon=epsilon)
+        """Noise of one, to be rescaled. Half of δ pays for words that slip over the threshold."""
+        return cls(sigma=1.0, tail=delta / 2, max_words=max_words, delta=delta, unit=unit, max_size=max_size)
+
+    @classmethod
+    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
+        """The least noise for (ε, δ); ``settings`` as for :meth:`template`."""
+        check_budget(epsilon, delta)
+        return calibrate(cls.template(delta=delta, **settings), epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""

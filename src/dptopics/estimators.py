@@ -1,0 +1,245 @@
+"""PrivateTopics: the scikit-learn face."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dptopics import bundle
+from dptopics.corpus import Corpus
+from dptopics.errors import InputError
+from dptopics.guarantee import Unit
+from dptopics.ledger import Ledger, Unrecorded
+from dptopics.noise import secure_rng
+from dptopics.registry import DEFAULT_SHARE, topic_mechanism
+from dptopics.release import Vocabulary
+from dptopics.text import TextSettings
+
+
+class PrivacyWarning(UserWarning):
+    """Something the data's owner should know before publishing."""
+
+
+class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Topics that may be published: a differentially private topic model of texts or word counts.
+
+    Every ``fit`` is a release and spends (ε, δ) again, also that of a clone: a search over settings on private data
+    spends budget at every fit. Give a ``ledger`` to keep count.
+
+    Parameters
+    ----------
+    n_topics : number of topics.
+    epsilon, delta : the guarantee of this release, vocabulary included.
+    unit : "author" or "document"; by default author if authors are given.
+    mechanism : how topics are learned, see ``dptopics mechanisms``.
+    vocabulary : "weighted" (chosen privately), a sequence of public words, the path of a public word list, or
+        "public" for a count matrix whose columns are public.
+    vocabulary_share : share of the budget for the vocabulary.
+    max_vocabulary : keep at most so many words, those of the highest noisy weight.
+    max_docs : documents kept per author.
+    steps : rounds of learning.
+    language, lemmas : how texts become words.
+    ledger : a Ledger or its path; without one the release is priced alone.
+    accept_unproven : allow mechanisms whose guarantee is not proved.
+    random_state : None for cryptographic randomness. A seed makes the release reproducible and *not private*.
+
+    >>> texts = ["knee pain after a run", "my knee hurts when I run", "new glasses for reading", "my eyes need glasses"]
+    >>> model = PrivateTopics(n_topics=2, epsilon=50, vocabulary=["knee", "run", "eyes", "glasses"])
+    >>> model.fit(texts * 50, authors=range(200)).transform(["glasses"]).shape
+    (1, 2)
+    >>> model.guarantee_.unit, str(model.guarantee_.strength)
+    (<Unit.AUTHOR: 'author'>, 'proved')
+    """
+
+    def __init__(
+        self,
+        n_topics: int = 10,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        unit: str | None = None,
+        mechanism: str = "variational",
+        vocabulary: str | Path | Sequence[str] | Vocabulary = "weighted",
+        vocabulary_share: float = DEFAULT_SHARE,
+        max_vocabulary: int | None = None,
+        max_docs: int | None = None,
+        steps: int = 15,
+        language: str = "english",
+        lemmas: bool = False,
+        ledger: Ledger | str | Path | None = None,
+        accept_unproven: bool = False,
+        random_state: int | Generator | None = None,
+    ) -> None:
+        self.n_topics = n_topics
+        self.epsilon = epsilon
+        self.delta = delta
+        self.unit = unit
+        self.mechanism = mechanism
+        self.vocabulary = vocabulary
+        self.vocabulary_share = vocabulary_share
+        self.max_vocabulary = max_vocabulary
+        self.max_docs = max_docs
+        self.steps = steps
+        self.language = language
+        self.lemmas = lemmas
+        self.ledger = ledger
+        self.accept_unproven = accept_unproven
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, authors: Iterable[str | int] | None = None) -> Self:
+        """Release topics of X: texts, a documents × words count matrix, or a Corpus. Spends budget."""
+        corpus = self._corpus(X, authors, reset=True)
+        unit = corpus.default_unit if self.unit is None else Unit(self.unit)
+        if unit is Unit.DOCUMENT and self.unit is None:
+            warnings.warn(
+                "No authors were given, so each document is protected by itself: somebody with several documents is "
+                "protected less. Pass authors=, or unit='document' if that is what you want.",
+                PrivacyWarning,
+                stacklevel=2,
+            )
+        warn_if_delta_large(self.delta, corpus, unit)
+        vocabulary = self._vocabulary(corpus)
+        mechanism = topic_mechanism(
+            self.mechanism,
+            vocabulary=vocabulary,
+            n_topics=self.n_topics,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            unit=unit,
+            vocabulary_share=self.vocabulary_share,
+            max_vocabulary=self.max_vocabulary,
+            steps=self.steps,
+        )
+        ledger = Ledger.open(self.ledger) if isinstance(self.ledger, str | Path) else self.ledger or Unrecorded()
+        bounded = corpus.bounded(unit=unit, max_docs=self.max_docs)
+        self._count_fit(ledger)
+        self.release_ = ledger.run(mechanism, bounded, self._rng(), accept_unproven=self.accept_unproven)
+        self.model_ = self.release_.value
+        self.guarantee_ = self.release_.guarantee
+        self.components_ = self.model_.topic_word
+        self.vocabulary_ = self.model_.vocabulary.words
+        self.topic_share_ = self.model_.topic_share
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Topic shares of each document of X (texts, or counts with the columns seen in fit)."""
+        check_is_fitted(self)
+        if _is_texts(X):
+            return self.model_.transform(X)
+        matrix = self._counts(X, reset=False)
+        columns = {name: i for i, name in enumerate(self._names(matrix))}
+        known = [columns.get(word, -1) for word in self.vocabulary_]
+        if -1 in known:
+            raise InputError(
+                "this model was fitted on texts: give texts to transform, or a matrix to model_.transform_counts."
+            )
+        return self.model_.transform_counts(matrix[:, known])
+
+    def top_words(self, n: int = 10) -> list[list[str]]:
+        """The n heaviest words of each topic."""
+        check_is_fitted(self)
+        return self.model_.top_words(n)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the release as a bundle that may be published."""
+        check_is_fitted(self)
+        return bundle.save(self.release_, path)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _corpus(self, X: Any, authors: Iterable[str | int] | None, *, reset: bool) -> Corpus:
+        if isinstance(X, Corpus):
+            if authors is not None:
+                raise InputError("a Corpus already knows its authors: leave authors= out.")
+            return X
+        if _is_texts(X):
+            return Corpus.from_texts(X, authors, text=TextSettings(language=self.language, lemmas=self.lemmas))
+        matrix = self._counts(X, reset=reset)
+        public = isinstance(self.vocabulary, str) and self.vocabulary == "public"
+        return Corpus.from_counts(matrix, self._names(matrix), authors=authors, public_vocabulary=public)
+
+    def _counts(self, X: Any, *, reset: bool) -> Any:
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_non_negative=True, reset=reset)
+        return sparse.csr_array(X)
+
+    def _names(self, matrix: Any) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{i}" for i in range(matrix.shape[1])] if names is None else [str(n) for n in names]
+
+    def _vocabulary(self, corpus: Corpus) -> str | Path | Vocabulary:
+        if corpus.vocabulary is not None:
+            return corpus.vocabulary
+        if isinstance(self.vocabulary, str | Path | Vocabulary):
+            if self.vocabulary == "public":
+                raise InputError(
+                    "vocabulary='public' is for count matrices with public columns. Give the public words."
+                )
+            return self.vocabulary
+        return Vocabulary.of(self.vocabulary)
+
+    def _rng(self) -> Generator:
+        if self.random_state is None:
+            return secure_rng()
+        warnings.warn(
+            "A seeded release is reproducible and therefore not private: for tests only. Leave random_state out.",
+            PrivacyWarning,
+            stacklevel=3,
+        )
+        return np.random.default_rng(self.random_state)
+
+    def _count_fit(self, ledger: object) -> None:
+        """Warn when one family of clones is fitted again without a ledger: a search over settings is not free."""
+        fits = self.__dict__.setdefault("_fits", [])
+        fits.append(1)
+        if len(fits) == 2 and isinstance(ledger, Unrecorded):
+            warnings.warn(
+                "This model, or a clone of it, is being fitted again. Every fit spends the budget again, also in a search "
+                "over settings; the guarantee of one fit does not cover the others. Use ledger= to keep count.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+
+    def __sklearn_clone__(self) -> Self:
+        parameters = self.get_params(deep=False)  # none is an estimator, and a ledger must be shared, not copied
+        copy = type(self)(**parameters)
+        copy.__dict__["_fits"] = self.__dict__.setdefault("_fits", [])  # shared: a clone's fit spends as well
+        return copy
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        return tags
+
+
+def warn_if_delta_large(delta: float, corpus: Corpus, unit: Unit) -> None:
+    """Tell the owner when δ would allow a mechanism that publishes somebody outright."""
+    n = corpus.n_authors if unit is Unit.AUTHOR else corpus.n_documents
+    if n is not None and delta > 1 / n:
+        warnings.warn(
+            f"delta = {delta:g} is larger than 1 / number of {unit}s: a mechanism that publishes one {unit} picked at "
+            "random would satisfy it. Choose delta well below that.",
+            PrivacyWarning,
+            stacklevel=3,
+        )
+
+
+def _is_texts(X: Any) -> bool:
+    """Whether X is a list, series or stream of strings rather than a matrix."""
+    if isinstance(X, str):
+        raise InputError("texts must be a list of strings, one per document, got a single string.")
+    if sparse.issparse(X) or hasattr(X, "columns") or getattr(X, "ndim", 1) != 1:
+        return False
+    if not hasattr(X, "__len__"):
+        return hasattr(X, "__iter__")
+    return any(isinstance(text, str) for text in X)
