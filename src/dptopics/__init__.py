@@ -1,1 +1,84 @@
-"""Publish what sensitive text is about, with a differential-privacy guarantee that you can check."""
+"""Publish what sensitive text is about, with a differential-privacy guarantee that you can check.
+
+>>> from dptopics import Corpus, PrivateTopics
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dptopics.corpus import BoundedCorpus, Corpus
+    from dptopics.errors import (
+        BudgetExceeded,
+        BundleError,
+        DptopicsError,
+        InputError,
+        LedgerError,
+        PrivacyError,
+        PrivacyWarning,
+    )
+    from dptopics.estimators import PrivateTopics
+    from dptopics.guarantee import Guarantee, Relation, Strength, Trust, Unit
+    from dptopics.ledger import Budget, Ledger
+    from dptopics.noise import secure_rng
+    from dptopics.release import Release, Vocabulary
+    from dptopics.text import TextSettings
+    from dptopics.topic_model import TopicModel
+
+# Loaded on first use: reading a bundle should not wait for the compiler or scikit-learn.
+_HOME = {
+    "BoundedCorpus": "corpus",
+    "Budget": "ledger",
+    "BudgetExceeded": "errors",
+    "BundleError": "errors",
+    "Corpus": "corpus",
+    "DptopicsError": "errors",
+    "Guarantee": "guarantee",
+    "InputError": "errors",
+    "Ledger": "ledger",
+    "LedgerError": "errors",
+    "PrivacyError": "errors",
+    "PrivacyWarning": "errors",
+    "PrivateTopics": "estimators",
+    "Relation": "guarantee",
+    "Release": "release",
+    "Strength": "guarantee",
+    "TextSettings": "text",
+    "TopicModel": "topic_model",
+    "Trust": "guarantee",
+    "Unit": "guarantee",
+    "Vocabulary": "release",
+    "secure_rng": "noise",
+}
+
+__version__ = "0.1.0"
+__all__ = [
+    "BoundedCorpus",
+    "Budget",
+    "BudgetExceeded",
+    "BundleError",
+    "Corpus",
+    "DptopicsError",
+    "Guarantee",
+    "InputError",
+    "Ledger",
+    "LedgerError",
+    "PrivacyError",
+    "PrivacyWarning",
+    "PrivateTopics",
+    "Relation",
+    "Release",
+    "Strength",
+    "TextSettings",
+    "TopicModel",
+    "Trust",
+    "Unit",
+    "Vocabulary",
+    "secure_rng",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"dptopics.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'dptopics' has no attribute {name!r}")

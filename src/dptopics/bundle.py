@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import tempfile
 from dataclasses import asdict
@@ -41,15 +42,14 @@ def save(release: Release[Any], path: str | Path) -> Path:
     """Write a release to a new folder, atomically: a crash leaves no folder of that name."""
     path = check_target(path)
     files = _contents(release)
-    files[_INDEX] = _json(
-        {
-            "schema": SCHEMA,
-            "kind": "topics" if isinstance(release.value, TopicModel) else "vocabulary",
-            "settings": release.settings,
-            "model": _model_settings(release.value),
-            "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
-        }
-    )
+    index = {
+        "schema": SCHEMA,
+        "kind": "topics" if isinstance(release.value, TopicModel) else "vocabulary",
+        "settings": release.settings,
+        "model": _model_settings(release.value),
+        "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
+    }
+    files[_INDEX] = _json(index | {"own_sha256": hashlib.sha256(_json(index)).hexdigest()})
     partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.absolute().parent))
     try:
         for name, data in files.items():
@@ -78,12 +78,15 @@ def load(path: str | Path) -> Release[Any]:
         raise BundleError(
             f"this release has schema {index['schema']}, this version reads up to {SCHEMA}. Update dptopics."
         )
+    own = index.pop("own_sha256", None)
+    if own != hashlib.sha256(_json(index)).hexdigest():
+        raise BundleError(f"{str(path)!r} is damaged: {_INDEX} was changed. Get the release again.")
     try:
         for name, digest in index["sha256"].items():
             if hashlib.sha256((path / Path(name).name).read_bytes()).hexdigest() != digest:
                 raise BundleError(f"{str(path)!r} is damaged: {name} was changed. Get the release again.")
         guarantee = Guarantee.from_dict(_read_json(path, "guarantee.json"))
-        words = tuple(path.joinpath("vocabulary.txt").read_text("utf-8").splitlines())
+        words = tuple(map(_word, path.joinpath("vocabulary.txt").read_bytes().decode().split("\n")[:-1]))
         arrays = np.load(path / f"{index['kind']}.npz", allow_pickle=False)
         weights = tuple(map(float, arrays["vocabulary_weight"])) if "vocabulary_weight" in arrays else None
         value: Any = Vocabulary(words, weights)
@@ -101,8 +104,6 @@ def load(path: str | Path) -> Release[Any]:
                 raise BundleError(f"{str(path)!r} is damaged: topics and vocabulary do not fit together.")
         return Release(value=value, guarantee=guarantee, settings=index["settings"])
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, BundleError):
-            raise
         raise BundleError(f"{str(path)!r} is damaged or incomplete ({type(error).__name__}).") from error
 
 
@@ -116,13 +117,23 @@ def _contents(release: Release[Any]) -> dict[str, bytes]:
         arrays |= {} if model.deviation is None else {"deviation": model.deviation}
     files = {
         "guarantee.json": release.guarantee.to_json().encode(),
-        "vocabulary.txt": "".join(f"{w}\n" for w in vocabulary.words).encode(),
+        "vocabulary.txt": "".join(f"{_line(w)}\n" for w in vocabulary.words).encode(),
         "README.txt": _readme(release).encode(),
         f"{'vocabulary' if model is None else 'topics'}.npz": _npz(arrays),
     }
     if model is not None:
         files["topics.csv"] = _topics_csv(model).encode()
     return files
+
+
+def _line(word: str) -> str:
+    """A word on one line, whatever is in it: the words of a count matrix can be anything."""
+    return word.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def _word(line: str) -> str:
+    """Inverse of :func:`_line`."""
+    return re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], line)
 
 
 def _model_settings(value: Any) -> dict[str, Any]:

@@ -6,30 +6,26 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import click
-import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
-from dptopics import bundle, progress
-from dptopics.corpus import BoundedCorpus, Corpus
-from dptopics.errors import BudgetExceeded, DptopicsError, InputError
-from dptopics.estimators import warn_if_delta_large
+from dptopics.errors import BudgetExceeded, DptopicsError, InputError, PrivacyWarning
 from dptopics.guarantee import Guarantee, Unit
-from dptopics.ledger import Composition, Ledger, Unrecorded
-from dptopics.mechanism import Mechanism
-from dptopics.noise import secure_rng
-from dptopics.reading import read_batches
-from dptopics.registry import DEFAULT_SHARE, catalogue, topic_mechanism, vocabulary_mechanism
-from dptopics.release import Release
-from dptopics.text import TextSettings
-from dptopics.topic_model import TopicModel
+
+if TYPE_CHECKING:
+    from dptopics.corpus import BoundedCorpus
+    from dptopics.mechanism import Mechanism
+    from dptopics.release import Release
+    from dptopics.topic_model import TopicModel
+
+# Commands import what they need when they run, so that --help and a mistyped option answer at once.
 
 app = typer.Typer(
     help="Publish what sensitive text is about, with a differential-privacy guarantee that you can check.",
@@ -78,7 +74,7 @@ def fit(
     unit: UnitOption = None,
     mechanism: Annotated[str, typer.Option(help="How topics are learned: see 'dptopics mechanisms'.")] = "variational",
     vocabulary: Annotated[str, typer.Option(help="'weighted', or a file with one public word per line.")] = "weighted",
-    vocabulary_share: Annotated[float, typer.Option(help="Share of the budget for the vocabulary.")] = DEFAULT_SHARE,
+    vocabulary_share: Annotated[float, typer.Option(help="Share of the budget for the vocabulary.")] = 0.4,
     max_vocabulary: Annotated[int | None, typer.Option(help="Keep at most so many words.", show_default="all")] = None,
     max_words: MaxWords = 200,
     max_docs: MaxDocs = None,
@@ -92,6 +88,8 @@ def fit(
     as_json: Json = False,
 ) -> None:
     """Release topics of a table of texts: the main job."""
+    from dptopics.registry import topic_mechanism
+
     chosen = _unit(unit, author)
     plan = topic_mechanism(
         mechanism,
@@ -144,6 +142,8 @@ def vocabulary(
     as_json: Json = False,
 ) -> None:
     """Release the words that many authors use."""
+    from dptopics.registry import vocabulary_mechanism
+
     chosen = _unit(unit, author)
     plan = vocabulary_mechanism(
         mechanism, epsilon=epsilon, delta=delta, unit=chosen, max_words=max_words, max_size=max_size
@@ -171,6 +171,9 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a release and its guarantee."""
+    from dptopics import bundle
+    from dptopics.topic_model import TopicModel
+
     release = bundle.load(release_folder)
     if isinstance(release.value, TopicModel):
         content: dict[str, Any] = {"topics": release.value.top_words(words)}
@@ -196,6 +199,11 @@ def transform(
     encoding: Encoding = "utf8",
 ) -> None:
     """Topic shares of new texts. They describe single texts: not for release."""
+    import numpy as np
+
+    from dptopics.reading import read_batches
+    from dptopics.topic_model import TopicModel
+
     model = TopicModel.load(release_folder)
     if out_file.exists():
         raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
@@ -223,6 +231,8 @@ def transform(
 @app.command()
 def mechanisms(as_json: Json = False) -> None:
     """List the mechanisms, whom they protect and how far that is proved."""
+    from dptopics.registry import catalogue
+
     rows = catalogue()
     if as_json:
         _print_json({"mechanisms": rows})
@@ -239,6 +249,7 @@ def demo(
     out_folder: Annotated[Path | None, typer.Option("--out", help="Also save the release here.")] = None,
 ) -> None:
     """Show the difference privacy makes, on 20,000 invented patient messages."""
+    from dptopics import bundle
     from dptopics.demo import run
 
     with _bar("Learning private topics") as sink:
@@ -255,10 +266,12 @@ def ledger_create(
     delta: Annotated[float, typer.Option(help="Total δ of all releases.", show_default=False)],
     unit: Annotated[Unit, typer.Option(help="Whom the releases protect.")] = Unit.AUTHOR,
     composition: Annotated[
-        Composition, typer.Option(help="How releases add up: plain sum, or zCDP (more Gaussian releases).")
-    ] = Composition.SUM,
+        str, typer.Option(help="How releases add up: 'sum', or 'zcdp' (room for more Gaussian releases).")
+    ] = "sum",
 ) -> None:
     """Make a ledger with a total budget."""
+    from dptopics.ledger import Ledger
+
     out.print(Ledger.create(path, epsilon=epsilon, delta=delta, unit=unit, composition=composition).card())
 
 
@@ -267,6 +280,8 @@ def ledger_show(
     path: Annotated[Path, typer.Argument(help="Ledger file.", show_default=False)], as_json: Json = False
 ) -> None:
     """Show what was spent and what is left."""
+    from dptopics.ledger import Ledger
+
     ledger = Ledger.open(path)
     if not as_json:
         out.print(ledger.card(), highlight=False)
@@ -310,34 +325,46 @@ def _read(
     lemmas: bool,
     drop_missing: bool,
     encoding: str,
-) -> BoundedCorpus:
+) -> "BoundedCorpus":
     """The table as a bounded corpus."""
+    from dptopics.corpus import Corpus
+    from dptopics.text import TextSettings
+
     settings = TextSettings(language=language, lemmas=lemmas)
     with err.status("Reading texts"):
         corpus = Corpus.from_table(
             source, text=text, author=author, settings=settings, drop_missing=drop_missing, encoding=encoding
         )
-        warn_if_delta_large(delta, corpus, unit)
+        corpus.warn_if_delta_large(delta, unit)
         return corpus.bounded(unit=unit, max_docs=max_docs)
 
 
 def _publish(
-    plan: Mechanism[T],
-    read: Callable[[], BoundedCorpus],
+    plan: "Mechanism[T]",
+    read: "Callable[[], BoundedCorpus]",
     *,
     ledger: Path | None,
     accept_unproven: bool,
     out_folder: Path,
     title: str,
-) -> Release[T]:
+) -> "Release[T]":
     """Refuse early what can be refused; then read, charge, run, save."""
+    from dptopics import bundle, progress
+    from dptopics.ledger import Ledger, Unrecorded
+    from dptopics.noise import secure_rng
+
     door = Unrecorded() if ledger is None else Ledger.open(ledger)
     door.check(plan.guarantee, accept_unproven=accept_unproven)
     bundle.check_target(out_folder)
-    corpus = read()
-    with _bar(title) as sink, progress.shown_by(sink):
-        release = door.run(plan, corpus, secure_rng(), accept_unproven=accept_unproven)
-    bundle.save(release, out_folder)
+    try:
+        corpus = read()
+        with _bar(title) as sink, progress.shown_by(sink):
+            release = door.run(plan, corpus, secure_rng(), accept_unproven=accept_unproven)
+        bundle.save(release, out_folder)
+    except KeyboardInterrupt:
+        spent = "" if ledger is None else f" What the release costs may be charged: see dptopics ledger show {ledger}."
+        err.print(f"Stopped. Nothing was written.{spent}", highlight=False)
+        sys.exit(130)
     return release
 
 
@@ -350,10 +377,13 @@ def _bar(title: str) -> Iterator[Callable[[float], None]]:
         yield lambda share: bar.update(task, completed=share)
 
 
-def _show_topics(model: TopicModel, words: int) -> None:
-    table = Table("Topic", "Share", "Words")
+def _show_topics(model: "TopicModel", words: int) -> None:
+    table = Table("Topic", "Share", "Words (dim: may be chance, within three deviations of the noise)")
+    sure = model.top_words(words, min_deviations=3.0)
     for k, row in enumerate(model.top_words(words)):
-        table.add_row(str(k), f"{model.topic_share[k]:.0%}", ", ".join(row))
+        doubtful = row[len(sure[k]) :]
+        line = Text(", ".join(sure[k])) + Text(", " if sure[k] and doubtful else "") + Text(", ".join(doubtful), "dim")
+        table.add_row(str(k), f"{model.topic_share[k]:.0%}", line)
     out.print(table)
 
 
@@ -371,21 +401,15 @@ def _warn(message: str) -> None:
 
 def main() -> None:
     """Run the command line: a user's mistake is one message and a non-zero exit, never a traceback."""
-    warnings.showwarning = lambda message, *_args, **_kwargs: _warn(str(message))
     try:
-        sys.exit(app(standalone_mode=False))
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", PrivacyWarning)
+            warnings.showwarning = lambda message, *_args, **_kwargs: _warn(str(message))
+            app()
     except BudgetExceeded as error:
         _fail(error, 3)
-    except DptopicsError as error:
+    except (DptopicsError, OSError) as error:
         _fail(error, 2)
-    except OSError as error:
-        _fail(error, 2)
-    except (KeyboardInterrupt, click.Abort):
-        err.print("Stopped. Nothing was written. If the release had begun, its budget stays charged.")
-        sys.exit(130)
 
 
 def _fail(error: Exception, code: int) -> None:

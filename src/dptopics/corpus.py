@@ -1,5 +1,6 @@
 """Corpus: sensitive text as word counts. BoundedCorpus: the only thing a mechanism may look at."""
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.errors import InputError
+from dptopics.errors import InputError, PrivacyWarning
 from dptopics.guarantee import Unit
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
@@ -34,6 +35,8 @@ class Bounds:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, got {value}.")
+        if not 0 <= self.key < 2**64:
+            raise InputError(f"key must lie between 0 and 2^64 - 1, got {self.key}.")
 
 
 class Block(NamedTuple):
@@ -163,6 +166,11 @@ class Corpus:
         """Hash of each word, so that choices do not depend on the order in which words were met."""
         return string_keys(self.words)
 
+    @cached_property
+    def word_order(self) -> NDArray[np.int32]:
+        """Word numbers in the order of the alphabet: rows by first use would let one unit move another's rounding."""
+        return np.array(sorted(range(len(self.words)), key=self.words.__getitem__), np.int32)
+
     @classmethod
     def from_texts(
         cls,
@@ -236,17 +244,21 @@ class Corpus:
         """Limit what each unit contributes; only a bounded corpus can be released from."""
         from dptopics.engines.memory import MemoryCorpus
 
-        unit = self.default_unit if unit is None else _unit(unit)
+        unit = self.default_unit if unit is None else Unit(unit)
         if unit is Unit.AUTHOR and self.author is None:
             raise InputError("unit 'author' needs authors. Name the author column, or use unit 'document'.")
         return MemoryCorpus(self, Bounds(unit=unit, max_docs=max_docs, max_words=max_words, key=key))
 
-
-def _unit(name: str) -> Unit:
-    try:
-        return Unit(name)
-    except ValueError:
-        raise InputError(f"unit must be 'author' or 'document', got {name!r}.") from None
+    def warn_if_delta_large(self, delta: float, unit: Unit) -> None:
+        """Tell the owner when δ would allow a mechanism that publishes somebody outright."""
+        n = self.n_authors if unit is Unit.AUTHOR else self.n_documents
+        if n is not None and delta > 1 / n:
+            warnings.warn(
+                f"delta = {delta:g} is larger than 1 / number of {unit}s: a mechanism that publishes one {unit} picked "
+                "at random would satisfy it. Choose delta well below that.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
 
 
 def string_keys(strings: Iterable[str]) -> NDArray[np.uint64]:

@@ -15,6 +15,10 @@ class DptopicsError(Exception):
     """Root of the tree: catch this to catch every error that dptopics raises on purpose."""
 
 
+class PrivacyWarning(UserWarning):
+    """Something the data's owner should know before publishing."""
+
+
 class InputError(DptopicsError, ValueError):
     """A setting or the data breaks a rule. Nothing was spent."""
 

@@ -14,17 +14,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dptopics import bundle
 from dptopics.corpus import Corpus
-from dptopics.errors import InputError
+from dptopics.errors import InputError, PrivacyWarning
 from dptopics.guarantee import Unit
 from dptopics.ledger import Ledger, Unrecorded
 from dptopics.noise import secure_rng
 from dptopics.registry import DEFAULT_SHARE, topic_mechanism
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
-
-
-class PrivacyWarning(UserWarning):
-    """Something the data's owner should know before publishing."""
 
 
 class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -97,18 +93,9 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Release topics of X: texts, a documents × words count matrix, or a Corpus. Spends budget."""
         corpus = self._corpus(X, authors, reset=True)
         unit = corpus.default_unit if self.unit is None else Unit(self.unit)
-        if unit is Unit.DOCUMENT and self.unit is None:
-            warnings.warn(
-                "No authors were given, so each document is protected by itself: somebody with several documents is "
-                "protected less. Pass authors=, or unit='document' if that is what you want.",
-                PrivacyWarning,
-                stacklevel=2,
-            )
-        warn_if_delta_large(self.delta, corpus, unit)
-        vocabulary = self._vocabulary(corpus)
         mechanism = topic_mechanism(
             self.mechanism,
-            vocabulary=vocabulary,
+            vocabulary=self._vocabulary(corpus),
             n_topics=self.n_topics,
             epsilon=self.epsilon,
             delta=self.delta,
@@ -117,6 +104,14 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             max_vocabulary=self.max_vocabulary,
             steps=self.steps,
         )
+        if unit is Unit.DOCUMENT and self.unit is None:
+            warnings.warn(
+                "No authors were given, so each document is protected by itself: somebody with several documents is "
+                "protected less. Pass authors=, or unit='document' if that is what you want.",
+                PrivacyWarning,
+                stacklevel=2,
+            )
+        corpus.warn_if_delta_large(self.delta, unit)
         ledger = Ledger.open(self.ledger) if isinstance(self.ledger, str | Path) else self.ledger or Unrecorded()
         bounded = corpus.bounded(unit=unit, max_docs=self.max_docs)
         self._count_fit(ledger)
@@ -202,8 +197,8 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         fits.append(1)
         if len(fits) == 2 and isinstance(ledger, Unrecorded):
             warnings.warn(
-                "This model, or a clone of it, is being fitted again. Every fit spends the budget again, also in a search "
-                "over settings; the guarantee of one fit does not cover the others. Use ledger= to keep count.",
+                "This model, or a clone of it, is being fitted again. Every fit spends the budget again, also in a "
+                "search over settings; the guarantee of one fit does not cover the others. Use ledger= to keep count.",
                 PrivacyWarning,
                 stacklevel=3,
             )
@@ -220,18 +215,6 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tags.input_tags.sparse = True
         tags.input_tags.string = True
         return tags
-
-
-def warn_if_delta_large(delta: float, corpus: Corpus, unit: Unit) -> None:
-    """Tell the owner when δ would allow a mechanism that publishes somebody outright."""
-    n = corpus.n_authors if unit is Unit.AUTHOR else corpus.n_documents
-    if n is not None and delta > 1 / n:
-        warnings.warn(
-            f"delta = {delta:g} is larger than 1 / number of {unit}s: a mechanism that publishes one {unit} picked at "
-            "random would satisfy it. Choose delta well below that.",
-            PrivacyWarning,
-            stacklevel=3,
-        )
 
 
 def _is_texts(X: Any) -> bool:

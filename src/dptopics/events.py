@@ -69,6 +69,13 @@ Event = Gaussian | SampledGaussian | Laplace | Failure
 _KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in (Gaussian, SampledGaussian, Laplace, Failure)}
 
 
+def _check_known(events: Sequence[Event]) -> None:
+    """What no formula here prices must not come out as free."""
+    for event in events:
+        if not isinstance(event, Event):
+            raise PrivacyError(f"unknown privacy event {type(event).__name__}: it has no price.")
+
+
 def to_dict(event: Event) -> dict[str, Any]:
     """Plain data for JSON."""
     return {"kind": type(event).__name__, **asdict(event)}
@@ -122,10 +129,11 @@ def epsilon_of(events: tuple[Event, ...], delta: float) -> float:
     """
     if not 0 <= delta < 1:
         raise InputError(f"delta must lie in [0, 1), got {delta}.")
+    _check_known(events)
     left = delta - sum(e.probability for e in events if isinstance(e, Failure))
     if left < 0:
         return inf
-    mu = sqrt(sum(e.count / e.sigma**2 for e in events if isinstance(e, Gaussian)))
+    mu = sqrt(sum(e.count / e.sigma / e.sigma for e in events if isinstance(e, Gaussian)))
     sampled = any(isinstance(e, SampledGaussian) for e in events)
     if left == 0 and (mu or sampled):
         return inf
@@ -167,13 +175,14 @@ def zcdp_of(events: Sequence[Event]) -> tuple[float, float]:
 
     Gaussian: ρ = 1/(2σ²); pure ε: ρ = ε²/2 (Bun & Steinke 2016, propositions 1.6 and 1.4).
     """
+    _check_known(events)
     rho = tau = 0.0
     for event in events:
         match event:
             case Gaussian(sigma, count):
-                rho += count / (2 * sigma**2)
+                rho += count / sigma / sigma / 2
             case Laplace(scale, count):
-                rho += count / (2 * scale**2)
+                rho += count / scale / scale / 2
             case Failure(probability):
                 tau += probability
             case SampledGaussian():

@@ -20,6 +20,10 @@ class Unit(StrEnum):
     AUTHOR = "author"
     DOCUMENT = "document"
 
+    @classmethod
+    def _missing_(cls, value: object) -> "Unit":
+        raise InputError(f"unit must be 'author' or 'document', got {value!r}.")
+
 
 class Relation(StrEnum):
     """Which two data sets must look alike: with and without a unit, or with one unit exchanged for another."""
@@ -125,14 +129,15 @@ class Guarantee:
         if self.strength is Strength.NONE:
             return "Nothing is promised. Do not publish this."
         epsilon = self.epsilon
+        fold = show(exp(epsilon)) if epsilon < 700 else "∞"
         change = (
             f"whether {_ONE[self.unit]} is in the data or not"
             if self.relation is Relation.ADD_OR_REMOVE
             else f"whether the data holds {_ONE[self.unit]} or another in its place"
         )
         return (
-            f"ε = {show(epsilon)}, δ = {self.delta:.3g} ({self.relation}). An attacker who wants to find out {change} "
-            f"can improve the odds of being right at most {show(exp(min(epsilon, 700)))}-fold by seeing the release, "
+            f"ε = {show(epsilon)}, δ = {show(self.delta)} ({self.relation}). An attacker who wants to know {change} "
+            f"can improve the odds of being right at most {fold}-fold by seeing the release, "
             f"except for a chance of about {self.delta:.1g} that more is revealed."
         )
 
@@ -162,9 +167,12 @@ class Guarantee:
                     f"this guarantee has schema {data['schema']}, this version of dptopics reads up to {SCHEMA}. "
                     "Update dptopics."
                 )
+            delta = float(data["delta"])
+            if not 0 <= delta < 1:
+                raise ValueError("delta")
             return cls(
                 events=tuple(ev.from_dict(e) for e in data["events"]),
-                delta=float(data["delta"]),
+                delta=delta,
                 unit=Unit(data["unit"]),
                 relation=Relation(data["relation"]),
                 trust=Trust(data["trust"]),

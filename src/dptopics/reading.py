@@ -1,6 +1,10 @@
 """Read texts, tables and count matrices into a Corpus, batch by batch: raw text is never held whole."""
 
+import codecs
+import csv as plain_csv
+import io
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -66,13 +70,15 @@ class Builder:
         """Add any iterables, in batches."""
         if isinstance(texts, str):
             raise InputError("texts must be a list of strings, one per document, got a single string.")
+        _check_authors(authors)
         texts, author_iterator = iter(texts), None if authors is None else iter(authors)
         while batch := list(islice(texts, _BATCH_ROWS)):
             names = None if author_iterator is None else list(islice(author_iterator, len(batch)))
             if names is not None and len(names) < len(batch):
                 raise InputError("there are fewer authors than texts. Give one author for each text.")
             self.add(batch, names)
-        if author_iterator is not None and next(author_iterator, None) is not None:
+        nothing = object()
+        if author_iterator is not None and next(author_iterator, nothing) is not nothing:
             raise InputError("there are more authors than texts. Give one author for each text.")
 
     def add(self, texts: Sequence[str | None], authors: Sequence[str | int | None] | None) -> None:
@@ -82,8 +88,8 @@ class Builder:
         numbers: list[int] = []
         word_id, words = self._words.__getitem__, self._text.words
         for i, text in enumerate(texts):
-            author = authors[i] if authors is not None else ""
-            if _missing(text) or _missing(author):
+            author = None if authors is None else authors[i]
+            if _missing(text) or (authors is not None and _no_author(author)):
                 if self._drop_missing:
                     continue
                 what = "text" if _missing(text) else "author"
@@ -128,7 +134,19 @@ def _missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and value != value)
 
 
+def _no_author(value: object) -> bool:
+    """Blank names are no name: taken as one author, they would throw many people together."""
+    return _missing(value) or (isinstance(value, str) and not value.strip())
+
+
+def _check_authors(authors: object) -> None:
+    if isinstance(authors, str):
+        raise InputError("authors must be a list, one per document, got a single string.")
+
+
 def _author_name(author: object, row: int) -> str:
+    if _no_author(author):
+        raise InputError(f"row {row} has no author. Fill it in, or leave the row out.")
     if isinstance(author, str):
         return author
     if isinstance(author, int | np.integer) and not isinstance(author, bool):
@@ -142,8 +160,11 @@ def read_batches(source: Any, *, text: str, author: str | None, encoding: str) -
     """Batches of (texts, authors) from a file or a frame that speaks Arrow."""
     if isinstance(source, str | Path):
         path = Path(source)
-        if not path.is_file():
-            raise InputError(f"there is no file {str(path)!r}.")
+        _check_file(path)
+        try:
+            codecs.lookup(encoding)
+        except LookupError:
+            raise InputError(f"there is no encoding {encoding!r}. Use for example 'utf8' or 'latin-1'.") from None
         suffix = next((s for s in reversed(path.suffixes) if s not in (".gz", ".bz2", ".zst")), "").lower()
         readers = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
         try:
@@ -155,37 +176,63 @@ def read_batches(source: Any, *, text: str, author: str | None, encoding: str) -
                 yield from _columns(_parquet(path, text, author), text, author)
             else:
                 raise InputError(f"cannot tell the format of {path.name!r}. Use .csv, .tsv, .jsonl or .parquet.")
-        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-            raise InputError(_explain(error, path)) from None
+        except (pa.ArrowException, OSError, UnicodeError, plain_csv.Error) as error:
+            raise InputError(_explain(error, path, encoding)) from None
     elif hasattr(source, "__arrow_c_stream__"):
         try:
             reader = pa.RecordBatchReader.from_stream(source)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             raise InputError("a column of the frame mixes types. Convert text and author columns to strings.") from None
         _check_columns(reader.schema.names, text, author)
-        yield from _columns(reader, text, author)
+        try:
+            yield from _columns(reader, text, author)
+        except (pa.ArrowException, UnicodeError) as error:
+            raise InputError(
+                f"the frame cannot be read ({type(error).__name__}). Convert text and author columns to valid strings."
+            ) from None
     else:
         raise InputError(
             f"cannot read a table from {type(source).__name__}. Give a file path, or a pandas, Polars or DuckDB frame."
         )
 
 
-def _explain(error: Exception, path: Path) -> str:
+def _check_file(path: Path) -> None:
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}.")
+
+
+def _explain(error: Exception, path: Path, encoding: str) -> str:
     """What went wrong, without the piece of data that Arrow likes to quote."""
     message = str(error)
-    if isinstance(error, UnicodeDecodeError) or "UTF8" in message or "UTF-8" in message:
-        return f"{path.name!r} is not valid UTF-8. Save it as UTF-8, or name its encoding, e.g. encoding='latin-1'."
-    if "Empty" in message:
-        return f"{path.name!r} is empty."
-    if "straddling" in message:
+    if fields := re.match(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message):
+        row, wanted, got = fields.groups()
+        where = f"row {row}" if row else "a row"
+        return (
+            f"{path.name!r} has {wanted} columns but {where} has {got}. Put texts that hold the separator in quotation "
+            "marks, and close every quotation mark."
+        )
+    if isinstance(error, UnicodeError) or "invalid UTF8" in message:
+        utf8 = codecs.lookup(encoding).name == "utf-8"
+        hint = "Save it as UTF-8, or name its encoding, e.g. --encoding latin-1." if utf8 else "Name its encoding."
+        return f"{path.name!r} is not valid {'UTF-8' if utf8 else encoding}. {hint}"
+    if re.match(r"(?:CSV parse error: )?Empty CSV file", message):
+        return f"{path.name!r} is empty: it holds no documents."
+    if isinstance(error, PermissionError):
+        return f"{path.name!r} may not be read: permission denied."
+    if message.startswith("straddling"):
         return f"{path.name!r} has a row longer than {_BLOCK_BYTES >> 20} MiB. Is a quotation mark left open?"
-    return f"{path.name!r} is damaged or not in the format its name says ({type(error).__name__})."
+    return (
+        f"{path.name!r} is damaged or not in the format its name says ({type(error).__name__}). "
+        "Write the file again, or rename it to match its format."
+    )
 
 
 def _check_columns(names: Sequence[str], text: str, author: str | None) -> None:
     for column in (text, author):
         if column is not None and column not in names:
             raise InputError(f"there is no column {column!r}. The columns are: {', '.join(map(repr, names))}.")
+        if names.count(column) > 1:
+            raise InputError(f"there are {names.count(column)} columns {column!r}. Rename all but one.")
 
 
 def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: str) -> Any:
@@ -193,24 +240,20 @@ def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: st
 
     columns = [text] + ([author] if author else [])
     with pa.input_stream(path) as stream:
-        header = stream.read(1 << 16)
-    if not header.strip():
-        raise InputError(f"{path.name!r} is empty.")
-    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    first_line = header.splitlines(keepends=True)[0]
-    names = csv.read_csv(
-        pa.BufferReader(first_line), parse_options=parse, read_options=csv.ReadOptions(encoding=encoding)
-    ).column_names
+        head = codecs.getincrementaldecoder(encoding)().decode(stream.read(1 << 16)).removeprefix("\ufeff")
+    rows = plain_csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
+    names = next((row for row in rows if row), None)
+    if names is None:
+        raise InputError(f"{path.name!r} is empty: it holds no documents.")
     _check_columns(names, text, author)
     return csv.open_csv(
         pa.input_stream(path),
         read_options=csv.ReadOptions(block_size=_BLOCK_BYTES, encoding=encoding, use_threads=False),
-        parse_options=parse,
+        parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=csv.ConvertOptions(
             include_columns=columns,
             column_types={c: pa.string() for c in columns},
-            # An empty author is a missing author; an empty text is an empty text.
-            strings_can_be_null=False,
+            strings_can_be_null=False,  # an empty text is an empty text
         ),
     )
 
@@ -230,7 +273,7 @@ def _columns(batches: Iterable[Any], text: str, author: str | None) -> Iterator[
             batch = whole.slice(start, _BATCH_ROWS)
             texts = _strings(batch.column(text), text, integers=False)
             authors = None if author is None else _strings(batch.column(author), author, integers=True)
-            yield texts, None if authors is None else [a or None for a in authors]
+            yield texts, authors
 
 
 def _strings(column: Any, name: str, *, integers: bool) -> list[str | None]:
@@ -246,20 +289,22 @@ def _strings(column: Any, name: str, *, integers: bool) -> list[str | None]:
 def _json_lines(path: Path, text: str, author: str | None, encoding: str) -> Iterator[Batch]:
     texts: list[str | None] = []
     authors: list[str | int | None] = []
+    checked = False
     with pa.input_stream(path) as raw:
-        for number, line in enumerate(_lines(raw), start=1):
+        for number, line in enumerate(_lines(raw, encoding), start=1):
             if not line.strip():
                 continue
             try:
-                row = json.loads(line.decode(encoding))
-            except json.JSONDecodeError:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
                 raise InputError(
                     f"line {number} of {path.name!r} is not valid JSON. Each line must be one object."
                 ) from None
             if not isinstance(row, dict):
-                raise InputError(f"line {number} of {path.name!r} is not a JSON object.")
-            if number == 1:
+                raise InputError(f"line {number} of {path.name!r} is not a JSON object. Each line must be one object.")
+            if not checked:
                 _check_columns(list(row), text, author)
+                checked = True
             texts.append(row.get(text))
             authors.append(row.get(author) if author else None)
             if len(texts) == _BATCH_ROWS:
@@ -269,11 +314,16 @@ def _json_lines(path: Path, text: str, author: str | None, encoding: str) -> Ite
         yield texts, authors if author else None
 
 
-def _lines(stream: Any) -> Iterator[bytes]:
-    rest = b""
+def _lines(stream: Any, encoding: str) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    rest = ""
+    first = True
     while chunk := stream.read(1 << 20):
-        *lines, rest = (rest + chunk).split(b"\n")
+        text = decoder.decode(chunk)
+        *lines, rest = (rest + (text.removeprefix("\ufeff") if first else text)).split("\n")
+        first = False
         yield from lines
+    rest += decoder.decode(b"", final=True)
     if rest:
         yield rest
 
@@ -289,13 +339,29 @@ def corpus_from_counts(
     """A corpus from a documents × words matrix."""
     from scipy import sparse
 
-    matrix = sparse.csr_array(counts)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    if len(vocabulary) != matrix.shape[1]:
-        raise InputError(f"the matrix has {matrix.shape[1]} columns but the vocabulary has {len(vocabulary)} words.")
-    if len(set(vocabulary)) != len(vocabulary):
+    try:
+        matrix = sparse.csr_array(counts)
+    except (TypeError, ValueError):
+        matrix = None
+    if matrix is None or matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        raise InputError("counts must be a matrix of numbers, one row per document and one column per word.")
+    if not matrix.has_canonical_format or not matrix.data.all():
+        matrix = matrix.copy()  # it shares memory with the caller's
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+    if isinstance(vocabulary, str):
+        raise InputError("the vocabulary must be a list of words, one per column, got a single string.")
+    words = [str(w) for w in vocabulary]
+    if len(words) != matrix.shape[1]:
+        raise InputError(
+            f"the matrix has {matrix.shape[1]} columns but the vocabulary has {len(words)} words. Give one per column."
+        )
+    if len(set(words)) != len(words):
         raise InputError("the vocabulary holds a word twice. Merge such columns first.")
+    if bad := [i for i, w in enumerate(words) if w.splitlines() != [w]]:
+        raise InputError(
+            f"word {bad[0] + 1} of the vocabulary is empty or holds a line break. Rename it or leave the column out."
+        )
     data = matrix.data
     if not np.all(np.isfinite(data)) or np.any(data < 0) or np.any(data != np.floor(data)) or np.any(data >= 2**31):
         raise InputError(
@@ -303,20 +369,23 @@ def corpus_from_counts(
         )
     numbers = keys = None
     if authors is not None:
+        _check_authors(authors)
         index: defaultdict[str, int] = defaultdict()
         index.default_factory = index.__len__
         numbers = np.array([index[_author_name(a, i + 1)] for i, a in enumerate(authors)], np.int32)
         if numbers.size != matrix.shape[0]:
-            raise InputError(f"there are {numbers.size} authors for {matrix.shape[0]} documents.")
+            raise InputError(
+                f"there are {numbers.size} authors for {matrix.shape[0]} documents. Give one author for each document."
+            )
         keys = string_keys(index)
     return kind(
         doc_start=matrix.indptr.astype(np.int64),
         word=matrix.indices.astype(np.int32),
         count=data.astype(np.int32),
-        words=[str(w) for w in vocabulary],
+        words=words,
         author=numbers,
         author_key=keys,
-        vocabulary=Vocabulary.of(map(str, vocabulary)) if public_vocabulary else None,
+        vocabulary=Vocabulary.of(words) if public_vocabulary else None,
         text=None,
     )
 
@@ -326,23 +395,28 @@ def read_uci(docword: str | Path, vocab: str | Path) -> tuple[Any, list[str]]:
     from pyarrow import csv
     from scipy import sparse
 
+    columns = ["doc", "word", "count"]
     for path in (Path(docword), Path(vocab)):
-        if not path.is_file():
-            raise InputError(f"there is no file {str(path)!r}.")
-    with pa.input_stream(vocab) as stream:
-        words = [w for w in stream.read().decode("utf-8").split("\n") if w]
+        _check_file(path)
+    try:
+        with pa.input_stream(vocab) as stream:
+            words = [w for line in _lines(stream, "utf8") if (w := line.removesuffix("\r"))]
+    except (OSError, UnicodeError) as error:
+        raise InputError(_explain(error, Path(vocab), "utf8")) from None
     try:
         with pa.input_stream(docword) as stream:
-            n_docs, n_words, _ = (int(line) for line in islice(_lines(stream), 3))
+            n_docs, n_words, _ = (int(line) for line in islice(_lines(stream, "utf8"), 3))
         table = csv.read_csv(
             pa.input_stream(docword),
-            read_options=csv.ReadOptions(skip_rows=3, column_names=["doc", "word", "count"]),
+            read_options=csv.ReadOptions(skip_rows=3, column_names=columns),
             parse_options=csv.ParseOptions(delimiter=" "),
+            convert_options=csv.ConvertOptions(column_types={c: pa.int64() for c in columns}, null_values=[]),
         )
-        doc, word, count = (table.column(c).to_numpy().astype(np.int64) for c in ("doc", "word", "count"))
+        doc, word, count = (table.column(c).to_numpy() for c in columns)
         matrix = sparse.csr_array((count, (doc - 1, word - 1)), shape=(n_docs, n_words))
-    except (pa.ArrowInvalid, ValueError):
+    except (pa.ArrowException, OSError, ValueError):
         raise InputError(
-            f"{Path(docword).name!r} is not a UCI bag of words: three numbers, then lines 'document word count'."
+            f"{Path(docword).name!r} is not a UCI bag of words: three numbers, then lines 'document word "
+            "count'. Check both file names."
         ) from None
     return matrix, words

@@ -47,10 +47,13 @@ class TopicModel:
         """Number of topics."""
         return int(self.topic_word.shape[0])
 
-    def top_words(self, n: int = 10) -> list[list[str]]:
-        """The n heaviest words of each topic."""
+    def top_words(self, n: int = 10, *, min_deviations: float = 0.0) -> list[list[str]]:
+        """The n heaviest words of each topic; only those heavier than so many deviations of the noise, if asked."""
         order = np.argsort(-self.topic_word, axis=1, kind="stable")[:, :n]
-        return [[self.vocabulary.words[w] for w in row] for row in order]
+        floor = np.zeros(self.n_topics) if self.deviation is None else min_deviations * self.deviation
+        return [
+            [self.vocabulary.words[w] for w in row if self.topic_word[k, w] >= floor[k]] for k, row in enumerate(order)
+        ]
 
     def transform(self, texts: Iterable[str]) -> NDArray[np.float64]:
         """Topic shares of new texts, one row each. A text without known words gets equal shares."""
@@ -72,8 +75,13 @@ class TopicModel:
         from scipy import sparse
 
         matrix = sparse.csr_array(counts)
-        if matrix.shape[1] != len(self.vocabulary):
-            raise InputError(f"the matrix has {matrix.shape[1]} columns, the vocabulary {len(self.vocabulary)} words.")
+        if matrix.ndim != 2 or matrix.shape[1] != len(self.vocabulary):
+            raise InputError(
+                f"counts must be a matrix with {len(self.vocabulary)} columns, one for each word of the vocabulary, "
+                f"got shape {matrix.shape}."
+            )
+        if not np.all((matrix.data >= 0) & (matrix.data < np.inf)):
+            raise InputError("counts must not be negative, infinite or NaN.")
         return self._shares(matrix.indptr, matrix.indices, matrix.data)
 
     def _shares(self, doc_start: NDArray[Any], word: NDArray[Any], count: NDArray[Any]) -> NDArray[np.float64]:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
+from math import inf
 from threading import local
 
 import numpy as np
@@ -30,7 +32,7 @@ class MemoryCorpus:
     def __init__(self, raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None = None) -> None:
         self._raw = raw
         self.bounds = bounds
-        self.vocabulary = vocabulary or raw.vocabulary
+        self.vocabulary = raw.vocabulary if vocabulary is None else vocabulary  # an empty one is still public
         self._block, self._unit_key = _arrange(raw, bounds, self.vocabulary)
 
     def __repr__(self) -> str:
@@ -41,10 +43,11 @@ class MemoryCorpus:
         """How texts became words."""
         return self._raw.text
 
-    @property
+    @cached_property
     def words(self) -> Sequence[str]:
-        """What each row of a bounded sum stands for."""
-        return self._raw.words if self.vocabulary is None else self.vocabulary.words
+        """What each row of a bounded sum stands for, sorted."""
+        raw = self._raw
+        return [raw.words[i] for i in raw.word_order.tolist()] if self.vocabulary is None else self.vocabulary.words
 
     def limited(self, *, vocabulary: Vocabulary | None = None, max_words: int | None = None) -> "MemoryCorpus":
         """The same raw data, bounded anew under a public vocabulary or a tighter limit."""
@@ -54,12 +57,14 @@ class MemoryCorpus:
         bounds = replace(self.bounds, max_words=min(limits, default=None))
         if bounds == self.bounds and vocabulary is None:
             return self
-        return MemoryCorpus(self._raw, bounds, vocabulary or self.vocabulary)
+        return MemoryCorpus(self._raw, bounds, self.vocabulary if vocabulary is None else vocabulary)
 
     def bounded_sum(
         self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None
     ) -> NDArray[np.int64]:
         """Σ over units of clipped, rounded vectors; see the protocol."""
+        if not (0 < bound < inf and 0 < grid < inf):
+            raise InputError(f"bound and grid must be positive numbers, got {bound} and {grid}.")
         limit = int(Fraction(bound) / Fraction(grid))  # exact floor: the integers may not exceed the bound
         if not 1 <= limit <= 2**31:
             raise InputError(f"bound / grid must lie between 1 and 2^31, got {bound / grid:.3g}.")
@@ -163,7 +168,7 @@ def _arrange(raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None) -> tupl
     doc_start, word, count = gather(order, raw.doc_start, raw.word, raw.count, rename)
     unit_start = _offsets(sizes)
     if bounds.max_words is not None:
-        word_key = raw.word_key if vocabulary is None else string_keys(vocabulary.words)
+        word_key = raw.word_key[raw.word_order] if vocabulary is None else string_keys(vocabulary.words)
         lottery_key = siphash(unit_key, key0, np.uint64(1))
         keep = keep_words(unit_start, doc_start, word, lottery_key, word_key, bounds.max_words)
         kept_before = _offsets(keep.astype(np.int64))
@@ -172,8 +177,11 @@ def _arrange(raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None) -> tupl
 
 
 def _rename(raw: Corpus, vocabulary: Vocabulary | None) -> NDArray[np.int32]:
+    """Row of each raw word; -1 where it has none."""
     if vocabulary is None:
-        return np.arange(len(raw.words), dtype=np.int32)
+        rank = np.empty(len(raw.words), np.int32)
+        rank[raw.word_order] = np.arange(rank.size, dtype=np.int32)
+        return rank
     index = vocabulary.index
     return np.array([index.get(w, -1) for w in raw.words], dtype=np.int32)
 

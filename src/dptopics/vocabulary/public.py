@@ -3,12 +3,14 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
+from unicodedata import normalize
 
 from numpy.random import Generator
 
 from dptopics.corpus import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.guarantee import Guarantee, Strength, Unit
+from dptopics.mechanism import check_unit
 from dptopics.release import Release, Vocabulary
 
 
@@ -47,18 +49,20 @@ class PublicVocabulary:
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[Vocabulary]:
         """The list as it is, also words that nobody in the corpus used."""
+        check_unit(self, corpus)
         return Release.of(self.vocabulary, self, rng)
 
 
 def read_words(path: str | Path) -> Vocabulary:
     """A word list, one word per line."""
     try:
-        text = Path(path).read_text("utf-8")
+        text = Path(path).read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"the word list {Path(path).name!r} is not valid UTF-8.") from None
     except OSError as error:
         raise InputError(f"cannot read the word list {str(path)!r}: {error.strerror}.") from None
-    words = [w for line in text.splitlines() if (w := line.strip().lower())]
+    # Written as texts are read (see TextSettings.words), or an accent in two pieces would match nothing.
+    words = [w for line in text.splitlines() if (w := normalize("NFKC", line).strip().lower())]
     if not words:
         raise InputError(f"the word list {Path(path).name!r} is empty. Put one word on each line.")
     return Vocabulary.of(words)

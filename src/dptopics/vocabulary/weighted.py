@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from dptopics import noise
 from dptopics.corpus import Block, BoundedCorpus, UnitRows
@@ -39,7 +39,7 @@ class WeightedVocabulary:
 
     >>> mechanism = WeightedVocabulary.calibrated(epsilon=1.0, delta=1e-4, max_words=50)
     >>> round(mechanism.guarantee.epsilon, 6), round(mechanism.sigma, 4), round(mechanism.threshold, 3)
-    (1.0, 3.3755, 16.412)
+    (1.0, 3.3559, 16.093)
     """
 
     sigma: float
@@ -55,6 +55,8 @@ class WeightedVocabulary:
     def __post_init__(self) -> None:
         if self.max_words < 1:
             raise InputError(f"max_words must be at least 1, got {self.max_words}.")
+        if not 0 < self.tail < 1:
+            raise InputError(f"tail must lie strictly between 0 and 1, got {self.tail}. Take half of delta.")
         if self.max_size is not None and self.max_size < 1:
             raise InputError(f"max_size must be at least 1, got {self.max_size}.")
 
@@ -90,7 +92,7 @@ class WeightedVocabulary:
         """max over t ≤ max_words of 1/√t + σ Φ⁻¹((1 − tail)^(1/t))."""
         t = np.arange(1, self.max_words + 1)
         miss = -np.expm1(np.log1p(-self.tail) / t)  # 1 − (1 − tail)^(1/t)
-        return float(np.max(t**-0.5 + self.sigma * norm.isf(miss)))
+        return float(np.max(t**-0.5 + self.sigma * -ndtri(miss)))
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[Vocabulary]:
         """Add up weights, add noise, keep what clears the threshold."""
@@ -98,7 +100,9 @@ class WeightedVocabulary:
         corpus = corpus.limited(max_words=self.max_words)
         weight = corpus.bounded_sum(_EqualWeights(len(corpus.words)), bound=1.0, grid=self.grid)[:, 0]
         noisy = weight + noise.gaussian(rng, self.sigma / self.grid, weight.size)
-        kept = np.flatnonzero(noisy > ceil(self.threshold / self.grid))
+        # Words without weight (all their units were cut to other words) have no part in the threshold's proof: a unit
+        # could own thousands of them, and noise alone would lift one.
+        kept = np.flatnonzero((weight > 0) & (noisy > ceil(self.threshold / self.grid)))
         if self.max_size is not None and kept.size > self.max_size:
             kept = kept[np.argsort(-noisy[kept], kind="stable")[: self.max_size]]
         pairs = sorted((corpus.words[i], float(noisy[i] * self.grid)) for i in kept.tolist())  # corpus order would leak

@@ -1,0 +1,5 @@
+"""``python -m dptopics``."""
+
+from dptopics.cli import main
+
+main()

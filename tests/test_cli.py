@@ -1,0 +1,241 @@
+"""The command line, in process: exit codes, messages, and what lands on disk."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from dptopics import Ledger, TopicModel, cli, datasets
+from dptopics.bundle import load
+
+SECRET = "zanzibarian"
+TEXTS = ["knee pain after running", "knee hurts when running", "glasses for reading", "eyes need reading glasses"] * 100
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run_command(*words):
+        monkeypatch.setattr(sys, "argv", ["dptopics", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+            raise SystemExit(0)
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        assert SECRET not in printed.err
+        return stop.value.code or 0, printed.out, " ".join(printed.err.split())
+
+    return run_command
+
+
+@pytest.fixture
+def notes(tmp_path):
+    path = tmp_path / "notes.csv"
+    rows = [f"{text},p{i}\n" for i, text in enumerate(TEXTS)]
+    path.write_text("note,patient\n" + "".join(rows) + f"my name is {SECRET},p0\n")
+    return path
+
+
+def fit(notes, *more):
+    settings = {"--text": "note", "--author": "patient", "--topics": 2, "--epsilon": 20, "--delta": 1e-6, "--out": "r"}
+    settings |= dict(zip(more[::2], more[1::2], strict=True))
+    return ["fit", notes, *(word for pair in settings.items() if pair[1] is not None for word in pair)]
+
+
+def test_the_main_job(run, notes, tmp_path):
+    code, out, err = run(*fit(notes))
+    assert code == 0
+    assert "knee" in out
+    assert "PRIVACY GUARANTEE" in out
+    assert "Other releases of the same data are not counted" in " ".join(out.replace("│", " ").split())
+    assert SECRET not in out
+    for file in (tmp_path / "r").iterdir():
+        assert SECRET.encode() not in file.read_bytes()
+    assert load(tmp_path / "r").guarantee.epsilon <= 20
+    code, out, _ = run("show", "r")
+    assert code == 0
+    assert "knee" in out
+
+
+def test_json_is_json_alone(run, notes):
+    _, out, _ = run(*fit(notes), "--json")
+    data = json.loads(out)
+    assert data["guarantee"]["strength"] == "proved"
+    assert len(data["topics"]) == 2
+    assert json.loads(run("show", "r", "--json")[1])["settings"]["mechanism"] == "pipeline"
+    assert {row["strength"] for row in json.loads(run("mechanisms", "--json")[1])["mechanisms"]} == {"proved"}
+
+
+def test_vocabulary(run, notes, tmp_path):
+    code, out, _ = run(
+        "vocabulary", notes, "--text", "note", "--author", "patient", "--epsilon", 20, "--delta", 1e-6, "--out", "v"
+    )
+    assert code == 0
+    assert "words may be published" in out
+    words = load(tmp_path / "v").value.words
+    assert "knee" in words
+    assert SECRET not in words
+    assert run("show", "v")[0] == 0
+    assert len(json.loads(run("show", "v", "--json")[1])["words"]) == len(words)
+    code, _, err = run("transform", "v", notes, "--text", "note", "--out", "s.csv")
+    assert code == 2
+    assert "not topics" in err
+
+
+def test_transform(run, notes, tmp_path):
+    run(*fit(notes))
+    code, _, err = run("transform", "r", notes, "--text", "note", "--out", "shares.csv")
+    assert code == 0
+    assert "NOT FOR RELEASE" in err
+    lines = (tmp_path / "shares.csv").read_text().splitlines()
+    assert lines[0] == "row,topic_0,topic_1"
+    assert len(lines) == len(TEXTS) + 2
+    code, _, err = run("transform", "r", notes, "--text", "note", "--out", "shares.csv")
+    assert code == 2
+    assert "exists already" in err
+
+
+def test_public_word_list(run, notes, tmp_path):
+    (tmp_path / "words.txt").write_text("knee\nglasses\nreading\nrunning\n")
+    assert run(*fit(notes, "--vocabulary", "words.txt"))[0] == 0
+    assert TopicModel.load(tmp_path / "r").vocabulary.words == ("glasses", "knee", "reading", "running")
+    code, _, err = run(*fit(notes, "--vocabulary", "words.txt", "--topics", 9, "--out", "r2"))
+    assert code == 2
+    assert "9 topics need at least as many words" in err
+
+
+def test_ledger(run, notes, tmp_path):
+    assert run("ledger", "create", "clinic.ledger", "--epsilon", 30, "--delta", 1e-5)[0] == 0
+    code, out, _ = run(*fit(notes, "--ledger", "clinic.ledger"))
+    assert code == 0
+    assert "not counted" not in out
+    code, _, err = run(*fit(notes, "--ledger", "clinic.ledger", "--out", "r2"))
+    assert code == 3
+    assert "needs ε = 20 but 10 of 30 is left in ledger 'clinic'" in err
+    assert not (tmp_path / "r2").exists()
+    data = json.loads(run("ledger", "show", "clinic.ledger", "--json")[1])
+    assert data["spent"]["epsilon"] == pytest.approx(20)
+    assert run("ledger", "create", "clinic.ledger", "--epsilon", 30, "--delta", 1e-5)[0] == 2
+    assert run("ledger", "show", "nothing.ledger")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        (("--text", "nte"), "no column 'nte'. The columns are: 'note', 'patient'"),
+        (("--author", "doctor"), "no column 'doctor'"),
+        (("--epsilon", 0), "epsilon must be a positive number"),
+        (("--epsilon", "nan"), "epsilon must be a positive number"),
+        (("--delta", 0), "delta must lie"),
+        (("--delta", 2), "delta must lie"),
+        (("--topics", 1), "n_topics must be at least 2"),
+        (("--mechanism", "magic"), "no mechanism 'magic'"),
+        (("--vocabulary", "nowhere.txt"), "no word list 'nowhere.txt'"),
+        (("--language", "klingon"), "no stop words for language 'klingon'"),
+        (("--ledger", "nothing.ledger"), "there is no ledger"),
+        (("--out", "missing/folder"), "does not exist"),
+        (("--max-docs", 0), "max_docs must be at least 1"),
+        (("--unit", "author", "--author", None), "--unit author needs --author"),
+        (("--encoding", "klingon"), "encoding"),
+    ],
+)
+def test_mistakes_are_explained_and_cost_nothing(run, notes, tmp_path, more, message):
+    Ledger.create(tmp_path / "l.ledger", epsilon=100, delta=0.5)
+    more = more if "--ledger" in more else (*more, "--ledger", "l.ledger")
+    code, _, err = run(*fit(notes, *more))
+    assert code == 2
+    assert message in err
+    assert Ledger.open(tmp_path / "l.ledger").receipts() == []
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"", "empty"),
+        (b"note,patient\n", "no documents"),
+        (b"note,patient\n\xff\xfe" + SECRET.encode() + b",p1\n", "not valid UTF-8"),
+        (f"note,patient\n{SECRET},\n".encode(), "row 1 has no author"),
+        (f"note,patient\n{SECRET},a,b,c\n".encode(), "has 2 columns but row 2 has 4"),
+        (b"note,patient\nthe and of,p1\n", "no words are left"),
+    ],
+)
+def test_bad_files_cost_nothing(run, tmp_path, content, message):
+    Ledger.create(tmp_path / "l.ledger", epsilon=100, delta=1e-3)
+    (tmp_path / "bad.csv").write_bytes(content)
+    code, _, err = run(*fit(tmp_path / "bad.csv", "--ledger", "l.ledger"))
+    assert code == 2
+    assert message in err
+    assert Ledger.open(tmp_path / "l.ledger").receipts() == []
+
+
+def test_output_folder_exists(run, notes, tmp_path):
+    (tmp_path / "r").mkdir()
+    code, _, err = run(*fit(notes))
+    assert code == 2
+    assert "exists already" in err
+
+
+def test_damaged_and_missing_bundles(run, notes, tmp_path):
+    run(*fit(notes))
+    (tmp_path / "r" / "topics.npz").write_bytes(b"nonsense")
+    code, _, err = run("show", "r")
+    assert code == 2
+    assert "damaged" in err
+    assert run("show", "nowhere")[0] == 2
+
+
+def test_no_author_warns_that_documents_are_the_unit(run, notes):
+    code, out, err = run(*fit(notes, "--author", None))
+    assert code == 0
+    assert "each document is protected by itself" in err
+    assert "NOT authors" in out
+
+
+def test_large_delta_warns(run, notes):
+    code, _, err = run(*fit(notes, "--delta", 0.1))
+    assert code == 0
+    assert "larger than 1 / number of authors" in err
+
+
+def test_missing_options_are_explained(run, notes):
+    code, _, err = run("fit", notes, "--text", "note")
+    assert code == 2
+    assert "Missing option" in err
+
+
+def test_interrupt_writes_nothing_and_keeps_the_charge(notes, tmp_path):
+    ledger = Ledger.create(tmp_path / "l.ledger", epsilon=100, delta=1e-3)
+    command = [str(word) for word in fit(notes, "--ledger", "l.ledger", "--steps", 100_000)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dptopics", *command], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not ledger.receipts() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Nothing was written" in err
+    assert "Traceback" not in err
+    assert len(ledger.receipts()) == 1
+    assert not [p for p in tmp_path.iterdir() if p.name not in ("l.ledger", "notes.csv")]
+
+
+def test_demo_shows_the_leak_and_the_cure(run, monkeypatch, tmp_path):
+    whole = datasets.demo_corpus()
+    n = 6000
+    part = datasets.DemoTexts(whole.texts[:n], whole.authors[:n], whole.themes[:n], whole.rare_words)
+    monkeypatch.setattr("dptopics.demo.demo_corpus", lambda: part)
+    code, out, _ = run("demo", "--epsilon", 8, "--out", "release")
+    assert code == 0
+    assert "NOT private" in out
+    assert "holds 0 of them" in out
+    assert not set(TopicModel.load(tmp_path / "release").vocabulary.words) & whole.rare_words
