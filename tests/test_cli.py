@@ -25,7 +25,6 @@ def run(monkeypatch, capsys, tmp_path):
         monkeypatch.setattr(sys, "argv", ["dptopics", *map(str, words)])
         with pytest.raises(SystemExit) as stop:
             cli.main()
-            raise SystemExit(0)
         printed = capsys.readouterr()
         assert "Traceback" not in printed.err
         assert SECRET not in printed.err
@@ -49,7 +48,7 @@ def fit(notes, *more):
 
 
 def test_the_main_job(run, notes, tmp_path):
-    code, out, err = run(*fit(notes))
+    code, out, _ = run(*fit(notes))
     assert code == 0
     assert "knee" in out
     assert "PRIVACY GUARANTEE" in out

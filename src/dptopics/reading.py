@@ -269,11 +269,21 @@ def _parquet(path: Path, text: str, author: str | None) -> Iterator[Any]:
 
 def _columns(batches: Iterable[Any], text: str, author: str | None) -> Iterator[Batch]:
     for whole in batches:
+        text_column = _castable(whole.column(text))
+        author_column = None if author is None else _castable(whole.column(author))
         for start in range(0, whole.num_rows, _BATCH_ROWS):
-            batch = whole.slice(start, _BATCH_ROWS)
-            texts = _strings(batch.column(text), text, integers=False)
-            authors = None if author is None else _strings(batch.column(author), author, integers=True)
-            yield texts, authors
+            texts = _strings(text_column.slice(start, _BATCH_ROWS), text, integers=False)
+            if author is None or author_column is None:
+                yield texts, None
+            else:
+                yield texts, _strings(author_column.slice(start, _BATCH_ROWS), author, integers=True)
+
+
+def _castable(column: Any) -> Any:
+    """Arrow cannot look up string views (a Polars category): copy the categories, not the rows."""
+    if pa.types.is_dictionary(column.type) and pa.types.is_string_view(column.type.value_type):
+        return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.large_string()))
+    return column
 
 
 def _strings(column: Any, name: str, *, integers: bool) -> list[str | None]:
@@ -405,7 +415,7 @@ def read_uci(docword: str | Path, vocab: str | Path) -> tuple[Any, list[str]]:
         raise InputError(_explain(error, Path(vocab), "utf8")) from None
     try:
         with pa.input_stream(docword) as stream:
-            n_docs, n_words, _ = (int(line) for line in islice(_lines(stream, "utf8"), 3))
+            n_docs, n_words, n_entries = (int(line) for line in islice(_lines(stream, "utf8"), 3))
         table = csv.read_csv(
             pa.input_stream(docword),
             read_options=csv.ReadOptions(skip_rows=3, column_names=columns),
@@ -419,4 +429,8 @@ def read_uci(docword: str | Path, vocab: str | Path) -> tuple[Any, list[str]]:
             f"{Path(docword).name!r} is not a UCI bag of words: three numbers, then lines 'document word "
             "count'. Check both file names."
         ) from None
+    if table.num_rows != n_entries:
+        raise InputError(
+            f"{Path(docword).name!r} should hold {n_entries} entries but holds {table.num_rows}. Get the whole file."
+        )
     return matrix, words

@@ -1,0 +1,146 @@
+"""Events: what cannot be is refused, what is unknown is not free, what is stored comes back."""
+
+import json
+from dataclasses import dataclass
+from math import inf, nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dptopics.errors import InputError, PrivacyError
+from dptopics.events import (
+    Failure,
+    Gaussian,
+    Laplace,
+    SampledGaussian,
+    epsilon_of,
+    from_dict,
+    smallest,
+    to_dict,
+    zcdp_of,
+)
+
+POSITIVE = st.floats(1e-3, 1e6)
+COUNT = st.integers(1, 10**6)
+EVENT = st.one_of(
+    st.builds(Gaussian, POSITIVE, COUNT),
+    st.builds(SampledGaussian, POSITIVE, st.floats(1e-6, 1.0), COUNT),
+    st.builds(Laplace, POSITIVE, COUNT),
+    st.builds(Failure, st.floats(0, 0.999)),
+)
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """An event that this version cannot price."""
+
+    scale: float
+    count: int = 1
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, nan, -inf])
+@pytest.mark.parametrize("kind", [Gaussian, Laplace, lambda scale: SampledGaussian(scale, 0.5)])
+def test_scale_must_be_positive(kind, bad):
+    with pytest.raises(PrivacyError, match="impossible privacy event"):
+        kind(bad)
+
+
+@pytest.mark.parametrize("bad", [0, -3, nan])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda n: Gaussian(1.0, n),
+        lambda n: Laplace(1.0, n),
+        lambda n: SampledGaussian(1.0, 0.5, n),
+    ],
+)
+def test_count_must_be_at_least_one(kind, bad):
+    with pytest.raises(PrivacyError, match="impossible privacy event"):
+        kind(bad)
+
+
+@pytest.mark.parametrize("bad", [0.0, -0.1, 1.1, nan, inf])
+def test_rate_must_be_a_probability(bad):
+    with pytest.raises(PrivacyError, match="impossible privacy event"):
+        SampledGaussian(1.0, bad)
+
+
+@pytest.mark.parametrize("bad", [-1e-9, 1.0, 2.0, nan, inf])
+def test_failure_must_be_a_probability(bad):
+    with pytest.raises(PrivacyError, match="impossible privacy event"):
+        Failure(bad)
+
+
+@pytest.mark.parametrize("bad", [-1e-9, 1.0, nan, inf])
+def test_price_needs_a_delta(bad):
+    with pytest.raises(InputError, match="delta must lie"):
+        epsilon_of((Gaussian(1.0),), bad)
+
+
+def test_unknown_event_is_not_free():
+    for events in (
+        (Exponential(1.0),),
+        (Gaussian(1.0), Exponential(1.0)),
+        (SampledGaussian(1.0, 0.1), Exponential(1.0)),
+    ):
+        with pytest.raises(PrivacyError, match="unknown privacy event Exponential"):
+            epsilon_of(events, 1e-5)
+        with pytest.raises(PrivacyError, match="unknown privacy event Exponential"):
+            zcdp_of(events)
+    with pytest.raises(PrivacyError, match="unknown privacy event 'Exponential'"):
+        from_dict({"kind": "Exponential", "scale": 1.0})
+    with pytest.raises(PrivacyError, match="unknown privacy event None"):
+        from_dict({"sigma": 1.0})
+
+
+def test_sampled_noise_has_no_zcdp_price():
+    with pytest.raises(PrivacyError, match="no zCDP price"):
+        zcdp_of((SampledGaussian(1.0, 0.5),))
+
+
+def test_nothing_is_free():
+    assert epsilon_of((), 0.0) == 0
+    assert epsilon_of((), 1e-6) == 0
+    assert epsilon_of((Failure(0.0),), 0.0) == 0
+
+
+def test_no_delta_no_gaussian():
+    assert epsilon_of((Gaussian(100.0),), 0.0) == inf
+    assert epsilon_of((SampledGaussian(100.0, 0.1),), 0.0) == inf
+    assert epsilon_of((Gaussian(100.0), Laplace(1.0)), 0.0) == inf
+    assert epsilon_of((Laplace(2.0, 3),), 0.0) == pytest.approx(1.5)
+
+
+def test_failure_takes_all_of_delta():
+    assert epsilon_of((Gaussian(1.0), Failure(1e-5)), 1e-5) == inf
+    assert epsilon_of((Gaussian(1.0), Failure(2e-5)), 1e-5) == inf
+    assert epsilon_of((Laplace(1.0), Failure(1e-5)), 1e-5) == pytest.approx(1.0)
+    assert epsilon_of((Gaussian(1.0), Failure(4e-6)), 1e-5) == pytest.approx(epsilon_of((Gaussian(1.0),), 6e-6))
+
+
+@pytest.mark.parametrize("sigma", [1e-300, 1e-160, 1e160, 1e300, inf])
+def test_extreme_noise_has_the_price_at_the_end(sigma):
+    assert epsilon_of((Gaussian(sigma),), 1e-6) == (inf if sigma < 1 else 0)
+    assert zcdp_of((Gaussian(sigma), Laplace(sigma))) == pytest.approx((inf if sigma < 1 else 0, 0), abs=1e-300)
+
+
+@given(st.lists(EVENT, max_size=4))
+def test_events_survive_json(events):
+    assert [from_dict(json.loads(json.dumps(to_dict(event)))) for event in events] == events
+
+
+@given(st.floats(0.5, 50), st.integers(1, 50), st.floats(1e-9, 0.1))
+def test_more_noise_or_more_delta_costs_less(sigma, count, delta):
+    price = epsilon_of((Gaussian(sigma, count),), delta)
+    assert epsilon_of((Gaussian(2 * sigma, count),), delta) < price or price == 0
+    assert epsilon_of((Gaussian(sigma, count + 1),), delta) >= price
+    assert epsilon_of((Gaussian(sigma, count),), 2 * delta) < price or price == 0
+
+
+def test_smallest_stays_on_the_true_side():
+    for edge in (1e-7, 0.3, 1.0, 12345.678):
+        found = smallest(lambda x, edge=edge: x >= edge)
+        assert edge <= found <= edge * (1 + 1e-11)
+    assert smallest(lambda x: False) == inf
+    assert smallest(lambda x: True) == 0

@@ -1,0 +1,261 @@
+"""The guarantee tells who is protected, from whom, how much and how surely, and never flatters."""
+
+import json
+from dataclasses import FrozenInstanceError, replace
+from decimal import Decimal
+from math import exp, inf, nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dptopics.errors import BundleError, InputError, PrivacyError
+from dptopics.events import Failure, Gaussian, Laplace, SampledGaussian
+from dptopics.guarantee import Guarantee, Relation, Strength, Trust, Unit, check_budget, show, weakest
+
+
+def promise(**fields):
+    fields = {
+        "events": (Gaussian(3.185703),),
+        "delta": 1e-4,
+        "unit": Unit.AUTHOR,
+        "strength": Strength.PROVED,
+    } | fields
+    return Guarantee(**fields)
+
+
+def words(card):
+    """The card without its layout."""
+    return " ".join(card.split())
+
+
+# --- the card ---
+
+
+def test_card_says_who_from_whom_how_much_and_how_surely():
+    card = words(promise(assumptions=("The clocks are right.",)).card())
+    assert "Protected every author, with everything they wrote in this data" in card
+    assert "From anyone who sees the release" in card
+    assert "not from the data's owner" in card
+    assert "ε = 1, δ = 0.0001 (add-or-remove)" in card
+    assert "whether one author is in the data or not" in card
+    assert "2.72-fold" in card
+    assert "Strength PROVED: a theorem" in card
+    assert "Assumes - The clocks are right." in card
+
+
+def test_card_of_a_document_warns_authors():
+    card = words(promise(unit=Unit.DOCUMENT).card())
+    assert "every single document; NOT authors" in card
+    assert "one document" in card
+
+
+def test_card_of_replace_and_local():
+    card = words(promise(relation=Relation.REPLACE, trust=Trust.LOCAL).card())
+    assert "(replace)" in card
+    assert "or another in its place" in card
+    assert "is in the data or not" not in card
+    assert "the collector of the data included" in card
+
+
+@pytest.mark.parametrize("strength", Strength)
+def test_card_of_each_strength(strength):
+    card = words(promise(strength=strength).card())
+    assert f"{strength.upper()}: {strength.meaning}." in card
+    assert ("Nothing is promised. Do not publish this." in card) == (strength is Strength.NONE)
+    assert ("ε =" in card) == (strength is not Strength.NONE)
+
+
+def test_card_without_a_price_does_not_pretend():
+    card = words(promise(events=(Gaussian(1.0), Failure(1e-3))).card())
+    assert "ε = ∞" in card
+    assert "∞-fold" in card
+
+
+def test_card_rounds_against_itself():
+    card = words(promise(events=(Gaussian(3.18),), delta=1.0004e-4).card())
+    assert "ε = 1.01, δ = 0.000101" in card
+
+
+def test_card_fits_its_width():
+    guarantee = promise(assumptions=("a long assumption " * 20,))
+    for width in (60, 88, 120):
+        assert max(map(len, guarantee.card(width).splitlines())) <= width
+    assert str(guarantee) == guarantee.card()
+
+
+# --- showing numbers ---
+
+
+@pytest.mark.parametrize(
+    "number, text",
+    [(1.0, "1"), (1.0001, "1.01"), (0.12345, "0.124"), (1234.5, "1240"), (0, "0"), (inf, "∞"), (1e-6, "1e-06")],
+)
+def test_show(number, text):
+    assert show(number) == text
+
+
+def test_show_forgives_calibration():
+    # Calibration ends a hair below or above a round number: that is the round number.
+    assert show(2.0 * (1 + 1e-12)) == show(2.0 * (1 - 1e-12)) == "2"
+
+
+@given(st.floats(1e-12, 1e12))
+def test_show_rounds_up(number):
+    shown = Decimal(show(number))
+    assert shown >= Decimal(number) * (1 - Decimal("2e-9"))
+    assert shown <= Decimal(number) * Decimal("1.0101")
+
+
+# --- budgets ---
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, nan, inf, -inf])
+def test_epsilon_must_mean_something(epsilon):
+    with pytest.raises(InputError, match="epsilon must be a positive number, got"):
+        check_budget(epsilon, 1e-6)
+
+
+@pytest.mark.parametrize("delta", [0, 1, -1e-6, 1.5, nan, inf])
+def test_delta_must_mean_something(delta):
+    with pytest.raises(InputError, match="delta must lie strictly between 0 and 1, got"):
+        check_budget(1.0, delta)
+
+
+def test_sane_budget_is_fine():
+    check_budget(1.0, 1e-6)
+    check_budget(1e-3, 0.5)
+
+
+# --- the price ---
+
+
+def test_price_at_every_delta():
+    guarantee = promise()
+    assert guarantee.epsilon == pytest.approx(1.0, abs=1e-6)
+    assert guarantee.epsilon_at(1e-6) > guarantee.epsilon > guarantee.epsilon_at(1e-2)
+
+
+def test_price_is_read_from_the_events():
+    assert replace(promise(), events=(Gaussian(6.0),)).epsilon < 1
+    with pytest.raises(FrozenInstanceError):
+        promise().events = ()
+
+
+@pytest.mark.parametrize("delta", [nan, -1, 1, inf])
+def test_no_price_at_an_impossible_delta(delta):
+    with pytest.raises(InputError, match="delta"):
+        _ = promise(delta=delta).epsilon
+
+
+# --- strength ---
+
+
+def test_weakest():
+    assert weakest(Strength.PROVED) is Strength.PROVED
+    assert weakest(Strength.PROVED, Strength.CLAIMED, Strength.RANDOM) is Strength.CLAIMED
+    assert weakest(*Strength) is Strength.NONE
+
+
+def test_weakened_never_strengthens():
+    weak = promise().weakened(Strength.CLAIMED, "The proof has a hole.")
+    assert (weak.strength, weak.assumptions) == (Strength.CLAIMED, ("The proof has a hole.",))
+    again = weak.weakened(Strength.PROVED, "Somebody said it is fine.")
+    assert again.strength is Strength.CLAIMED
+    assert again.assumptions == ("The proof has a hole.", "Somebody said it is fine.")
+    assert again.events == promise().events
+
+
+def test_noting_keeps_the_rest():
+    noted = promise().noting("First.").noting("Second.")
+    assert noted.assumptions == ("First.", "Second.")
+    assert replace(noted, assumptions=()) == promise()
+
+
+# --- JSON ---
+
+
+@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize("trust", Trust)
+@pytest.mark.parametrize("strength", Strength)
+def test_guarantee_survives_json(unit, relation, trust, strength):
+    events = (Gaussian(2.5, 3), Laplace(7.0, 2), Failure(1e-9))
+    guarantee = promise(
+        events=events, unit=unit, relation=relation, trust=trust, strength=strength, assumptions=("Ünïcode.",)
+    )
+    again = Guarantee.from_dict(json.loads(guarantee.to_json()))
+    assert again == guarantee
+    assert again.relation is relation  # add-or-remove and replace-one are never relabelled
+
+
+def test_sampled_guarantee_survives_json():
+    guarantee = promise(events=(SampledGaussian(2.0, 0.25, 4),))
+    assert Guarantee.from_dict(json.loads(guarantee.to_json())) == guarantee
+
+
+def test_stored_price_is_for_readers_only():
+    data = promise().to_dict()
+    assert data["epsilon"] == promise().epsilon
+    assert Guarantee.from_dict(data | {"epsilon": 0.001}).epsilon == promise().epsilon
+
+
+def test_newer_schema_is_refused():
+    with pytest.raises(BundleError, match=r"schema 2.*Update dptopics"):
+        Guarantee.from_dict(promise().to_dict() | {"schema": 2})
+
+
+@pytest.mark.parametrize("field", ["schema", "delta", "unit", "relation", "trust", "strength", "assumptions", "events"])
+def test_missing_field_is_damage(field):
+    data = promise().to_dict()
+    del data[field]
+    with pytest.raises(BundleError, match="damaged"):
+        Guarantee.from_dict(data)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema": "one"},
+        {"schema": None},
+        {"delta": "small"},
+        {"delta": None},
+        {"delta": nan},
+        {"delta": 1.0},
+        {"delta": -1e-6},
+        {"unit": "family"},
+        {"relation": "swap"},
+        {"trust": "some"},
+        {"strength": "strong"},
+        {"assumptions": 3},
+        {"events": 3},
+        {"events": ["Gaussian"]},
+        {"events": [{"kind": "Gaussian"}]},
+        {"events": [{"kind": "Gaussian", "sigma": "large"}]},
+        {"events": [{"kind": "Gaussian", "sigma": 1.0, "colour": "red"}]},
+        {"events": [{"kind": ["Gaussian"], "sigma": 1.0}]},
+    ],
+)
+def test_damaged_json_is_refused(change):
+    with pytest.raises(BundleError, match="damaged"):
+        Guarantee.from_dict(promise().to_dict() | change)
+
+
+@pytest.mark.parametrize("data", [[], "text", None, 7, {}])
+def test_other_json_is_refused(data):
+    with pytest.raises(BundleError, match="damaged"):
+        Guarantee.from_dict(data)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [{"kind": "Gaussian", "sigma": -1.0}, {"kind": "Gaussian", "sigma": nan}, {"kind": "Mystery", "sigma": 1.0}],
+)
+def test_impossible_or_unknown_events_are_refused(event):
+    with pytest.raises(PrivacyError, match="privacy event"):
+        Guarantee.from_dict(promise().to_dict() | {"events": [event]})
+
+
+def test_odds_on_the_card_follow_from_epsilon():
+    guarantee = promise(events=(Gaussian(1.0),))
+    assert f"{show(exp(guarantee.epsilon))}-fold" in words(guarantee.card())
