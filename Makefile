@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint check benchmarks clean
+.PHONY: demo test clean
 
 demo: $(READY)
 	$(BIN)/dptopics demo

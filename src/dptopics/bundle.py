@@ -157,7 +157,11 @@ def _topics_csv(model: TopicModel) -> str:
 def _readme(release: Release[Any]) -> str:
     lines = ["A release made by dptopics.", "", release.guarantee.card(), ""]
     if isinstance(release.value, TopicModel):
-        lines += [f"Topic {k}: {', '.join(words)}" for k, words in enumerate(release.value.top_words(10))]
+        lines += ["Words that stand out of the noise by three deviations or more:"]
+        sure = release.value.top_words(10, min_deviations=3.0)
+        lines += [
+            f"Topic {k}: {', '.join(words) or '(none: this topic is mostly noise)'}" for k, words in enumerate(sure)
+        ]
         lines += [
             "",
             "topics.csv: the heaviest words of each topic. topics.npz: the whole topic-word matrix (NumPy).",

@@ -43,6 +43,11 @@ class Vocabulary:
         """Row of each word."""
         return {word: row for row, word in enumerate(self.words)}
 
+    def heaviest(self, n: int) -> list[str]:
+        """The n words of the highest noisy weight; without weights, the first n."""
+        weights = self.weights or (0.0,) * len(self.words)
+        return [word for _, word in sorted(zip(weights, self.words, strict=True), key=lambda p: (-p[0], p[1]))[:n]]
+
     def __len__(self) -> int:
         return len(self.words)
 

@@ -1,0 +1,54 @@
+"""Commands around the ledger."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dptopics.cli import options as o
+from dptopics.cli.terminal import out, print_json
+from dptopics.guarantee import Unit
+
+
+def create(
+    path: Annotated[Path, typer.Argument(help="File to create.", show_default=False)],
+    epsilon: Annotated[float, typer.Option(help="Total privacy loss of all releases.", show_default=False)],
+    delta: Annotated[float, typer.Option(help="Total δ of all releases.", show_default=False)],
+    unit: Annotated[Unit, typer.Option(help="Whom the releases protect.")] = Unit.AUTHOR,
+    composition: Annotated[
+        str, typer.Option(help="How releases add up: 'sum', or 'zcdp' (room for more Gaussian releases).")
+    ] = "sum",
+) -> None:
+    """Make a ledger with a total budget."""
+    from dptopics.ledger import Ledger
+
+    out.print(Ledger.create(path, epsilon=epsilon, delta=delta, unit=unit, composition=composition).card())
+
+
+def show(
+    path: Annotated[Path, typer.Argument(help="Ledger file.", show_default=False)], as_json: o.Json = False
+) -> None:
+    """Show what was spent and what is left."""
+    from dptopics.ledger import Ledger
+
+    ledger = Ledger.open(path)
+    if not as_json:
+        out.print(ledger.card(), highlight=False)
+        return
+    receipts = [
+        {"number": r.number, "time": r.time, "what": r.what, "epsilon": r.epsilon, "delta": r.delta}
+        for r in ledger.receipts()
+    ]
+    print_json(
+        {
+            "name": ledger.name,
+            "unit": str(ledger.unit),
+            "relation": str(ledger.relation),
+            "strength": str(ledger.strength),
+            "composition": str(ledger.composition),
+            "budget": vars(ledger.budget),
+            "spent": vars(ledger.spent),
+            "left": vars(ledger.left),
+            "charges": receipts,
+        }
+    )

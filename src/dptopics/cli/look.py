@@ -1,0 +1,104 @@
+"""Commands that look at releases and mechanisms, and the demo. None of them spends budget of real data."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from dptopics.cli import options as o
+from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_topics, topics_data
+from dptopics.errors import InputError
+
+
+def show(
+    release_folder: Annotated[Path, typer.Argument(help="Folder of a release.", show_default=False)],
+    words: Annotated[int, typer.Option(help="Words per topic.")] = 10,
+    as_json: o.Json = False,
+) -> None:
+    """Show a release and its guarantee."""
+    from dptopics import bundle
+    from dptopics.topic_model import TopicModel
+
+    release = bundle.load(release_folder)
+    if isinstance(release.value, TopicModel):
+        content: dict[str, Any] = {"topics": topics_data(release.value, words)}
+    else:
+        content = {"words": list(release.value.words)}
+    if as_json:
+        print_json(content | {"guarantee": release.guarantee.to_dict(), "settings": release.settings})
+        return
+    if isinstance(release.value, TopicModel):
+        show_topics(release.value, words)
+    else:
+        out.print(f"{len(release.value)} words; the most used: {', '.join(release.value.heaviest(words))}.")
+    show_card(release.guarantee)
+
+
+def transform(
+    release_folder: Annotated[Path, typer.Argument(help="Folder of a topic release.", show_default=False)],
+    source: o.Source,
+    text: o.TextColumnName,
+    out_file: Annotated[Path, typer.Option("--out", help="CSV file to write; it must not exist.", show_default=False)],
+    drop_missing: o.DropMissing = False,
+    encoding: o.Encoding = "utf8",
+) -> None:
+    """Topic shares of new texts. They describe single texts: not for release."""
+    import numpy as np
+
+    from dptopics.reading import read_batches
+    from dptopics.topic_model import TopicModel
+
+    model = TopicModel.load(release_folder)
+    if out_file.exists():
+        raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
+    header = "row," + ",".join(f"topic_{k}" for k in range(model.n_topics))
+    row = 0
+    partial = out_file.with_name(f".{out_file.name}.partial")
+    try:
+        with open(partial, "w", encoding="utf-8") as file, err.status("Reading texts"):
+            file.write(header + "\n")
+            for texts, _ in read_batches(source, text=text, author=None, encoding=encoding):
+                numbered = [(row + i, t) for i, t in enumerate(texts)]
+                row += len(texts)
+                if drop_missing:
+                    numbered = [(i, t) for i, t in numbered if isinstance(t, str)]
+                shares = model.transform([t for _, t in numbered])  # type: ignore[misc]  # None is refused inside
+                np.savetxt(
+                    file, np.column_stack([[i for i, _ in numbered], shares]), fmt="%d" + ",%.5f" * model.n_topics
+                )
+        partial.rename(out_file)
+    finally:
+        partial.unlink(missing_ok=True)
+    err.print(f"Shares of {row} texts written to [bold]{out_file}[/]. They describe single texts: NOT FOR RELEASE.")
+
+
+def mechanisms(as_json: o.Json = False) -> None:
+    """List the mechanisms, whom they protect and how far that is proved."""
+    from dptopics.registry import catalogue
+
+    rows = catalogue()
+    if as_json:
+        print_json({"mechanisms": rows})
+        return
+    table = Table("Job", "Name", "Unit", "Relation", "Strength", "Paper")
+    for row in rows:
+        table.add_row(*row.values())
+    out.print(table)
+
+
+def demo(
+    epsilon: Annotated[float, typer.Option(help="Privacy loss of the demo release.")] = 2.0,
+    out_folder: Annotated[Path | None, typer.Option("--out", help="Also save the release here.")] = None,
+) -> None:
+    """Show the difference privacy makes, on 20,000 invented patient messages."""
+    from dptopics import bundle
+    from dptopics.demo import run
+
+    if out_folder is not None:
+        bundle.check_target(out_folder)
+    with progress_bar("Learning private topics") as sink:
+        result = run(epsilon=epsilon, sink=sink, say=err.print)
+    result.show(out)
+    if out_folder is not None:
+        err.print(f"Written to [bold]{bundle.save(result.release, out_folder)}[/].")

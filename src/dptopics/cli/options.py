@@ -1,0 +1,34 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dptopics.guarantee import Unit
+
+Source = Annotated[Path, typer.Argument(help="Table of texts: .csv, .tsv, .jsonl or .parquet.", show_default=False)]
+TextColumnName = Annotated[str, typer.Option("--text", help="Column with the texts.", show_default=False)]
+AuthorColumn = Annotated[
+    str | None, typer.Option("--author", help="Column that says whose text it is.", show_default=False)
+]
+Epsilon = Annotated[float, typer.Option(help="Privacy loss of this release.", show_default=False)]
+Delta = Annotated[float, typer.Option(help="Chance of more loss: well below 1 / authors.", show_default=False)]
+Out = Annotated[
+    Path, typer.Option("--out", help="Folder to write the release to; it must not exist.", show_default=False)
+]
+UnitOption = Annotated[Unit | None, typer.Option(help="Whom to protect; default: author if --author is given.")]
+LedgerOption = Annotated[Path | None, typer.Option("--ledger", help="Ledger to charge.", show_default=False)]
+MaxDocs = Annotated[int | None, typer.Option(help="Documents kept per author, chosen by a hash.", show_default="all")]
+MaxVocabulary = Annotated[
+    int | None, typer.Option(help="Keep at most so many words: those of the highest noisy weight.", show_default="all")
+]
+MinLength = Annotated[int, typer.Option(help="Letters of the shortest word kept.")]
+MaxLength = Annotated[int, typer.Option(help="Letters of the longest word kept.")]
+MaxWords = Annotated[int, typer.Option(help="Distinct words each unit may propose for the vocabulary.")]
+Language = Annotated[str, typer.Option(help="Language of the stop words, or 'none'.")]
+Lemmas = Annotated[bool, typer.Option("--lemmas", help="Reduce words to their base form (extra 'lemmas').")]
+DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of CSV, TSV and JSON Lines files.")]
+AcceptUnproven = Annotated[bool, typer.Option("--accept-unproven", help="Allow guarantees that are not proved.")]
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]

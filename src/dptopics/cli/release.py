@@ -1,0 +1,199 @@
+"""Commands that release: topics and vocabularies."""
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from dptopics.cli import options as o
+from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_topics, topics_data, warn
+from dptopics.errors import DptopicsError, InputError
+from dptopics.guarantee import Unit
+from dptopics.text import TextSettings
+
+if TYPE_CHECKING:
+    from dptopics.corpus import BoundedCorpus
+    from dptopics.mechanism import Mechanism
+    from dptopics.release import Release
+
+T = TypeVar("T")
+
+
+def fit(
+    source: o.Source,
+    text: o.TextColumnName,
+    epsilon: o.Epsilon,
+    delta: o.Delta,
+    out_folder: o.Out,
+    author: o.AuthorColumn = None,
+    topics: Annotated[int, typer.Option(help="Number of topics.")] = 20,
+    unit: o.UnitOption = None,
+    mechanism: Annotated[str, typer.Option(help="How topics are learned: see 'dptopics mechanisms'.")] = "variational",
+    vocabulary: Annotated[str, typer.Option(help="'weighted', or a file with one public word per line.")] = "weighted",
+    vocabulary_share: Annotated[
+        float, typer.Option(help="Share of the budget (of μ², the squared signal-to-noise ratio) for the vocabulary.")
+    ] = 0.4,
+    max_vocabulary: o.MaxVocabulary = None,
+    max_words: o.MaxWords = 200,
+    max_docs: o.MaxDocs = None,
+    steps: Annotated[int, typer.Option(help="Rounds of learning.")] = 15,
+    language: o.Language = "english",
+    lemmas: o.Lemmas = False,
+    min_length: o.MinLength = 3,
+    max_length: o.MaxLength = 15,
+    drop_missing: o.DropMissing = False,
+    encoding: o.Encoding = "utf8",
+    ledger: o.LedgerOption = None,
+    accept_unproven: o.AcceptUnproven = False,
+    as_json: o.Json = False,
+) -> None:
+    """Release topics of a table of texts: the main job."""
+    from dptopics.registry import topic_mechanism
+
+    chosen = _unit(unit, author)
+    settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
+    plan = topic_mechanism(
+        mechanism,
+        vocabulary=vocabulary,
+        n_topics=topics,
+        epsilon=epsilon,
+        delta=delta,
+        unit=chosen,
+        vocabulary_share=vocabulary_share,
+        max_words=max_words,
+        max_vocabulary=max_vocabulary,
+        steps=steps,
+    )
+    release = _publish(
+        plan,
+        lambda: _read(source, text, author, chosen, delta, max_docs, settings, drop_missing, encoding),
+        ledger=ledger,
+        accept_unproven=accept_unproven,
+        out_folder=out_folder,
+        title="Learning private topics",
+    )
+    model = release.value
+    if as_json:
+        print_json({"out": str(out_folder), "topics": topics_data(model, 10), "guarantee": release.guarantee.to_dict()})
+        return
+    show_topics(model, 10)
+    show_card(release.guarantee)
+    err.print(f"Written to [bold]{out_folder}[/]. Look again with: dptopics show {out_folder}")
+
+
+def vocabulary(
+    source: o.Source,
+    text: o.TextColumnName,
+    epsilon: o.Epsilon,
+    delta: o.Delta,
+    out_folder: o.Out,
+    author: o.AuthorColumn = None,
+    unit: o.UnitOption = None,
+    mechanism: Annotated[str, typer.Option(help="How words are chosen: see 'dptopics mechanisms'.")] = "weighted",
+    max_words: o.MaxWords = 200,
+    max_vocabulary: o.MaxVocabulary = None,
+    max_docs: o.MaxDocs = None,
+    language: o.Language = "english",
+    lemmas: o.Lemmas = False,
+    min_length: o.MinLength = 3,
+    max_length: o.MaxLength = 15,
+    drop_missing: o.DropMissing = False,
+    encoding: o.Encoding = "utf8",
+    ledger: o.LedgerOption = None,
+    accept_unproven: o.AcceptUnproven = False,
+    as_json: o.Json = False,
+) -> None:
+    """Release the words that many authors use."""
+    from dptopics.registry import vocabulary_mechanism
+
+    chosen = _unit(unit, author)
+    settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
+    plan = vocabulary_mechanism(
+        mechanism, epsilon=epsilon, delta=delta, unit=chosen, max_words=max_words, max_size=max_vocabulary
+    )
+    release = _publish(
+        plan,
+        lambda: _read(source, text, author, chosen, delta, max_docs, settings, drop_missing, encoding),
+        ledger=ledger,
+        accept_unproven=accept_unproven,
+        out_folder=out_folder,
+        title="Choosing words",
+    )
+    if as_json:
+        print_json({"out": str(out_folder), "n_words": len(release.value), "guarantee": release.guarantee.to_dict()})
+        return
+    out.print(f"{len(release.value)} words may be published.")
+    show_card(release.guarantee)
+    err.print(f"Written to [bold]{out_folder}[/].")
+
+
+def _unit(unit: Unit | None, author: str | None) -> Unit:
+    if unit is None and author is None:
+        warn(
+            "no --author given, so each document is protected by itself: somebody with several documents is protected "
+            "less. Name the author column, or say --unit document if that is what you want."
+        )
+    if unit is Unit.AUTHOR and author is None:
+        raise InputError("--unit author needs --author COLUMN.")
+    return unit or (Unit.DOCUMENT if author is None else Unit.AUTHOR)
+
+
+def _read(
+    source: Path,
+    text: str,
+    author: str | None,
+    unit: Unit,
+    delta: float,
+    max_docs: int | None,
+    settings: TextSettings,
+    drop_missing: bool,
+    encoding: str,
+) -> "BoundedCorpus":
+    """The table as a bounded corpus."""
+    from dptopics.corpus import Corpus
+
+    with err.status("Reading texts"):
+        corpus = Corpus.from_table(
+            source, text=text, author=author, settings=settings, drop_missing=drop_missing, encoding=encoding
+        )
+        corpus.warn_if_delta_large(delta, unit)
+        return corpus.bounded(unit=unit, max_docs=max_docs)
+
+
+def _publish(
+    plan: "Mechanism[T]",
+    read: "Callable[[], BoundedCorpus]",
+    *,
+    ledger: Path | None,
+    accept_unproven: bool,
+    out_folder: Path,
+    title: str,
+) -> "Release[T]":
+    """Refuse early what can be refused; then read, charge, run, save."""
+    from dptopics import bundle, progress
+    from dptopics.ledger import Ledger, Unrecorded
+    from dptopics.noise import secure_rng
+
+    door = Unrecorded() if ledger is None else Ledger.open(ledger)
+    door.check(plan.guarantee, accept_unproven=accept_unproven)
+    bundle.check_target(out_folder)
+    try:
+        corpus = read()
+        with progress_bar(title) as sink, progress.shown_by(sink):
+            release = door.run(plan, corpus, secure_rng(), accept_unproven=accept_unproven)
+    except KeyboardInterrupt:
+        spent = "" if ledger is None else f" What the release costs may be charged: see dptopics ledger show {ledger}."
+        err.print(f"Stopped. Nothing was written.{spent}", highlight=False)
+        sys.exit(130)
+    try:
+        bundle.save(release, out_folder)
+    except OSError as error:  # the budget is spent: do not lose what it bought
+        rescue = Path(tempfile.mkdtemp(prefix="dptopics-")) / out_folder.name
+        bundle.save(release, rescue)
+        raise DptopicsError(
+            f"cannot write {out_folder} ({error.strerror}). The release was saved to {rescue}."
+        ) from None
+    return release

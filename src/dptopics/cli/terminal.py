@@ -1,0 +1,66 @@
+"""What people see in the terminal: tables, cards and bars. Results on stdout, everything else on stderr."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from dptopics.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from dptopics.topic_model import TopicModel
+
+SURE = 3.0  # deviations of the noise: words below may be there by chance
+out = Console()
+err = Console(stderr=True)
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
+    """A progress bar in percent."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task(title, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
+
+
+def topics_data(model: "TopicModel", words: int) -> list[dict[str, Any]]:
+    """Topics for machines, with how many of the words stand out of the noise."""
+    sure = model.top_words(words, min_deviations=SURE)
+    return [
+        {"share": float(model.topic_share[k]), "words": row, "above_noise": len(sure[k])}
+        for k, row in enumerate(model.top_words(words))
+    ]
+
+
+def show_topics(model: "TopicModel", words: int) -> None:
+    """Topics as a table; words that may be chance are dim."""
+    table = Table("Topic", "Share", "Words (dim: may be chance, within three deviations of the noise)")
+    sure = model.top_words(words, min_deviations=SURE)
+    for k, row in enumerate(model.top_words(words)):
+        doubtful = row[len(sure[k]) :]
+        line = Text(", ".join(sure[k])) + Text(", " if sure[k] and doubtful else "") + Text(", ".join(doubtful), "dim")
+        table.add_row(str(k), f"{model.topic_share[k]:.0%}", line)
+    out.print(table)
+
+
+def show_card(guarantee: Guarantee) -> None:
+    """A guarantee as a framed card."""
+    out.print(Panel(guarantee.card(width=min(96, out.width - 4)), expand=False), highlight=False)
+
+
+def print_json(data: dict[str, Any]) -> None:
+    """Data on stdout, alone."""
+    print(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def warn(message: str) -> None:
+    """A warning on stderr."""
+    err.print(f"[yellow]Warning:[/] {escape(message)}", highlight=False)
