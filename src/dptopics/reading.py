@@ -261,7 +261,7 @@ def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: st
 def _parquet(path: Path, text: str, author: str | None) -> Iterator[Any]:
     from pyarrow import parquet
 
-    file = parquet.ParquetFile(path)
+    file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)  # else a row group is held whole
     _check_columns(file.schema_arrow.names, text, author)
     columns = [text] + ([author] if author else [])
     yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False)

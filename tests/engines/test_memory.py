@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dptopics.corpus import Corpus, Sample, UnitRows
+from dptopics.corpus import Block, Corpus, Sample, UnitRows
 from dptopics.engines import memory
 from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels.bounded_add import bounded_add
@@ -131,6 +131,29 @@ def test_kernel_by_hand():
     assert (mark == -1).all()
 
 
+@pytest.mark.parametrize("small", [1.0, 7.0, 31.0])
+def test_the_bound_holds_where_floats_cannot_see_it(small):
+    """√(2⁶² + small²) is 2³¹ in floats: the clip sees nothing to do, only the integers tell."""
+    total = np.zeros((1, 2), np.int64)
+    values = np.array([[2.0**31, small]])
+    assert np.sqrt(np.sum(values**2)) == 2.0**31
+    start, mark = np.array([0, 1]), np.full(1, -1)
+    bounded_add(start, np.zeros(1, np.int32), values, 2.0**31, 1.0, np.empty((1, 2)), mark, total)
+    assert 2**61 < sum(x * x for x in total[0].tolist()) <= 2**62
+
+
+@given(st.lists(st.lists(st.lists(st.integers(0, 5), unique=True), max_size=3), max_size=4))
+def test_equal_weights_list_each_word_of_a_unit_once(authors):
+    docs = [d for a in authors for d in a]
+    word = np.array([w for d in docs for w in d], np.int32)
+    offsets = [np.cumsum([0, *map(len, parts)]) for parts in (authors, docs)]
+    start, rows, values = _EqualWeights(6)(Block(*offsets, word, np.ones_like(word)))
+    for unit, (a, b) in enumerate(pairwise(start)):
+        own = {w for d in authors[unit] for w in d}
+        assert sorted(rows[a:b].tolist()) == sorted(own)
+        assert values[a:b].tolist() == [[1 / sqrt(len(own))] for _ in own]
+
+
 @given(rows, units, limits, dyadic, scales)
 def test_sum_equals_a_slow_twin(pairs, unit, max_docs, table, scale):
     corpus = corpus_of(pairs, unit=unit, max_docs=max_docs)
@@ -150,6 +173,7 @@ def test_sum_equals_a_slow_twin(pairs, unit, max_docs, table, scale):
 @example([("a", "apple bread"), ("b", "apple")], "author", None, None, {"apple": [np.nan, 1.0]}, (1.0, 2.0**-20))
 @example([("a", "apple apple"), ("b", "apple")], "document", None, None, {"apple": [1e308, 1.0]}, (1.0, 2.0**-20))
 @example([("a", "apple"), ("b", "bread")], "author", None, None, {"apple": [1e300, 1e300]}, (2.0, 2.0**-30))
+@example([("a", "apple"), ("b", "bread")], "author", None, None, {"apple": [2.0, 2.0**-30]}, (2.0, 2.0**-30))
 def test_one_unit_moves_any_sum_by_the_bound_at_most(pairs, unit, max_docs, max_words, table, scale):
     bounds = {"unit": unit, "max_docs": max_docs, "max_words": max_words}
     total = table_sum(corpus_of(pairs, **bounds), table, scale)
