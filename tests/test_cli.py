@@ -67,7 +67,7 @@ def test_json_is_json_alone(run, notes):
     data = json.loads(out)
     assert data["guarantee"]["strength"] == "proved"
     assert len(data["topics"]) == 2
-    assert json.loads(run("show", "r", "--json")[1])["settings"]["mechanism"] == "pipeline"
+    assert json.loads(run("show", "r", "--json")[1])["settings"]["mechanism"] == "vocabulary-then-topics"
     assert {row["strength"] for row in json.loads(run("mechanisms", "--json")[1])["mechanisms"]} == {"proved"}
 
 
@@ -127,7 +127,7 @@ def test_ledger(run, notes, tmp_path):
 @pytest.mark.parametrize(
     "more, message",
     [
-        (("--text", "nte"), "no column 'nte'. The columns are: 'note', 'patient'"),
+        (("--text", "nte"), "no column 'nte'. Did you mean 'note'?"),
         (("--author", "doctor"), "no column 'doctor'"),
         (("--epsilon", 0), "epsilon must be a positive number"),
         (("--epsilon", "nan"), "epsilon must be a positive number"),

@@ -22,14 +22,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dptopics import ledger as module
+from dptopics import ledger_file as module
 from dptopics.errors import BudgetExceeded, InputError, LedgerError, PrivacyError
 from dptopics.events import Failure, Gaussian, Laplace, SampledGaussian, epsilon_of, zcdp_delta, zcdp_of
 from dptopics.guarantee import Guarantee, Relation, Strength, Trust, Unit
 from dptopics.ledger import Budget, Composition, Ledger, Receipt, Unrecorded
-from dptopics.mechanism import calibrate
 from dptopics.noise import secure_rng
 from dptopics.release import Release
+from dptopics.vocabulary.weighted import WeightedVocabulary
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 CORPUS = SimpleNamespace(bounds=SimpleNamespace(unit=Unit.AUTHOR))
@@ -51,6 +51,10 @@ class Fake:
     ran: list
     error: Exception | None = None
     unit: Unit = Unit.AUTHOR
+
+    def check(self, corpus):
+        if corpus.bounds.unit != self.unit:
+            raise PrivacyError("this mechanism protects each document")
 
     def __call__(self, corpus, rng):
         self.ran.append(corpus)
@@ -250,17 +254,7 @@ def test_receipt(ledger, path):
 
 
 def test_three_times_one_fits_in_three(ledger):
-    @dataclass(frozen=True)
-    class Noisy:
-        sigma: float
-        name: ClassVar[str] = "noisy"
-        unit: Unit = Unit.AUTHOR
-
-        @property
-        def guarantee(self):
-            return promise(delta=1e-7, events=(Gaussian(self.sigma),))
-
-    guarantee = calibrate(Noisy, epsilon=1.0).guarantee
+    guarantee = WeightedVocabulary.calibrated(epsilon=1.0, delta=1e-7).guarantee
     assert 1 - 1e-9 < guarantee.epsilon <= 1
     for _ in range(3):
         ledger.check(guarantee)

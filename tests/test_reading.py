@@ -16,7 +16,7 @@ from scipy import sparse
 
 from dptopics.corpus import Corpus
 from dptopics.errors import InputError
-from dptopics.reading import GrowingArray, _lines
+from dptopics.reading import GrowingArray, read_lines
 from dptopics.text import TextSettings
 
 SECRET = "xylophonist"
@@ -42,7 +42,7 @@ def canonical(corpus):
 
 
 def expected(authors=True):
-    return canonical(Corpus.from_texts(TEXTS, AUTHORS if authors else None, text=EVERY_WORD))
+    return canonical(Corpus.from_texts(TEXTS, AUTHORS if authors else None, settings=EVERY_WORD))
 
 
 def table():
@@ -85,7 +85,7 @@ def test_from_texts_counts_words():
 
 
 def test_from_texts_takes_any_iterable():
-    lazy = Corpus.from_texts((t for t in TEXTS), (a for a in AUTHORS), text=EVERY_WORD)
+    lazy = Corpus.from_texts((t for t in TEXTS), (a for a in AUTHORS), settings=EVERY_WORD)
     assert canonical(lazy) == expected()
 
 
@@ -175,7 +175,7 @@ def test_lines_are_whole_whatever_the_chunks():
             return head
 
     for encoding in ("utf8", "utf-16"):
-        assert list(_lines(Trickle("é\n\nzwei\nend".encode(encoding)), encoding)) == ["é", "", "zwei", "end"]
+        assert list(read_lines(Trickle("é\n\nzwei\nend".encode(encoding)), encoding)) == ["é", "", "zwei", "end"]
 
 
 def test_pandas_frames():
@@ -184,7 +184,7 @@ def test_pandas_frames():
     assert canonical(read(frame)) == expected()
     assert canonical(read(frame.astype("category"))) == expected()
     numbered = frame.assign(author=[1, 2, 1, 3, 2, 4, 5, 6])
-    texts = Corpus.from_texts(TEXTS, ["1", "2", "1", "3", "2", "4", "5", "6"], text=EVERY_WORD)
+    texts = Corpus.from_texts(TEXTS, ["1", "2", "1", "3", "2", "4", "5", "6"], settings=EVERY_WORD)
     assert canonical(read(numbered)) == canonical(texts)
     assert canonical(read(numbered[::-1])) == canonical(texts)[::-1]
 
@@ -337,12 +337,19 @@ def test_reading_needs_little_more_memory_than_its_result(tmp_path):
 ROWS = f"text,author\nknee {SECRET},ann\n"
 
 
-@pytest.mark.parametrize("name", ["notes.csv", "notes.jsonl", "notes.parquet"])
+@pytest.mark.parametrize("name", ["notes.jsonl", "notes.parquet"])
 @pytest.mark.parametrize("options", [{"text": "note"}, {"author": "note"}])
 def test_a_missing_column(tmp_path, name, options):
     rule = r"no column 'note'\. The columns are: 'id', 'author', 'text'\."
     fails(rule, read, write(tmp_path / name, FILES[name]()), **options)
     fails(rule, read, table(), **options)
+
+
+def test_a_missing_column_of_a_csv(tmp_path):
+    """Without a header the first line is somebody's row: it is counted, not shown."""
+    path = write(tmp_path / "notes.csv", f"{SECRET},ann,knee\nback,bob,pain\n")
+    fails("no column 'text'.*first line must hold the names of the columns; it has 3", read, path)
+    fails("no column 'texts'. Did you mean 'text'", read, write(tmp_path / "notes.csv", ROWS), text="texts")
 
 
 def test_a_missing_column_after_blank_lines(tmp_path):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dptopics.errors import BundleError, InputError
+from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.guarantee import Guarantee
 from dptopics.release import Release, Vocabulary
 from dptopics.text import TextSettings
@@ -103,6 +103,8 @@ def load(path: str | Path) -> Release[Any]:
             if value.topic_word.shape != (value.topic_share.size, len(words)):
                 raise BundleError(f"{str(path)!r} is damaged: topics and vocabulary do not fit together.")
         return Release(value=value, guarantee=guarantee, settings=index["settings"])
+    except DptopicsError:
+        raise
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise BundleError(f"{str(path)!r} is damaged or incomplete ({type(error).__name__}).") from error
 

@@ -177,12 +177,12 @@ class Corpus:
         texts: Iterable[str],
         authors: Iterable[str | int] | None = None,
         *,
-        text: TextSettings | None = None,
+        settings: TextSettings | None = None,
     ) -> Self:
         """From strings, and the author of each where known."""
         from dptopics.reading import Builder
 
-        builder = Builder(text or TextSettings(), with_authors=authors is not None)
+        builder = Builder(settings or TextSettings(), with_authors=authors is not None)
         builder.add_all(texts, authors)
         return builder.build(cls)
 
@@ -221,14 +221,14 @@ class Corpus:
 
         A vocabulary that was learned from the data (a CountVectorizer's) is private: leave ``public_vocabulary`` off.
         """
-        from dptopics.reading import corpus_from_counts
+        from dptopics.matrices import corpus_from_counts
 
         return corpus_from_counts(cls, counts, vocabulary, authors=authors, public_vocabulary=public_vocabulary)
 
     @classmethod
     def from_uci(cls, docword: str | Path, vocab: str | Path, *, public_vocabulary: bool = False) -> Self:
         """From the two files of a UCI bag-of-words data set (docword.*.txt, vocab.*.txt; .gz is fine)."""
-        from dptopics.reading import read_uci
+        from dptopics.matrices import read_uci
 
         counts, words = read_uci(docword, vocab)
         return cls.from_counts(counts, words, public_vocabulary=public_vocabulary)

@@ -3,6 +3,7 @@
     DptopicsError
     ├── InputError        a setting or the data breaks a rule; nothing was spent
     ├── PrivacyError      a step would break the guarantee it claims; refused
+    ├── NothingReleased   the mechanism ran and was charged, but there is nothing to publish
     ├── BudgetExceeded    the ledger has too little left; refused before anything ran
     ├── LedgerError       the ledger file cannot be used
     └── BundleError       a saved release is damaged, incomplete or from a newer version
@@ -25,6 +26,10 @@ class InputError(DptopicsError, ValueError):
 
 class PrivacyError(DptopicsError):
     """A step would break the guarantee it claims, so it was refused."""
+
+
+class NothingReleased(DptopicsError):
+    """The mechanism ran and was charged, but what it found is too little to publish."""
 
 
 class BudgetExceeded(DptopicsError):

@@ -40,8 +40,9 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     vocabulary_share : share of the budget for the vocabulary.
     max_vocabulary : keep at most so many words, those of the highest noisy weight.
     max_docs : documents kept per author.
+    max_words : distinct words that each unit may propose for the vocabulary.
     steps : rounds of learning.
-    language, lemmas : how texts become words.
+    language, lemmas, min_length, max_length : how texts become words (a Corpus has its own settings).
     ledger : a Ledger or its path; without one the release is priced alone.
     accept_unproven : allow mechanisms whose guarantee is not proved.
     random_state : None for cryptographic randomness. A seed makes the release reproducible and *not private*.
@@ -66,9 +67,12 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         vocabulary_share: float = DEFAULT_SHARE,
         max_vocabulary: int | None = None,
         max_docs: int | None = None,
+        max_words: int = 200,
         steps: int = 15,
         language: str = "english",
         lemmas: bool = False,
+        min_length: int = 3,
+        max_length: int = 15,
         ledger: Ledger | str | Path | None = None,
         accept_unproven: bool = False,
         random_state: int | Generator | None = None,
@@ -82,9 +86,12 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.vocabulary_share = vocabulary_share
         self.max_vocabulary = max_vocabulary
         self.max_docs = max_docs
+        self.max_words = max_words
         self.steps = steps
         self.language = language
         self.lemmas = lemmas
+        self.min_length = min_length
+        self.max_length = max_length
         self.ledger = ledger
         self.accept_unproven = accept_unproven
         self.random_state = random_state
@@ -101,6 +108,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             delta=self.delta,
             unit=unit,
             vocabulary_share=self.vocabulary_share,
+            max_words=self.max_words,
             max_vocabulary=self.max_vocabulary,
             steps=self.steps,
         )
@@ -157,7 +165,16 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 raise InputError("a Corpus already knows its authors: leave authors= out.")
             return X
         if _is_texts(X):
-            return Corpus.from_texts(X, authors, text=TextSettings(language=self.language, lemmas=self.lemmas))
+            return Corpus.from_texts(
+                X,
+                authors,
+                settings=TextSettings(
+                    language=self.language,
+                    lemmas=self.lemmas,
+                    min_length=self.min_length,
+                    max_length=self.max_length,
+                ),
+            )
         matrix = self._counts(X, reset=reset)
         public = isinstance(self.vocabulary, str) and self.vocabulary == "public"
         return Corpus.from_counts(matrix, self._names(matrix), authors=authors, public_vocabulary=public)
@@ -172,6 +189,8 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _vocabulary(self, corpus: Corpus) -> str | Path | Vocabulary:
         if corpus.vocabulary is not None:
+            if not isinstance(self.vocabulary, str) or self.vocabulary not in ("weighted", "public"):
+                raise InputError("the corpus has a public vocabulary already: leave vocabulary= out.")
             return corpus.vocabulary
         if isinstance(self.vocabulary, str | Path | Vocabulary):
             if self.vocabulary == "public":

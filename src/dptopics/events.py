@@ -104,14 +104,16 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     return max(0.0, float(ndtr(gain)) - exp(epsilon + float(log_ndtr(loss))))
 
 
-def smallest(holds: Callable[[float], bool], *, start: float = 1.0, limit: float = 1e12) -> float:
+def smallest(
+    holds: Callable[[float], bool], *, start: float = 1.0, limit: float = 1e12, tolerance: float = 1e-12
+) -> float:
     """Smallest positive x with ``holds(x)`` for a predicate that is false, then true; always on the true side."""
     low, high = 0.0, start
     while not holds(high):
         low, high = high, 2 * high
         if high > limit:
             return inf
-    while high - low > 1e-12 * high:
+    while high - low > tolerance * high:
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high

@@ -12,6 +12,7 @@ from dptopics.errors import BundleError, InputError
 from dptopics.events import Event
 
 SCHEMA = 1
+PUBLIC_WORDS = "The words were public beforehand, or released and charged by themselves."
 
 
 class Unit(StrEnum):
@@ -148,7 +149,7 @@ class Guarantee:
         """Plain data for JSON. The price is written for readers; loading computes it again from the events."""
         return {
             "schema": SCHEMA,
-            "epsilon": self.epsilon,
+            "epsilon": None if self.epsilon == inf else self.epsilon,
             "delta": self.delta,
             "unit": str(self.unit),
             "relation": str(self.relation),

@@ -24,7 +24,7 @@ from dptopics.errors import BudgetExceeded, DptopicsError, InputError, LedgerErr
 from dptopics.events import smallest, zcdp_delta, zcdp_of
 from dptopics.guarantee import Guarantee, Relation, Strength, Trust, Unit, check_budget, show, weakest
 from dptopics.ledger_file import read, transaction, write_charge, write_terms
-from dptopics.mechanism import Mechanism, check_unit
+from dptopics.mechanism import Mechanism
 from dptopics.noise import is_secure
 from dptopics.release import Release
 
@@ -163,7 +163,7 @@ class Ledger:
                 "a seeded generator hides nobody: whoever knows the seed can subtract the noise. "
                 "Use noise.secure_rng(), or run without a ledger if nothing will be published."
             )
-        check_unit(mechanism, corpus)
+        mechanism.check(corpus)
         self.charge(mechanism.guarantee, mechanism.name, accept_unproven=accept_unproven)
         return mechanism(corpus, rng)
 
@@ -256,6 +256,8 @@ class Ledger:
                 f"but this release is {', '.join(asked)}. Use a ledger made for that."
             )
         epsilon, delta = float(guarantee.epsilon), float(guarantee.delta)
+        if not guarantee.events:
+            return 0.0, 0.0  # it looked at no data, so it uses no δ either
         price, risk = (epsilon, delta) if self.composition is Composition.SUM else zcdp_of(guarantee.events)
         if not all(0 <= number < inf for number in (epsilon, delta, price, risk)):  # catches nan as well
             raise PrivacyError(f"this release has no finite price at δ = {delta}. Add noise, or raise δ.")
@@ -292,6 +294,7 @@ class Unrecorded:
     ) -> Release[T]:
         """Run ``mechanism`` once. A seeded ``rng`` is allowed here; it marks the release as not private."""
         self.check(mechanism.guarantee, accept_unproven=accept_unproven)
+        mechanism.check(corpus)
         release = mechanism(corpus, rng)
         alone = "Other releases of the same data are not counted: this one was priced alone."
         return replace(release, guarantee=release.guarantee.noting(alone))

@@ -1,6 +1,6 @@
 """Mechanism: a frozen dataclass of public settings whose guarantee and noise read the same fields."""
 
-from math import inf
+from math import ceil, inf, log2
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from numpy.random import Generator
@@ -34,6 +34,10 @@ class Mechanism(Protocol[T]):
         """The same mechanism with all its noise multiplied by ``factor``."""
         ...
 
+    def check(self, corpus: BoundedCorpus) -> None:
+        """Refuse a corpus that this mechanism cannot run on, before anything is charged."""
+        ...
+
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[T]:
         """Run once. The caller has already charged for it (:meth:`dptopics.Ledger.run`)."""
         ...
@@ -48,12 +52,25 @@ def calibrate(template: M, *, epsilon: float) -> M:
     The price is read from the mechanism that will run, so that it cannot drift from the noise.
     """
     check_budget(epsilon, template.guarantee.delta)
-    factor = smallest(lambda factor: template.rescaled(factor).guarantee.epsilon <= epsilon, limit=1e9)
+    factor = smallest(lambda f: template.rescaled(f).guarantee.epsilon <= epsilon, limit=1e9, tolerance=1e-10)
     if factor == inf:
         raise InputError(
             f"no amount of noise gives ε = {epsilon} at this δ. Raise epsilon or delta, or lower the failure tail."
         )
     return template.rescaled(factor)
+
+
+def grid_for(bound: float, sigma: float) -> float:
+    """Grid step for bounded sums of L2 norm ``bound`` under noise of deviation sigma · bound: a power of two.
+
+    2²⁴ steps span the larger of the two, so rounding is far below the noise and everything fits 64-bit integers.
+    """
+    if not (0 < bound < inf and sigma <= 2**20):
+        raise InputError(
+            f"the noise needed is {sigma:.3g} times the largest contribution: nothing would be left of the data. "
+            "Raise epsilon."
+        )
+    return float(2.0 ** (ceil(log2(bound * max(sigma, 1.0))) - 24))
 
 
 def check_unit(mechanism: Mechanism[Any], corpus: BoundedCorpus) -> None:

@@ -7,6 +7,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 from dptopics.corpus import Corpus, string_keys
 from dptopics.errors import InputError
 from dptopics.kernels.counts import count_tokens
-from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
 
 C = TypeVar("C", bound=Corpus)
@@ -70,7 +70,7 @@ class Builder:
         """Add any iterables, in batches."""
         if isinstance(texts, str):
             raise InputError("texts must be a list of strings, one per document, got a single string.")
-        _check_authors(authors)
+        check_authors(authors)
         texts, author_iterator = iter(texts), None if authors is None else iter(authors)
         while batch := list(islice(texts, _BATCH_ROWS)):
             names = None if author_iterator is None else list(islice(author_iterator, len(batch)))
@@ -102,7 +102,7 @@ class Builder:
                     f"row {self._row + i + 1}: a text must be a string, got {type(text).__name__}. Convert the column."
                 )
             if authors is not None:
-                numbers.append(self._authors[_author_name(author, self._row + i + 1)])
+                numbers.append(self._authors[author_name(author, self._row + i + 1)])
             found = words(text)
             tokens.extend(map(word_id, found))
             lengths.append(len(found))
@@ -139,12 +139,14 @@ def _no_author(value: object) -> bool:
     return _missing(value) or (isinstance(value, str) and not value.strip())
 
 
-def _check_authors(authors: object) -> None:
+def check_authors(authors: object) -> None:
+    """A string would pass for a list of one-letter authors."""
     if isinstance(authors, str):
         raise InputError("authors must be a list, one per document, got a single string.")
 
 
-def _author_name(author: object, row: int) -> str:
+def author_name(author: object, row: int) -> str:
+    """An author as a string; numbers are fine, anything else is refused."""
     if _no_author(author):
         raise InputError(f"row {row} has no author. Fill it in, or leave the row out.")
     if isinstance(author, str):
@@ -160,7 +162,7 @@ def read_batches(source: Any, *, text: str, author: str | None, encoding: str) -
     """Batches of (texts, authors) from a file or a frame that speaks Arrow."""
     if isinstance(source, str | Path):
         path = Path(source)
-        _check_file(path)
+        check_file(path)
         try:
             codecs.lookup(encoding)
         except LookupError:
@@ -177,7 +179,7 @@ def read_batches(source: Any, *, text: str, author: str | None, encoding: str) -
             else:
                 raise InputError(f"cannot tell the format of {path.name!r}. Use .csv, .tsv, .jsonl or .parquet.")
         except (pa.ArrowException, OSError, UnicodeError, plain_csv.Error) as error:
-            raise InputError(_explain(error, path, encoding)) from None
+            raise InputError(explain(error, path, encoding)) from None
     elif hasattr(source, "__arrow_c_stream__"):
         try:
             reader = pa.RecordBatchReader.from_stream(source)
@@ -196,12 +198,13 @@ def read_batches(source: Any, *, text: str, author: str | None, encoding: str) -
         )
 
 
-def _check_file(path: Path) -> None:
+def check_file(path: Path) -> None:
+    """Refuse a path that is no file."""
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}.")
 
 
-def _explain(error: Exception, path: Path, encoding: str) -> str:
+def explain(error: Exception, path: Path, encoding: str) -> str:
     """What went wrong, without the piece of data that Arrow likes to quote."""
     message = str(error)
     if fields := re.match(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message):
@@ -227,12 +230,19 @@ def _explain(error: Exception, path: Path, encoding: str) -> str:
     )
 
 
-def _check_columns(names: Sequence[str], text: str, author: str | None) -> None:
+def _check_columns(names: Sequence[str], text: str, author: str | None, *, header: bool = False) -> None:
+    """Columns must exist once. A CSV's first line may be data, so its ``header`` is not repeated in the message."""
     for column in (text, author):
-        if column is not None and column not in names:
-            raise InputError(f"there is no column {column!r}. The columns are: {', '.join(map(repr, names))}.")
-        if names.count(column) > 1:
+        if column is None or names.count(column) == 1:
+            continue
+        if column in names:
             raise InputError(f"there are {names.count(column)} columns {column!r}. Rename all but one.")
+        near = get_close_matches(column, names, n=1)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        rest = f"The columns are: {', '.join(map(repr, names))}."
+        if header:
+            rest = f"The first line must hold the names of the columns; it has {len(names)}."
+        raise InputError(f"there is no column {column!r}. {hint}{rest}")
 
 
 def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: str) -> Any:
@@ -245,7 +255,7 @@ def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: st
     names = next((row for row in rows if row), None)
     if names is None:
         raise InputError(f"{path.name!r} is empty: it holds no documents.")
-    _check_columns(names, text, author)
+    _check_columns(names, text, author, header=True)
     return csv.open_csv(
         pa.input_stream(path),
         read_options=csv.ReadOptions(block_size=_BLOCK_BYTES, encoding=encoding, use_threads=False),
@@ -301,7 +311,7 @@ def _json_lines(path: Path, text: str, author: str | None, encoding: str) -> Ite
     authors: list[str | int | None] = []
     checked = False
     with pa.input_stream(path) as raw:
-        for number, line in enumerate(_lines(raw, encoding), start=1):
+        for number, line in enumerate(read_lines(raw, encoding), start=1):
             if not line.strip():
                 continue
             try:
@@ -324,7 +334,8 @@ def _json_lines(path: Path, text: str, author: str | None, encoding: str) -> Ite
         yield texts, authors if author else None
 
 
-def _lines(stream: Any, encoding: str) -> Iterator[str]:
+def read_lines(stream: Any, encoding: str) -> Iterator[str]:
+    """Lines of a stream, decoded one by one."""
     decoder = codecs.getincrementaldecoder(encoding)()
     rest = ""
     first = True
@@ -336,101 +347,3 @@ def _lines(stream: Any, encoding: str) -> Iterator[str]:
     rest += decoder.decode(b"", final=True)
     if rest:
         yield rest
-
-
-def corpus_from_counts(
-    kind: type[C],
-    counts: Any,
-    vocabulary: Sequence[str],
-    *,
-    authors: Iterable[str | int] | None,
-    public_vocabulary: bool,
-) -> C:
-    """A corpus from a documents × words matrix."""
-    from scipy import sparse
-
-    try:
-        matrix = sparse.csr_array(counts)
-    except (TypeError, ValueError):
-        matrix = None
-    if matrix is None or matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-        raise InputError("counts must be a matrix of numbers, one row per document and one column per word.")
-    if not matrix.has_canonical_format or not matrix.data.all():
-        matrix = matrix.copy()  # it shares memory with the caller's
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
-    if isinstance(vocabulary, str):
-        raise InputError("the vocabulary must be a list of words, one per column, got a single string.")
-    words = [str(w) for w in vocabulary]
-    if len(words) != matrix.shape[1]:
-        raise InputError(
-            f"the matrix has {matrix.shape[1]} columns but the vocabulary has {len(words)} words. Give one per column."
-        )
-    if len(set(words)) != len(words):
-        raise InputError("the vocabulary holds a word twice. Merge such columns first.")
-    if bad := [i for i, w in enumerate(words) if w.splitlines() != [w]]:
-        raise InputError(
-            f"word {bad[0] + 1} of the vocabulary is empty or holds a line break. Rename it or leave the column out."
-        )
-    data = matrix.data
-    if not np.all(np.isfinite(data)) or np.any(data < 0) or np.any(data != np.floor(data)) or np.any(data >= 2**31):
-        raise InputError(
-            "counts must be whole numbers from 0 to 2^31 - 1. Give raw word counts, not weights such as tf-idf."
-        )
-    numbers = keys = None
-    if authors is not None:
-        _check_authors(authors)
-        index: defaultdict[str, int] = defaultdict()
-        index.default_factory = index.__len__
-        numbers = np.array([index[_author_name(a, i + 1)] for i, a in enumerate(authors)], np.int32)
-        if numbers.size != matrix.shape[0]:
-            raise InputError(
-                f"there are {numbers.size} authors for {matrix.shape[0]} documents. Give one author for each document."
-            )
-        keys = string_keys(index)
-    return kind(
-        doc_start=matrix.indptr.astype(np.int64),
-        word=matrix.indices.astype(np.int32),
-        count=data.astype(np.int32),
-        words=words,
-        author=numbers,
-        author_key=keys,
-        vocabulary=Vocabulary.of(words) if public_vocabulary else None,
-        text=None,
-    )
-
-
-def read_uci(docword: str | Path, vocab: str | Path) -> tuple[Any, list[str]]:
-    """Counts and words of a UCI bag-of-words data set."""
-    from pyarrow import csv
-    from scipy import sparse
-
-    columns = ["doc", "word", "count"]
-    for path in (Path(docword), Path(vocab)):
-        _check_file(path)
-    try:
-        with pa.input_stream(vocab) as stream:
-            words = [w for line in _lines(stream, "utf8") if (w := line.removesuffix("\r"))]
-    except (OSError, UnicodeError) as error:
-        raise InputError(_explain(error, Path(vocab), "utf8")) from None
-    try:
-        with pa.input_stream(docword) as stream:
-            n_docs, n_words, n_entries = (int(line) for line in islice(_lines(stream, "utf8"), 3))
-        table = csv.read_csv(
-            pa.input_stream(docword),
-            read_options=csv.ReadOptions(skip_rows=3, column_names=columns),
-            parse_options=csv.ParseOptions(delimiter=" "),
-            convert_options=csv.ConvertOptions(column_types={c: pa.int64() for c in columns}, null_values=[]),
-        )
-        doc, word, count = (table.column(c).to_numpy() for c in columns)
-        matrix = sparse.csr_array((count, (doc - 1, word - 1)), shape=(n_docs, n_words))
-    except (pa.ArrowException, OSError, ValueError):
-        raise InputError(
-            f"{Path(docword).name!r} is not a UCI bag of words: three numbers, then lines 'document word "
-            "count'. Check both file names."
-        ) from None
-    if table.num_rows != n_entries:
-        raise InputError(
-            f"{Path(docword).name!r} should hold {n_entries} entries but holds {table.num_rows}. Get the whole file."
-        )
-    return matrix, words

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dptopics import progress
 from dptopics.corpus import Block, Bounds, Corpus, Sample, Statistic, string_keys
-from dptopics.errors import InputError, PrivacyError
+from dptopics.errors import InputError
 from dptopics.guarantee import Unit
 from dptopics.kernels.bounded_add import bounded_add
 from dptopics.kernels.gather import content_keys, gather, keep_words
@@ -33,7 +33,8 @@ class MemoryCorpus:
         self._raw = raw
         self.bounds = bounds
         self.vocabulary = raw.vocabulary if vocabulary is None else vocabulary  # an empty one is still public
-        self._block, self._unit_key = _arrange(raw, bounds, self.vocabulary)
+        self._block = _arrange(raw, bounds, self.vocabulary)
+        self._n_units = self._block.unit_start.size - 1
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: sensitive, {self.bounds}>"
@@ -51,8 +52,6 @@ class MemoryCorpus:
 
     def limited(self, *, vocabulary: Vocabulary | None = None, max_words: int | None = None) -> "MemoryCorpus":
         """The same raw data, bounded anew under a public vocabulary or a tighter limit."""
-        if vocabulary is not None and self.vocabulary is not None and vocabulary != self.vocabulary:
-            raise PrivacyError("this corpus already has a public vocabulary; limit the corpus it came from instead.")
         limits = [m for m in (max_words, self.bounds.max_words) if m is not None]
         bounds = replace(self.bounds, max_words=min(limits, default=None))
         if bounds == self.bounds and vocabulary is None:
@@ -68,7 +67,7 @@ class MemoryCorpus:
         limit = int(Fraction(bound) / Fraction(grid))  # exact floor: the integers may not exceed the bound
         if not 1 <= limit <= 2**31:
             raise InputError(f"bound / grid must lie between 1 and 2^31, got {bound / grid:.3g}.")
-        if (self._unit_key.size + 1) * limit > _LARGEST_TOTAL:
+        if (self._n_units + 1) * limit > _LARGEST_TOTAL:
             raise InputError("this sum could overflow 64 bits. Use a coarser grid.")
         shape = (len(self.words), statistic.width)
         mine = local()
@@ -88,7 +87,7 @@ class MemoryCorpus:
         pool = ThreadPoolExecutor(_cores())
         try:
             for done in pool.map(add, edges[:-1], edges[1:]):
-                progress.report(done / self._unit_key.size)
+                progress.report(done / self._n_units)
         finally:
             pool.shutdown(cancel_futures=True)
         return sum(totals, np.zeros(shape, np.int64))
@@ -97,13 +96,13 @@ class MemoryCorpus:
         """Where to cut the units into blocks of about equal work."""
         first_entry = self._block.doc_start[self._block.unit_start]
         cuts = np.searchsorted(first_entry, np.arange(0, first_entry[-1], _BLOCK_ENTRIES)[1:])
-        return [int(i) for i in np.unique(np.concatenate([[0], cuts, [self._unit_key.size]]))]
+        return [int(i) for i in np.unique(np.concatenate([[0], cuts, [self._n_units]]))]
 
     def _units(self, low: int, high: int, sample: Sample | None) -> Block:
         """Units low to high, or the sampled ones among them."""
         unit_start, doc_start, word, count = self._block
         if sample is not None:
-            return _take_units(self._block, low + np.flatnonzero(_included(self._unit_key[low:high], sample)))
+            return _take_units(self._block, low + np.flatnonzero(_included(low, high, sample)))
         docs = unit_start[low : high + 1]
         entries = doc_start[docs[0] : docs[-1] + 1]
         first, last = entries[0], entries[-1]
@@ -114,8 +113,13 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _included(unit_key: NDArray[np.uint64], sample: Sample) -> NDArray[np.bool_]:
-    lottery = siphash(unit_key, np.uint64(sample.key[0]), np.uint64(sample.key[1]))
+def _included(low: int, high: int, sample: Sample) -> NDArray[np.bool_]:
+    """Which of the units low to high are in the sample: a pseudo-random function of their place in the order.
+
+    Places are distinct, so that units are included independently; keys of content would repeat for equal documents.
+    """
+    places = np.arange(low, high, dtype=np.uint64)
+    lottery = siphash(places, np.uint64(sample.key[0]), np.uint64(sample.key[1]))
     included: NDArray[np.bool_] = lottery < np.uint64(min(int(sample.rate * 2.0**64), 2**64 - 1))
     return included
 
@@ -140,8 +144,8 @@ def _ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.i
     return np.arange(offsets[-1], dtype=np.int64) + np.repeat(starts - offsets[:-1], sizes)
 
 
-def _arrange(raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None) -> tuple[Block, NDArray[np.uint64]]:
-    """Documents in a canonical order (by unit, then by content), bounded; and a distinct key for each unit."""
+def _arrange(raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None) -> Block:
+    """Documents in a canonical order (by unit, then by content), bounded."""
     content = content_keys(raw.doc_start, raw.word, raw.count, raw.word_key)
     key0, key1 = np.uint64(bounds.key), np.uint64(0)
     if bounds.unit is Unit.AUTHOR:
@@ -173,7 +177,7 @@ def _arrange(raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None) -> tupl
         keep = keep_words(unit_start, doc_start, word, lottery_key, word_key, bounds.max_words)
         kept_before = _offsets(keep.astype(np.int64))
         doc_start, word, count = kept_before[doc_start], word[keep], count[keep]
-    return Block(unit_start, doc_start, word, count), _distinct(unit_key)
+    return Block(unit_start, doc_start, word, count)
 
 
 def _rename(raw: Corpus, vocabulary: Vocabulary | None) -> NDArray[np.int32]:
@@ -184,10 +188,3 @@ def _rename(raw: Corpus, vocabulary: Vocabulary | None) -> NDArray[np.int32]:
         return rank
     index = vocabulary.index
     return np.array([index.get(w, -1) for w in raw.words], dtype=np.int32)
-
-
-def _distinct(unit_key: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Keys (sorted or grouped) made distinct by numbering repeats: equal documents must be sampled independently."""
-    first = np.concatenate([[True], unit_key[1:] != unit_key[:-1]])
-    repeat = np.arange(unit_key.size) - np.maximum.accumulate(np.where(first, np.arange(unit_key.size), 0))
-    return unit_key + repeat.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)

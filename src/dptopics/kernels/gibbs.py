@@ -23,7 +23,11 @@ def draw(seed: np.uint64, i: int) -> np.uint64:
 
 @jit
 def start_topics(
-    start: NDArray[np.int64], word: NDArray[np.int32], doc_seed: NDArray[np.uint64], nw: NDArray[np.float32], n_topics: int
+    start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    doc_seed: NDArray[np.uint64],
+    nw: NDArray[np.float32],
+    n_topics: int,
 ) -> NDArray[np.int32]:
     """A uniform topic for each token, and the words × topics counts that follow."""
     topic = np.empty(word.size, np.int32)

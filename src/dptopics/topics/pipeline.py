@@ -7,9 +7,9 @@ from numpy.random import Generator
 
 from dptopics import progress
 from dptopics.corpus import BoundedCorpus
-from dptopics.errors import InputError, PrivacyError
-from dptopics.guarantee import Guarantee, Unit, weakest
-from dptopics.mechanism import Mechanism, check_unit
+from dptopics.errors import InputError, NothingReleased, PrivacyError
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Unit, weakest
+from dptopics.mechanism import Mechanism
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import TopicModel
 
@@ -24,7 +24,7 @@ class VocabularyThenTopics:
     vocabulary: Mechanism[Vocabulary]
     topics: Mechanism[TopicModel]
     delta: float
-    name: ClassVar[str] = "pipeline"
+    name: ClassVar[str] = "vocabulary-then-topics"
     paper: ClassVar[str] = "Manzonelli et al. 2024 (FDPTM)"
 
     def __post_init__(self) -> None:
@@ -46,24 +46,33 @@ class VocabularyThenTopics:
             events=first.events + second.events,
             delta=self.delta,
             strength=weakest(first.strength, second.strength),
-            assumptions=tuple(dict.fromkeys(first.assumptions + second.assumptions)),
+            assumptions=tuple(a for a in dict.fromkeys(first.assumptions + second.assumptions) if a != PUBLIC_WORDS),
         )
 
     def rescaled(self, factor: float) -> Self:
         """Both parts with other noise."""
         return replace(self, vocabulary=self.vocabulary.rescaled(factor), topics=self.topics.rescaled(factor))
 
+    def check(self, corpus: BoundedCorpus) -> None:
+        """What the vocabulary can run on; the topics see only what it releases."""
+        self.vocabulary.check(corpus)
+
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
         """Vocabulary, restriction, topics."""
-        check_unit(self, corpus)
+        self.check(corpus)
         with progress.part(0.0, 0.1):
             words = self.vocabulary(corpus, rng).value
         if len(words) == 0:
-            raise InputError(
+            raise NothingReleased(
                 "no word cleared the privacy threshold, so there is no vocabulary to build topics on (the budget was "
                 "charged). Give more data, a higher epsilon, a larger share for the vocabulary, or a public word list "
                 "(--vocabulary FILE), which costs nothing."
             )
+        restricted = corpus.limited(vocabulary=words)
+        try:
+            self.topics.check(restricted)
+        except InputError as error:  # it depends on the words just released: charged already
+            raise NothingReleased(f"{error} (The budget was charged.)") from None
         with progress.part(0.1, 1.0):
-            model = self.topics(corpus.limited(vocabulary=words), rng).value
+            model = self.topics(restricted, rng).value
         return Release.of(model, self, rng)

@@ -1,7 +1,7 @@
 """Private topics by variational inference (DP-VI; Park et al. 2016, VIPS), one noisy bounded sum per step."""
 
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import inf, sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,9 +12,9 @@ from dptopics import noise, progress
 from dptopics.corpus import Block, BoundedCorpus, Sample, UnitRows
 from dptopics.errors import InputError, PrivacyError
 from dptopics.events import Event, Gaussian, SampledGaussian
-from dptopics.guarantee import Guarantee, Strength, Unit, check_budget
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
 from dptopics.kernels.doc_topics import expected_counts
-from dptopics.mechanism import calibrate, check_unit
+from dptopics.mechanism import calibrate, check_unit, grid_for
 from dptopics.release import Release
 from dptopics.topic_model import TopicModel
 from dptopics.topics.shrink import expected_given_noisy
@@ -61,7 +61,6 @@ class VariationalTopics:
     sampling_rate: float = 1.0
     alpha: float = 0.1
     start: int = 0
-    grid: float = 2.0**-20
     name: ClassVar[str] = "variational"
     paper: ClassVar[str] = "Park et al. 2016 (VIPS)"
 
@@ -72,8 +71,8 @@ class VariationalTopics:
             raise InputError(f"steps must be at least 1, got {self.steps}.")
         if not 0 < self.sampling_rate <= 1:
             raise InputError(f"sampling_rate must lie in (0, 1], got {self.sampling_rate}.")
-        if not (self.clip > 0 and self.alpha > 0):
-            raise InputError(f"clip and alpha must be positive, got {self.clip} and {self.alpha}.")
+        if not (0 < self.clip < inf and 0 < self.alpha < inf):
+            raise InputError(f"clip and alpha must be positive numbers, got {self.clip} and {self.alpha}.")
 
     @classmethod
     def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, steps: int = 15, **more: Any) -> Self:
@@ -98,21 +97,37 @@ class VariationalTopics:
             if self.sampling_rate == 1
             else SampledGaussian(self.sigma, self.sampling_rate, self.steps)
         )
-        return Guarantee(events=(event,), delta=self.delta, unit=self.unit, strength=Strength.PROVED)
+        return Guarantee(
+            events=(event,),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.PROVED,
+            assumptions=(PUBLIC_WORDS,),
+        )
 
-    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """Learn topics over the corpus's public vocabulary."""
+    @property
+    def grid(self) -> float:
+        """Step of the integers that are added up."""
+        return grid_for(self.clip, self.sigma)
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """The words must be public, and at least as many as topics."""
         check_unit(self, corpus)
-        vocabulary = corpus.vocabulary
-        if vocabulary is None:
+        if corpus.vocabulary is None:
             raise PrivacyError(
                 "the words of this corpus are private. Put a vocabulary in front (VocabularyThenTopics)."
             )
-        if self.n_topics > len(vocabulary):
+        if self.n_topics > len(corpus.vocabulary):
             raise InputError(
-                f"{self.n_topics} topics need at least as many words, but the vocabulary has {len(vocabulary)}. "
+                f"{self.n_topics} topics need at least as many words, but the vocabulary has {len(corpus.vocabulary)}. "
                 "Ask for fewer topics, or get more words: a higher epsilon, more data or a public word list."
             )
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
+        """Learn topics over the corpus's public vocabulary."""
+        self.check(corpus)
+        vocabulary = corpus.vocabulary
+        assert vocabulary is not None
         shape = (len(vocabulary), self.n_topics)
         topics = _public_start(shape, self.start)
         average, variance = np.zeros(shape), 0.0

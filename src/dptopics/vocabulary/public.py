@@ -47,9 +47,13 @@ class PublicVocabulary:
         """Itself: there is no noise."""
         return self
 
+    def check(self, corpus: BoundedCorpus) -> None:
+        """Any corpus bounded for the same unit will do."""
+        check_unit(self, corpus)
+
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[Vocabulary]:
         """The list as it is, also words that nobody in the corpus used."""
-        check_unit(self, corpus)
+        self.check(corpus)
         return Release.of(self.vocabulary, self, rng)
 
 

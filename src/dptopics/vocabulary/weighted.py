@@ -14,7 +14,7 @@ from dptopics.errors import InputError
 from dptopics.events import Failure, Gaussian
 from dptopics.guarantee import Guarantee, Strength, Unit, check_budget
 from dptopics.kernels.unit_words import unit_words
-from dptopics.mechanism import calibrate, check_unit
+from dptopics.mechanism import calibrate, check_unit, grid_for
 from dptopics.release import Release, Vocabulary
 
 
@@ -48,7 +48,6 @@ class WeightedVocabulary:
     delta: float
     unit: Unit = Unit.AUTHOR
     max_size: int | None = None
-    grid: float = 2.0**-20
     name: ClassVar[str] = "weighted"
     paper: ClassVar[str] = "Gopi et al. 2020"
 
@@ -94,9 +93,18 @@ class WeightedVocabulary:
         miss = -np.expm1(np.log1p(-self.tail) / t)  # 1 − (1 − tail)^(1/t)
         return float(np.max(t**-0.5 + self.sigma * -ndtri(miss)))
 
+    @property
+    def grid(self) -> float:
+        """Step of the integers that are added up."""
+        return grid_for(1.0, self.sigma)
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """Any corpus bounded for the same unit will do."""
+        check_unit(self, corpus)
+
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[Vocabulary]:
         """Add up weights, add noise, keep what clears the threshold."""
-        check_unit(self, corpus)
+        self.check(corpus)
         corpus = corpus.limited(max_words=self.max_words)
         weight = corpus.bounded_sum(_EqualWeights(len(corpus.words)), bound=1.0, grid=self.grid)[:, 0]
         noisy = weight + noise.gaussian(rng, self.sigma / self.grid, weight.size)
