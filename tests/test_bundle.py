@@ -290,7 +290,6 @@ def test_newer_schema_is_refused(tmp_path):
         {"kind": None},
         {"model": {}},
         {"model": {"alpha": "x", "text": None}},
-        {"model": {"alpha": 0.1, "text": {"language": "klingon"}}},
         {"sha256": {"../outside.txt": "0"}},
         {"sha256": []},
     ],
@@ -299,6 +298,13 @@ def test_index_that_does_not_fit_is_refused(tmp_path, changes):
     path = bundle.save(topics(), tmp_path / "out")
     rewritten(path, **changes)
     with pytest.raises(BundleError, match="damaged"):
+        bundle.load(path)
+
+
+def test_a_language_that_is_not_installed_is_named(tmp_path):
+    path = bundle.save(topics(), tmp_path / "out")
+    rewritten(path, model={"alpha": 0.1, "text": {"language": "klingon"}})
+    with pytest.raises(InputError, match="klingon"):
         bundle.load(path)
 
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils import estimator_checks
 
 from dptopics import Corpus, Ledger, PrivacyWarning, PrivateTopics, Strength, TopicModel
-from dptopics.errors import BudgetExceeded, InputError, PrivacyError
+from dptopics.errors import BudgetExceeded, InputError, NothingReleased, PrivacyError
 
 TEXTS = ["knee pain after running", "knee hurts when running", "glasses for reading", "eyes need reading glasses"] * 100
 AUTHORS = [f"patient {i}" for i in range(400)]
@@ -166,7 +166,7 @@ def test_one_author_only():
 
 
 def test_an_empty_private_vocabulary_says_how_to_get_one():
-    with pytest.raises(InputError, match=r"no word cleared.*charged.*--vocabulary FILE"):
+    with pytest.raises(NothingReleased, match=r"no word cleared.*charged.*--vocabulary FILE"):
         PrivateTopics(n_topics=2, epsilon=0.1, unit="document").fit(["knee pain"] * 10)
 
 

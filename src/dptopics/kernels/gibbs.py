@@ -136,9 +136,9 @@ def sweep_sparse(
 ) -> None:
     """The same chain's law for many topics, in time proportional to the topics of a *document*: AliasLDA.
 
-    p(k) = n_dk (n_wk + β)/(n_k + Vβ) + α (n_wk + β)/(n_k + Vβ). The first part has few terms; the second is proposed from
-    an alias table per word that is up to ``n_topics`` draws old, and a Metropolis-Hastings step makes up for its age (Li
-    et al. 2014). ``stale``, ``keep``, ``alias`` (words × topics), ``mass`` and ``left`` (words) hold the tables.
+    p(k) = n_dk (n_wk + β)/(n_k + Vβ) + α (n_wk + β)/(n_k + Vβ). The first part has few terms; the second is proposed
+    from an alias table per word that is up to ``n_topics`` draws old, and a Metropolis-Hastings step makes up for its
+    age (Li et al. 2014). ``stale``, ``keep``, ``alias``, ``mass`` and ``left`` hold the tables of words.
     """
     total_beta = nw.shape[0] * beta
     a, b, one = np.float32(alpha), np.float32(beta), np.float32(1)
