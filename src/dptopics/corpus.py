@@ -11,8 +11,10 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dptopics.counts import Counts
 from dptopics.errors import InputError, PrivacyWarning
 from dptopics.guarantee import Unit
+from dptopics.kernels.gather import content_keys, gather
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
 
@@ -171,6 +173,11 @@ class Corpus:
         """Word numbers in the order of the alphabet: rows by first use would let one unit move another's rounding."""
         return np.array(sorted(range(len(self.words)), key=self.words.__getitem__), np.int32)
 
+    @cached_property
+    def content_key(self) -> NDArray[np.uint64]:
+        """Hash of each document's words and counts."""
+        return content_keys(self.doc_start, self.word, self.count, self.word_key)
+
     @classmethod
     def from_texts(
         cls,
@@ -232,6 +239,20 @@ class Corpus:
 
         counts, words = read_uci(docword, vocab)
         return cls.from_counts(counts, words, public_vocabulary=public_vocabulary)
+
+    def counts(self, vocabulary: Vocabulary | None = None) -> Counts:
+        """All documents as plain counts, for learners and audits: the owner's eyes only.
+
+        With a vocabulary, words outside it are dropped; rows then follow the vocabulary's order.
+        """
+        if vocabulary is None:
+            rename = np.arange(len(self.words), dtype=np.int32)
+        else:
+            rename = np.array([vocabulary.index.get(w, -1) for w in self.words], dtype=np.int32)
+        everything = np.arange(self.n_documents)
+        start, word, count = gather(everything, self.doc_start, self.word, self.count, rename)
+        n_words = len(self.words) if vocabulary is None else len(vocabulary)
+        return Counts(start, word, count, n_words, self.content_key)
 
     def bounded(
         self,

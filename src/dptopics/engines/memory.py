@@ -17,7 +17,7 @@ from dptopics.corpus import Block, Bounds, Corpus, Sample, Statistic, string_key
 from dptopics.errors import InputError
 from dptopics.guarantee import Unit
 from dptopics.kernels.bounded_add import bounded_add
-from dptopics.kernels.gather import content_keys, gather, keep_words
+from dptopics.kernels.gather import gather, keep_words
 from dptopics.kernels.siphash import siphash
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
@@ -146,7 +146,7 @@ def _ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.i
 
 def _arrange(raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None) -> Block:
     """Documents in a canonical order (by unit, then by content), bounded."""
-    content = content_keys(raw.doc_start, raw.word, raw.count, raw.word_key)
+    content = raw.content_key
     key0, key1 = np.uint64(bounds.key), np.uint64(0)
     if bounds.unit is Unit.AUTHOR:
         assert raw.author is not None
