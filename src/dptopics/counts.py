@@ -1,12 +1,14 @@
 """Counts: documents as plain arrays of word counts, the input of learners. As sensitive as the texts."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-class Counts(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Counts:
     """Documents × words, sparse: entries doc_start[d]:doc_start[d+1] are the (word, count) pairs of document d.
 
     ``doc_key`` is a hash of each document's content: what a learner draws for a document depends on that and on its own

@@ -22,8 +22,8 @@ def learn(learner: Learner, counts: Counts) -> NDArray[np.float64]:
     topics = np.asarray(learner(counts), dtype=np.float64)
     if topics.ndim != 2 or topics.shape[1] != counts.n_words:
         raise InputError(
-            f"a learner must return topics × {counts.n_words} words, got an array of shape {topics.shape}. Give weights "
-            "for every word of the vocabulary."
+            f"a learner must return topics × {counts.n_words} words, got shape {topics.shape}. Give weights for "
+            "every word of the vocabulary."
         )
     if not (np.all(topics >= 0) and np.allclose(topics.sum(axis=1), 1.0, atol=1e-6)):
         raise InputError(
