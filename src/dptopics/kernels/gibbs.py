@@ -21,7 +21,7 @@ LANES = 8  # topics are padded to a multiple of this, so that inner loops fill v
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask for the cache line of array[index]. The counts of a word are far away in memory; waiting is most of the time."""
+    """Ask for the cache line of array[index]. Words' counts are far away in memory."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
