@@ -1,23 +1,10 @@
 """Variational inference of topic shares, one document at a time, for fixed topics."""
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
+from dptopics.kernels.digamma import exp_digamma
 from dptopics.kernels.jit import jit
-
-
-@jit
-def exp_digamma(x: float) -> float:
-    """exp(ψ(x)) for x > 0: recurrence up to 6, then the asymptotic series (absolute error of ψ below 1e-10)."""
-    shift = 0.0
-    while x < 6.0:
-        shift += 1.0 / x
-        x += 1.0
-    inverse = 1.0 / (x * x)
-    series = inverse * (1 / 12 - inverse * (1 / 120 - inverse * (1 / 252 - inverse * (1 / 240 - inverse / 132))))
-    return x * math.exp(-0.5 / x - series - shift)
 
 
 @jit

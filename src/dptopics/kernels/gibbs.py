@@ -1,4 +1,4 @@
-"""Collapsed Gibbs sampling for LDA: one sweep over all tokens, by a dense and by a sparse kernel.
+"""Collapsed Gibbs sampling for LDA: one sweep over all tokens.
 
 Every draw is a hash of (key, document, position, sweep), so the result is a function of the counts and the key alone,
 and taking a document away shifts nobody else's draws.
@@ -64,7 +64,7 @@ def start_topics(
 
 
 @jit
-def sweep_dense(
+def gibbs_sweep(
     start: NDArray[np.int64],
     word: NDArray[np.int32],
     topic: NDArray[np.int32],
@@ -143,149 +143,3 @@ def sweep_dense(
             row[new] += one
             nk[new] += 1
             pull[new] = np.float32((nd[new] + alpha) / (nk[new] + total_beta))
-
-
-@jit
-def sweep_sparse(
-    start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    topic: NDArray[np.int32],
-    nw: NDArray[np.float32],
-    nk: NDArray[np.int64],
-    alpha: float,
-    beta: float,
-    n_topics: int,
-    doc_seed: NDArray[np.uint64],
-    sweep: int,
-    stale: NDArray[np.float32],
-    keep: NDArray[np.float32],
-    alias: NDArray[np.int16],
-    mass: NDArray[np.float32],
-    left: NDArray[np.int32],
-) -> None:
-    """The same chain's law for many topics, in time proportional to the topics of a *document*: AliasLDA.
-
-    p(k) = n_dk (n_wk + β)/(n_k + Vβ) + α (n_wk + β)/(n_k + Vβ). The first part has few terms; the second is proposed
-    from an alias table per word that is up to ``n_topics`` draws old, and a Metropolis-Hastings step makes up for its
-    age (Li et al. 2014). ``stale``, ``keep``, ``alias``, ``mass`` and ``left`` hold the tables of words.
-    """
-    total_beta = nw.shape[0] * beta
-    a, b, one = np.float32(alpha), np.float32(beta), np.float32(1)
-    nd = np.zeros(n_topics, np.float32)
-    p = np.empty(n_topics, np.float32)
-    present = np.empty(n_topics, np.int32)  # topics of the document
-    place = np.zeros(n_topics, np.int32)
-    small = np.empty(n_topics, np.int32)
-    large = np.empty(n_topics, np.int32)
-    inverse = np.empty(n_topics, np.float32)
-    for k in range(n_topics):
-        inverse[k] = np.float32(1.0 / (nk[k] + total_beta))
-    for d in range(start.size - 1):
-        seed = draw(doc_seed[d], -1 - sweep)
-        n_present = 0
-        for i in range(start[d], start[d + 1]):
-            k = topic[i]
-            if nd[k] == 0:
-                present[n_present] = k
-                place[k] = n_present
-                n_present += 1
-            nd[k] += one
-        for i in range(start[d], start[d + 1]):
-            old = topic[i]
-            w = word[i]
-            row = nw[w]
-            nd[old] -= one
-            row[old] -= one
-            nk[old] -= 1
-            inverse[old] = np.float32(1.0 / (nk[old] + total_beta))
-            if nd[old] == 0:
-                n_present -= 1
-                moved = present[n_present]
-                present[place[old]] = moved
-                place[moved] = place[old]
-            if left[w] == 0:
-                _fill_alias(row, inverse, b, n_topics, stale[w], keep[w], alias[w], small, large)
-                total = np.float32(0)
-                for k in range(n_topics):
-                    total += stale[w, k]
-                mass[w] = a * total
-                left[w] = n_topics
-            left[w] -= 1
-            total = np.float32(0)
-            for j in range(n_present):
-                k = present[j]
-                total += nd[k] * (row[k] + b) * inverse[k]
-                p[j] = total
-            bits = draw(seed, 2 * (i - start[d]))
-            u = np.float32(np.float64(bits >> np.uint64(40)) * 2.0**-24) * (total + mass[w])
-            if u < total:
-                j = 0
-                while p[j] <= u:
-                    j += 1
-                new = present[j]
-            else:
-                bits = draw(seed, 2 * (i - start[d]) + 1)
-                new = np.int64((bits >> np.uint64(32)) * np.uint64(n_topics) >> np.uint64(32))
-                if np.float32(np.float64(bits & np.uint64(0xFFFFFF)) * 2.0**-24) >= keep[w, new]:
-                    new = np.int64(alias[w, new])
-            if new != old:
-                f_new, f_old = (row[new] + b) * inverse[new], (row[old] + b) * inverse[old]
-                forward = (nd[new] + a) * f_new * (nd[old] * f_old + a * stale[w, old])
-                back = (nd[old] + a) * f_old * (nd[new] * f_new + a * stale[w, new])
-                if forward < back:
-                    bits = draw(seed, -1 - (i - start[d]))
-                    if np.float32(np.float64(bits >> np.uint64(40)) * 2.0**-24) * back >= forward:
-                        new = old
-            topic[i] = new
-            if nd[new] == 0:
-                present[n_present] = new
-                place[new] = n_present
-                n_present += 1
-            nd[new] += one
-            row[new] += one
-            nk[new] += 1
-            inverse[new] = np.float32(1.0 / (nk[new] + total_beta))
-        for j in range(n_present):
-            nd[present[j]] = np.float32(0)
-
-
-@jit
-def _fill_alias(
-    row: NDArray[np.float32],
-    inverse: NDArray[np.float32],
-    beta: np.float32,
-    n_topics: int,
-    stale: NDArray[np.float32],
-    keep: NDArray[np.float32],
-    alias: NDArray[np.int16],
-    small: NDArray[np.int32],
-    large: NDArray[np.int32],
-) -> None:
-    """Vose's alias table of stale[k] = (n_wk + β)/(n_k + Vβ)."""
-    total = np.float32(0)
-    for k in range(n_topics):
-        stale[k] = (row[k] + beta) * inverse[k]
-        total += stale[k]
-    scale = np.float32(n_topics) / total
-    n_small = n_large = 0
-    for k in range(n_topics):
-        keep[k] = stale[k] * scale
-        if keep[k] < 1:
-            small[n_small] = k
-            n_small += 1
-        else:
-            large[n_large] = k
-            n_large += 1
-    while n_small > 0 and n_large > 0:
-        n_small -= 1
-        poor, rich = small[n_small], large[n_large - 1]
-        alias[poor] = rich
-        keep[rich] -= np.float32(1) - keep[poor]
-        if keep[rich] < 1:
-            n_large -= 1
-            small[n_small] = rich
-            n_small += 1
-    for j in range(n_small):
-        keep[small[j]] = np.float32(1)
-    for j in range(n_large):
-        keep[large[j]] = np.float32(1)

@@ -12,6 +12,7 @@ def jit(function: F) -> F:
     """Compile without the interpreter lock, cached on disk, IEEE arithmetic kept (no fast-math: sums must not
     depend on the compiler's mood).
 
-    Numba's cache sees changes in the kernel's own file only, so a kernel calls no kernel of another file.
+    Numba's cache sees changes in the kernel's own file only, so a kernel calls no kernel of another file but settled
+    leaves (``digamma``).
     """
     return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dptopics import progress
 from dptopics.counts import Counts
-from dptopics.kernels.gibbs import LANES, start_topics, sweep_dense
+from dptopics.kernels.gibbs import LANES, gibbs_sweep, start_topics
 from dptopics.kernels.siphash import siphash
 from dptopics.learners import check_topics
 
@@ -49,7 +49,7 @@ class GibbsLda:
     def __call__(self, counts: Counts) -> NDArray[np.float64]:
         """Run all sweeps and return topics × words."""
         state = self.begin(counts)
-        seeds = self._seeds(counts)
+        seeds = self.seeds(counts)
         for sweep in range(self.sweeps):
             self.sweep(state, seeds, sweep)
             progress.report((sweep + 1) / self.sweeps)
@@ -60,13 +60,13 @@ class GibbsLda:
         start, word = counts.tokens()
         padded = -(-self.n_topics // LANES) * LANES
         word_topic = np.zeros((counts.n_words, padded), np.float32)
-        topic = start_topics(start, word, self._seeds(counts), word_topic, self.n_topics)
+        topic = start_topics(start, word, self.seeds(counts), word_topic, self.n_topics)
         topic_total = np.bincount(topic, minlength=padded).astype(np.int64)
         return GibbsState(start, word, topic, word_topic, topic_total)
 
     def sweep(self, state: GibbsState, seeds: NDArray[np.uint64], sweep: int) -> None:
         """Draw every token's topic once more."""
-        sweep_dense(
+        gibbs_sweep(
             state.start,
             state.word,
             state.topic,
@@ -84,7 +84,8 @@ class GibbsLda:
         counts = state.word_topic[:, : self.n_topics].T.astype(np.float64) + self.beta
         return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
-    def _seeds(self, counts: Counts) -> NDArray[np.uint64]:
+    def seeds(self, counts: Counts) -> NDArray[np.uint64]:
+        """A random stream for each document, by its content and the key."""
         return siphash(counts.doc_key, np.uint64(self.key), np.uint64(0))
 
 

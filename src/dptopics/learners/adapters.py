@@ -1,0 +1,159 @@
+"""Topic models of scikit-learn, gensim and tomotopy as learners: counts in, topics × words out.
+
+Each runs on one thread with a fixed seed, so that it is one deterministic function of the counts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.counts import Counts
+from dptopics.errors import InputError
+
+
+@dataclass(frozen=True)
+class SklearnLearner:
+    """Any scikit-learn estimator with ``components_``: LatentDirichletAllocation, NMF, TruncatedSVD, …
+
+    Rows are made distributions (absolute values, divided by their sum); ``signed`` keeps them as they are.
+    """
+
+    estimator: Any
+    signed: bool = False
+
+    def __call__(self, counts: Counts) -> NDArray[np.float64]:
+        """Fit a clone of the estimator."""
+        from sklearn.base import clone
+        from threadpoolctl import threadpool_limits
+
+        estimator = clone(self.estimator)
+        parameters = estimator.get_params(deep=False)
+        if "random_state" in parameters and parameters["random_state"] is None:
+            estimator.set_params(random_state=0)
+        with threadpool_limits(1):  # threads change the order of sums, and with it the last digits
+            estimator.fit(counts.matrix())
+        components = np.asarray(estimator.components_, np.float64)
+        return components if self.signed else distributions(components)
+
+
+def lsi(n_topics: int, *, signed: bool = False) -> SklearnLearner:
+    """Latent semantic indexing (Deerwester et al. 1990): a truncated singular value decomposition of the counts."""
+    from sklearn.decomposition import TruncatedSVD
+
+    return SklearnLearner(TruncatedSVD(n_topics, algorithm="randomized", random_state=0), signed=signed)
+
+
+def plsa(n_topics: int, *, steps: int = 200, seed: int = 0) -> SklearnLearner:
+    """Probabilistic latent semantic analysis (Hofmann 1999), which is NMF under Kullback-Leibler divergence."""
+    from sklearn.decomposition import NMF
+
+    return SklearnLearner(
+        NMF(
+            n_topics,
+            init="random",
+            solver="mu",
+            beta_loss="kullback-leibler",
+            max_iter=steps,
+            tol=1e-5,
+            random_state=seed,
+        )
+    )
+
+
+@dataclass(frozen=True)
+class GensimLearner:
+    """A gensim model by its class name in ``gensim.models``: LdaModel, HdpModel, LsiModel, Nmf, …
+
+    ``settings`` go to the class. HdpModel finds its own number of topics: the ``n_topics`` heaviest are kept.
+    """
+
+    model: str
+    n_topics: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, counts: Counts) -> NDArray[np.float64]:
+        """Fit the model."""
+        try:
+            from gensim import models
+        except ImportError:
+            raise InputError("gensim models need an extra package. Run: pip install 'dptopics[gensim]'") from None
+        kind = getattr(models, self.model, None)
+        if kind is None:
+            raise InputError(f"gensim has no model {self.model!r}.")
+        names = {i: str(i) for i in range(counts.n_words)}
+        documents = [
+            list(zip(words.tolist(), numbers.tolist(), strict=True))
+            for words, numbers in zip(
+                np.split(counts.word, counts.doc_start[1:-1]),
+                np.split(counts.count, counts.doc_start[1:-1]),
+                strict=True,
+            )
+        ]
+        settings = {"random_state": 0, **self.settings}
+        if self.model == "LsiModel":
+            settings["random_seed"] = settings.pop("random_state")
+        if self.model == "HdpModel":
+            model = kind(documents, id2word=names, T=max(2 * self.n_topics, 20), **settings)
+            topics = np.asarray(model.get_topics())
+            shares = model.hdp_to_lda()[0]
+            topics = topics[np.argsort(-np.asarray(shares), kind="stable")]
+        else:
+            model = kind(documents, id2word=names, num_topics=self.n_topics, **settings)
+            topics = np.asarray(model.get_topics())
+        return _exactly(distributions(topics), self.n_topics)
+
+
+@dataclass(frozen=True)
+class TomotopyLearner:
+    """A tomotopy model by its class name: LDAModel, HDPModel, CTModel, …
+
+    ``settings`` go to the class. HDPModel finds its own number of topics: the ``n_topics`` heaviest are kept.
+    """
+
+    model: str
+    n_topics: int
+    sweeps: int = 100
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, counts: Counts) -> NDArray[np.float64]:
+        """Train the model on one worker."""
+        try:
+            import tomotopy
+        except ImportError:
+            raise InputError("tomotopy models need an extra package. Run: pip install 'dptopics[tomotopy]'") from None
+        kind = getattr(tomotopy, self.model, None)
+        if kind is None:
+            raise InputError(f"tomotopy has no model {self.model!r}.")
+        size = "initial_k" if self.model == "HDPModel" else "k"
+        model = kind(**({size: self.n_topics, "seed": 1} | dict(self.settings)))
+        start, word = counts.tokens()
+        for first, last in pairwise(start):
+            if last > first:
+                model.add_doc([str(w) for w in word[first:last]])
+        model.train(self.sweeps, workers=1)
+        ids = np.array([int(w) for w in model.used_vocabs])
+        order = np.argsort(-np.asarray(model.get_count_by_topics()), kind="stable")
+        if self.model == "HDPModel":
+            order = np.array([k for k in order if model.is_live_topic(int(k))])
+        topics = np.zeros((order.size, counts.n_words))
+        for row, k in enumerate(order):
+            topics[row, ids] = model.get_topic_word_dist(int(k))
+        return _exactly(distributions(topics), self.n_topics)
+
+
+def distributions(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows as distributions: absolute values over their sum; an empty row becomes uniform."""
+    rows = np.abs(np.asarray(matrix, np.float64))
+    total = rows.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(total > 0, rows / np.where(total > 0, total, 1.0), 1.0 / rows.shape[1]))
+
+
+def _exactly(topics: NDArray[np.float64], n_topics: int) -> NDArray[np.float64]:
+    """The first n topics; if there are fewer, uniform ones are added: a function of fixed shape is wanted."""
+    missing = max(0, n_topics - topics.shape[0])
+    filler = np.full((missing, topics.shape[1]), 1.0 / topics.shape[1])
+    return np.concatenate([topics[:n_topics], filler])
