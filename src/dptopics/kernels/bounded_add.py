@@ -13,19 +13,21 @@ def bounded_add(
     values: NDArray[np.float64],
     limit: float,
     scale: float,
+    norm: int,
     work: NDArray[np.float64],
     mark: NDArray[np.int64],
     total: NDArray[np.int64],
 ) -> None:
-    """total += Σ over units u of trunc(clip(v_u)), clip(v) = v · min(1, limit/‖v‖₂), v_u = scale · Σ of u's rows.
+    """total += Σ over units u of trunc(clip(v_u)), clip(v) = v · min(1, limit/‖v‖), v_u = scale · Σ of u's rows.
 
-    Unit u owns entries start[u]:start[u+1]; entry e adds values[e] to row rows[e]. Equal rows are summed *before*
-    clipping. The bound is enforced on the integers themselves: ‖trunc(clip(v))‖² ≤ limit² is checked in exact
-    arithmetic, and a unit that breaks it (rounding, NaN, infinity) is shrunk, then dropped. ``work`` (like total) and
-    ``mark`` (one per row, all -1) are scratch.
+    The norm is L1 (``norm`` = 1) or L2 (2). Unit u owns entries start[u]:start[u+1]; entry e adds values[e] to row
+    rows[e]. Equal rows are summed *before* clipping. The bound is enforced on the integers themselves: Σ|w| ≤ limit or
+    Σ w² ≤ limit² of w = trunc(clip(v)) is checked in exact arithmetic, and a unit that breaks it (rounding, NaN,
+    infinity) is shrunk, then dropped. ``work`` (like total) and ``mark`` (one per row, all -1) are scratch.
     """
     width = values.shape[1]
-    limit_squared = np.int64(limit) * np.int64(limit)
+    whole = np.int64(limit)
+    allowed = whole if norm == 1 else whole * whole
     touched = np.empty(total.shape[0], np.int32)
     for unit in range(start.size - 1):
         first, last = start[unit], start[unit + 1]
@@ -41,22 +43,23 @@ def bounded_add(
             else:
                 for j in range(width):
                     work[r, j] += values[e, j] * scale
-        squared = 0.0
+        size = 0.0
         for i in range(n):
             r = touched[i]
             for j in range(width):
-                squared += work[r, j] * work[r, j]
-        norm = np.sqrt(squared)
-        shrink = limit / norm if norm > limit else 1.0
+                size += abs(work[r, j]) if norm == 1 else work[r, j] * work[r, j]
+        if norm != 1:
+            size = np.sqrt(size)
+        shrink = limit / size if size > limit else 1.0
         fits = False
-        for _ in range(3 if norm < np.inf else 0):
+        for _ in range(3 if size < np.inf else 0):
             exact = np.int64(0)
             for i in range(n):
                 r = touched[i]
                 for j in range(width):
                     step = np.int64(work[r, j] * shrink)
-                    exact += step * step
-            fits = bool(exact <= limit_squared)
+                    exact += abs(step) if norm == 1 else step * step
+            fits = bool(exact <= allowed)
             if fits:
                 break
             shrink *= 1.0 - 2.0**-40

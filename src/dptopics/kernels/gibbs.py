@@ -4,37 +4,13 @@ Every draw is a hash of (key, document, position, sweep), so the result is a fun
 and taking a document away shifts nobody else's draws.
 """
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from dptopics.kernels.jit import jit
+from dptopics.kernels.simd import BANKS, LINE, STEP, WIDTH, prefetch, weigh
 
 AHEAD = 3  # tokens between asking for a word's counts and using them
-LINE = 16  # float32 numbers in a cache line
-LANES = 8  # topics are padded to a multiple of this, so that inner loops fill vector registers
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask for the cache line of array[index]. Words' counts are far away in memory."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        byte = ir.IntType(8).as_pointer()
-        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        number = ir.IntType(32)
-        name = "llvm.prefetch.p0i8" if "i8*" in str(byte) else "llvm.prefetch.p0"
-        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        fetch = cgutils.get_or_insert_function(builder.module, kind, name)
-        builder.call(fetch, [pointer, number(0), number(3), number(1)])  # to read, keep, data
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp), generate
 
 
 @jit
@@ -78,16 +54,18 @@ def gibbs_sweep(
 ) -> None:
     """Draw each token's topic from p(k) ∝ (n_dk + α)(n_wk + β)/(n_k + Vβ), the token itself left out.
 
-    Griffiths & Steyvers 2004, equation 5. The running sum is kept in eight lanes (lane j holds topics j, j+8, …): eight
-    independent sums instead of one long chain.
+    Griffiths & Steyvers 2004, equation 5. Topics are padded with zeros to a multiple of STEP. The total is kept in STEP
+    sums (sum j holds topics j, j + STEP, …), so a draw finds its lane, its bank and then its topic in few steps.
     """
     padded = nw.shape[1]
+    cells = nw.reshape(-1)
     total_beta = nw.shape[0] * beta
     b, one = np.float32(beta), np.float32(1)
     nd = np.zeros(n_topics, np.float32)
     p = np.zeros(padded, np.float32)
     pull = np.zeros(padded, np.float32)  # (n_dk + α)/(n_k + Vβ): a token changes it in two places only
-    cells = nw.reshape(-1)
+    sums = np.zeros(STEP, np.float32)
+    lanes = np.zeros(WIDTH, np.float32)
     for d in range(start.size - 1):
         seed = draw(doc_seed[d], -1 - sweep)
         nd[:] = np.float32(0)
@@ -98,26 +76,17 @@ def gibbs_sweep(
         for i in range(start[d], start[d + 1]):
             if i + AHEAD < word.size and word[i + AHEAD] != word[i + AHEAD - 1]:
                 for k in range(0, padded, LINE):
-                    _prefetch(cells, word[i + AHEAD] * padded + k)
+                    prefetch(cells, word[i + AHEAD] * padded + k)
             old = topic[i]
             row = nw[word[i]]
             nd[old] -= one
             row[old] -= one
             nk[old] -= 1
             pull[old] = np.float32((nd[old] + alpha) / (nk[old] + total_beta))
-            for k in range(padded):
-                p[k] = pull[k] * (row[k] + b)
-            s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = np.float32(0)
-            for k in range(0, padded, 8):
-                s0 += p[k]
-                s1 += p[k + 1]
-                s2 += p[k + 2]
-                s3 += p[k + 3]
-                s4 += p[k + 4]
-                s5 += p[k + 5]
-                s6 += p[k + 6]
-                s7 += p[k + 7]
-            s01, s23, s45, s67 = s0 + s1, s2 + s3, s4 + s5, s6 + s7
+            weigh(p, pull, row, b, sums)
+            for lane in range(WIDTH):
+                lanes[lane] = (sums[lane] + sums[lane + 8]) + (sums[lane + 16] + sums[lane + 24])
+            s01, s23, s45, s67 = lanes[0] + lanes[1], lanes[2] + lanes[3], lanes[4] + lanes[5], lanes[6] + lanes[7]
             low = s01 + s23
             bits = draw(seed, i - start[d])
             u = np.float32(np.float64(bits >> np.uint64(40)) * 2.0**-24) * (low + (s45 + s67))
@@ -125,17 +94,22 @@ def gibbs_sweep(
             if u >= low:
                 u -= low
                 new = 4
-                s01, s23, s0, s2 = s45, s67, s4, s6
+                s01 = s45
             if u >= s01:
                 u -= s01
                 new += 2
-                s0 = s2
-            if u >= s0:
-                u -= s0
+            if u >= lanes[new]:
+                u -= lanes[new]
                 new += 1
-            while new + 8 < padded and u >= p[new]:
+            for _ in range(BANKS - 1):
+                if u >= sums[new]:
+                    u -= sums[new]
+                    new += WIDTH
+                else:
+                    break
+            while new + STEP < padded and u >= p[new]:
                 u -= p[new]
-                new += 8
+                new += STEP
             if new >= n_topics:  # rounding can push the draw into the padding, which has no mass
                 new = n_topics - 1
             topic[i] = new

@@ -1,4 +1,4 @@
-"""The distinct words of each unit, with equal weights of L2 norm one."""
+"""The distinct words of each unit, with equal weights."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +8,12 @@ from dptopics.kernels.jit import jit
 
 @jit
 def unit_words(
-    unit_start: NDArray[np.int64], doc_start: NDArray[np.int64], word: NDArray[np.int32], n_words: int
+    unit_start: NDArray[np.int64], doc_start: NDArray[np.int64], word: NDArray[np.int32], n_words: int, norm: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    """Rows of each unit's distinct words, weight 1/√t for t words (Gopi et al. 2020, algorithm 3)."""
+    """Rows of each unit's distinct words; t words weigh 1/√t (``norm`` = 2), 1/t (1) or one (0) each.
+
+    Gopi et al. 2020, algorithm 3, for norms 2 and 1.
+    """
     n_units = unit_start.size - 1
     start = np.zeros(n_units + 1, np.int64)
     rows = np.empty(word.size, np.int32)
@@ -24,7 +27,8 @@ def unit_words(
                 mark[word[e]] = unit
                 rows[n] = word[e]
                 n += 1
+        total = np.sqrt(n - first) if norm == 2 else (n - first if norm == 1 else 1.0)
         for i in range(first, n):
-            values[i, 0] = 1.0 / np.sqrt(n - first)
+            values[i, 0] = 1.0 / total
         start[unit + 1] = n
     return start, rows[:n], values[:n]

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from dptopics import progress
 from dptopics.counts import Counts
-from dptopics.kernels.gibbs import LANES, gibbs_sweep, start_topics
+from dptopics.kernels.gibbs import gibbs_sweep, start_topics
+from dptopics.kernels.simd import STEP
 from dptopics.kernels.siphash import siphash
 from dptopics.learners import check_topics
 
@@ -58,7 +59,7 @@ class GibbsLda:
     def begin(self, counts: Counts) -> GibbsState:
         """Every token in a random topic."""
         start, word = counts.tokens()
-        padded = -(-self.n_topics // LANES) * LANES
+        padded = -(-self.n_topics // STEP) * STEP
         word_topic = np.zeros((counts.n_words, padded), np.float32)
         topic = start_topics(start, word, self.seeds(counts), word_topic, self.n_topics)
         topic_total = np.bincount(topic, minlength=padded).astype(np.int64)

@@ -1,0 +1,88 @@
+"""Units that see what others gave: each moves the weights of its words toward a cutoff, within a budget.
+
+The state is the *gap* of every word: cutoff less weight, in grid steps. A unit only lowers gaps, never below zero.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.kernels.jit import jit
+
+
+@jit
+def fill_evenly(
+    unit_start: NDArray[np.int64],
+    doc_start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    budget: int,
+    gap: NDArray[np.int64],
+    owned: NDArray[np.bool_],
+) -> None:
+    """ℓ1-descent (Gopi et al. 2020): gap −= min(gap, λ) for the λ that spends min(budget, Σ gap), in whole steps.
+
+    Steps are dealt in rounds, one to each word that is not full, in the unit's own order of words, until the budget is
+    gone: so the last round may not reach every word. Dealing whole steps makes the contraction exact.
+    """
+    mark = np.full(gap.size, -1, np.int64)
+    open_words = np.empty(gap.size, np.int32)
+    for unit in range(unit_start.size - 1):
+        n = 0
+        for e in range(doc_start[unit_start[unit]], doc_start[unit_start[unit + 1]]):
+            w = word[e]
+            if mark[w] != unit:
+                mark[w] = unit
+                owned[w] = True
+                if gap[w] > 0:
+                    open_words[n] = w
+                    n += 1
+        rising = np.empty(n, np.int64)
+        for i in range(n):
+            rising[i] = gap[open_words[i]]
+        rising.sort()
+        left = np.int64(budget)
+        rounds = rising[n - 1] if n else np.int64(0)  # complete rounds that the budget pays for: λ
+        for i in range(n):
+            share = left // (n - i)
+            if rising[i] > share:
+                rounds = share
+                left -= share * (n - i)  # steps of the last, incomplete round
+                break
+            left -= rising[i]
+        for i in range(n):
+            w = open_words[i]
+            if gap[w] <= rounds:
+                gap[w] = 0
+            elif left > 0:
+                gap[w] -= rounds + 1
+                left -= 1
+            else:
+                gap[w] -= rounds
+
+
+@jit
+def fill_toward(
+    unit_start: NDArray[np.int64],
+    doc_start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    budget: float,
+    gap: NDArray[np.float64],
+    owned: NDArray[np.bool_],
+) -> None:
+    """ℓ2-descent (Gopi et al. 2020): gap *= max(0, 1 − budget/‖gap‖₂), the gap restricted to the unit's words."""
+    mark = np.full(gap.size, -1, np.int64)
+    own_words = np.empty(gap.size, np.int32)
+    for unit in range(unit_start.size - 1):
+        n = 0
+        squared = 0.0
+        for e in range(doc_start[unit_start[unit]], doc_start[unit_start[unit + 1]]):
+            w = word[e]
+            if mark[w] != unit:
+                mark[w] = unit
+                owned[w] = True
+                own_words[n] = w
+                n += 1
+                squared += gap[w] * gap[w]
+        length = np.sqrt(squared)
+        factor = 1.0 - budget / length if length > budget else 0.0
+        for i in range(n):
+            gap[own_words[i]] *= factor

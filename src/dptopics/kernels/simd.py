@@ -1,0 +1,67 @@
+"""Two pieces of machine code that the compiler does not find by itself. Settled: kernels of other files call them."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+LINE = 16  # float32 numbers in a cache line
+WIDTH = 8  # float32 numbers in a vector
+BANKS = 4  # vectors added up side by side: one sum would wait for itself
+STEP = WIDTH * BANKS
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Ask for the cache line of array[index] ahead of its use."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        pointer = builder.bitcast(builder.gep(_data(context, builder, signature, arguments, 0), [arguments[1]]), byte)
+        name = "llvm.prefetch.p0i8" if "i8*" in str(byte) else "llvm.prefetch.p0"
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        fetch = cgutils.get_or_insert_function(builder.module, kind, name)
+        builder.call(fetch, [pointer, number(0), number(3), number(1)])  # to read, keep, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def weigh(typing_context: Any, p: Any, pull: Any, row: Any, shift: Any, sums: Any) -> Any:
+    """p[k] = pull[k] · (row[k] + shift) for all k, and sums[j] = p[j] + p[j + STEP] + p[j + 2·STEP] + ….
+
+    float32 arrays; ``p``, ``pull`` and ``row`` have the same size, a multiple of STEP, and ``sums`` has STEP entries.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vector = ir.VectorType(ir.FloatType(), WIDTH)
+        index = ir.IntType(64)
+        arrays = {name: _data(context, builder, signature, arguments, i) for name, i in
+                  (("p", 0), ("pull", 1), ("row", 2), ("sums", 4))}  # fmt: skip
+        size = builder.extract_value(context.make_array(signature.args[0])(context, builder, arguments[0]).shape, 0)
+
+        def at(name: str, k: Any) -> Any:
+            return builder.bitcast(builder.gep(arrays[name], [k]), vector.as_pointer())
+
+        shifts = ir.Constant(vector, ir.Undefined)
+        for lane in range(WIDTH):
+            shifts = builder.insert_element(shifts, arguments[3], ir.IntType(32)(lane))
+        totals = [cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * WIDTH)) for _ in range(BANKS)]
+        with cgutils.for_range_slice(builder, index(0), size, index(STEP)) as (k, _):
+            for bank, total in enumerate(totals):
+                place = builder.add(k, index(WIDTH * bank))
+                left, right = (builder.load(at(name, place), align=4) for name in ("pull", "row"))
+                value = builder.fmul(left, builder.fadd(right, shifts))
+                builder.store(value, at("p", place), align=4)
+                builder.store(builder.fadd(builder.load(total), value), total)
+        for bank, total in enumerate(totals):
+            builder.store(builder.load(total), at("sums", index(WIDTH * bank)), align=4)
+        return context.get_dummy_value()
+
+    return types.void(p, pull, row, types.float32, sums), generate
+
+
+def _data(context: Any, builder: Any, signature: Any, arguments: Any, i: int) -> Any:
+    return context.make_array(signature.args[i])(context, builder, arguments[i]).data
