@@ -128,14 +128,14 @@ FILE_CALLS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", room("vocabulary", "topics", "ngrams", "local"))
+@pytest.mark.parametrize("name", room("vocabulary", "topics", "ngrams", "local", "published"))
 def test_mechanisms_neither_print_nor_write(name):
     made = {call.rsplit(".", 1)[-1] for call in calls(name)}
     assert "print" not in made
     assert made & FILE_CALLS <= READS_A_FILE.get(name, set())
 
 
-@pytest.mark.parametrize("name", room("vocabulary", "topics", "ngrams", "local"))
+@pytest.mark.parametrize("name", room("vocabulary", "topics", "ngrams", "local", "published"))
 def test_noise_comes_from_one_place(name):
     # The only generator a mechanism may make itself is a public one, from a public number.
     made = {call for call in calls(name) if call.startswith(("np.random.", "random.")) and "(" not in call}
@@ -143,6 +143,16 @@ def test_noise_comes_from_one_place(name):
     assert not [call for call in calls(name) if call.endswith(("secure_rng", "SecureGenerator", "default_rng"))]
     drawn = {call for call in calls(name) if call.startswith("rng.")}
     assert drawn <= {"rng.integers"}  # keys of samples
+
+
+# Exact documents, without noise: for mechanisms whose strength is not proved (published), and for output perturbation.
+SEES_DOCUMENTS = {"dptopics.topics.output"}
+
+
+def test_only_unproved_mechanisms_see_raw_documents():
+    callers = {name for name in FILES if any(call.rsplit(".", 1)[-1] == "raw_counts" for call in calls(name))}
+    assert callers  # the check sees something
+    assert callers <= SEES_DOCUMENTS | set(room("published"))
 
 
 def test_files_stay_short():

@@ -68,7 +68,31 @@ def test_json_is_json_alone(run, notes):
     assert data["guarantee"]["strength"] == "proved"
     assert len(data["topics"]) == 2
     assert json.loads(run("show", "r", "--json")[1])["settings"]["mechanism"] == "vocabulary-then-topics"
-    assert {row["strength"] for row in json.loads(run("mechanisms", "--json")[1])["mechanisms"]} == {"proved"}
+    rows = json.loads(run("mechanisms", "--json")[1])["mechanisms"]
+    assert {row["name"] for row in rows if row["strength"] != "proved"} == {"zhu", "zhao"}
+
+
+@pytest.mark.parametrize("choice", [("weighted", "laplace"), ("count", "laplace"), ("policy", "gaussian"), ("greedy",)])
+def test_other_vocabularies(run, notes, tmp_path, choice):
+    noise = ("--noise", choice[1]) if len(choice) == 2 else ()
+    budget = ("--text", "note", "--author", "patient", "--epsilon", 40, "--delta", 1e-6, "--max-words", 20)
+    code, out, _ = run("vocabulary", notes, *budget, "--mechanism", choice[0], *noise, "--out", "v", "--json")
+    assert code == 0
+    (event, _) = json.loads(out)["guarantee"]["events"]
+    assert event["kind"].lower() == (*choice, "laplace")[1]
+    assert load(tmp_path / "v").settings["mechanism"] == choice[0]
+    assert SECRET not in load(tmp_path / "v").value.words
+    code, out, _ = run("fit", notes, *budget, "--topics", 2, "--vocabulary", choice[0], *noise, "--out", "f", "--json")
+    assert code == 0
+    assert json.loads(out)["guarantee"]["epsilon"] == pytest.approx(40, rel=1e-6)
+
+
+def test_noise_that_a_mechanism_does_not_have(run, notes):
+    budget = ("--text", "note", "--author", "patient", "--epsilon", 1, "--delta", 1e-6, "--out", "v")
+    code, _, err = run("vocabulary", notes, *budget, "--mechanism", "greedy", "--noise", "gaussian")
+    assert code == 2
+    assert "Laplace noise only" in err
+    assert run("vocabulary", notes, *budget, "--noise", "uniform")[0] == 2
 
 
 def test_vocabulary(run, notes, tmp_path):

@@ -63,6 +63,16 @@ def test_large_delta_warns():
         private_topics(delta=0.01).fit(TEXTS, authors=AUTHORS)
 
 
+@pytest.mark.parametrize("vocabulary, noise", [("weighted", "laplace"), ("policy", None), ("greedy", None)])
+def test_other_private_vocabularies(vocabulary, noise):
+    model = private_topics(vocabulary=vocabulary, noise=noise, max_words=10).fit(TEXTS, authors=AUTHORS)
+    kind = {"policy": "gaussian"}.get(vocabulary, "laplace")
+    assert model.release_.settings["vocabulary"]["noise"] == kind
+    assert model.guarantee_.epsilon == pytest.approx(20, rel=1e-6)
+    with pytest.raises(InputError, match="noise must be"):
+        private_topics(noise="uniform").fit(TEXTS, authors=AUTHORS)
+
+
 def test_counts_keep_their_columns():
     counts = np.repeat(np.array([[3, 2, 0, 0], [0, 0, 2, 3]]), 200, axis=0)
     model = private_topics(vocabulary="public").fit(sparse.csr_matrix(counts), authors=AUTHORS)

@@ -16,6 +16,7 @@ from dptopics.events import (
     SampledGaussian,
     epsilon_of,
     from_dict,
+    laplace_delta,
     smallest,
     to_dict,
     zcdp_of,
@@ -144,3 +145,37 @@ def test_smallest_stays_on_the_true_side():
         assert edge <= found <= edge * (1 + 1e-11)
     assert smallest(lambda x: False) == inf
     assert smallest(lambda x: True) == 0
+
+
+# --- one Laplace draw with Gaussians ---
+
+
+@pytest.mark.parametrize("scale, mu", [(1.0, 0.2), (2.5, 0.3), (10.0, 0.1), (0.5, 1.0)])
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
+def test_laplace_with_gaussians_agrees_with_the_privacy_loss_distribution(scale, mu, delta):
+    from dptopics.events import _pld_epsilon
+
+    events = (Laplace(scale), Gaussian(2 / mu, count=4), Failure(1e-12))
+    ours, numerical = epsilon_of(events, delta + 1e-12), _pld_epsilon(events, delta)
+    assert numerical - 1e-5 <= ours <= numerical + 1e-9  # the numerical one is rounded up
+
+
+@pytest.mark.parametrize("scale, mu, epsilon", [(1.0, 0.2, 1.5), (0.3, 0.05, 3.3), (0.2, 3.0, 9.0), (50.0, 0.5, 0.01)])
+def test_laplace_with_gaussians_to_many_digits(scale, mu, epsilon):
+    import mpmath as mp
+
+    b, m, e = mp.mpf(scale), mp.mpf(mu), mp.mpf(epsilon)
+
+    def gaussian(x):
+        return mp.ncdf(m / 2 - x / m) - mp.exp(x) * mp.ncdf(-m / 2 - x / m)
+
+    between = mp.quad(lambda x: mp.exp(-x / b) / (2 * b) * gaussian(e - (1 - 2 * x) / b), mp.linspace(0, 1, 60))
+    exact = gaussian(e - 1 / b) / 2 + mp.exp(-1 / b) / 2 * gaussian(e + 1 / b) + between
+    assert laplace_delta(epsilon, scale, mu) == pytest.approx(float(exact), rel=1e-10)
+
+
+def test_little_gaussian_noise_next_to_laplace_costs_little():
+    alone = epsilon_of((Laplace(2.0),), 1e-6)
+    assert alone == pytest.approx(0.5, abs=1e-5)
+    assert alone <= epsilon_of((Laplace(2.0), Gaussian(1e4)), 1e-6) <= alone + 1e-3  # too narrow a loss: by composition
+    assert alone <= epsilon_of((Laplace(2.0), Gaussian(150.0)), 1e-6) <= alone + 0.05

@@ -58,6 +58,23 @@ def test_card_of_replace_and_local():
     assert "the collector of the data included" in card
 
 
+def test_card_of_a_single_word_claims_no_more():
+    card = words(promise(relation=Relation.REPLACE_WORD, strength=Strength.CLAIMED, assumptions=("A hole.",)).card())
+    assert "Protected single words; NOT documents, NOT authors" in card
+    assert "If the claim is right: ε = 1," in card
+    assert "holds a certain word or another" in card
+    assert "Beware - A hole." in card
+    assert "every author" not in card
+
+
+def test_card_that_promises_nothing_protects_nobody():
+    guarantee = promise(strength=Strength.NONE, assumptions=("A hole.",))
+    card = words(guarantee.card())
+    assert "Protected nobody From nobody" in card
+    assert "Beware - A hole." in card
+    assert guarantee.to_dict()["epsilon"] is None
+
+
 @pytest.mark.parametrize("strength", Strength)
 def test_card_of_each_strength(strength):
     card = words(promise(strength=strength).card())

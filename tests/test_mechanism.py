@@ -15,6 +15,9 @@ from dptopics.mechanism import calibrate
 from dptopics.release import Release, Vocabulary
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.variational import VariationalTopics
+from dptopics.vocabulary.count import CountVocabulary
+from dptopics.vocabulary.greedy import GreedyVocabulary
+from dptopics.vocabulary.policy import PolicyVocabulary
 from dptopics.vocabulary.public import PublicVocabulary, read_words
 from dptopics.vocabulary.weighted import WeightedVocabulary
 
@@ -23,8 +26,21 @@ TEXTS = ["fracture knee", "fracture knee cast", "rash skin", "rash skin cream", 
 WORDS = Vocabulary.of(["cast", "cream", "fracture", "knee", "rash", "skin"])
 
 
-def weighted(unit):
-    return WeightedVocabulary(sigma=1.0, tail=DELTA / 2, max_words=5, delta=DELTA, unit=unit)
+def chosen(kind, scale=1.0, **settings):
+    """A vocabulary mechanism as a function of the unit."""
+    return lambda unit: kind(scale=scale, tail=DELTA / 2, max_words=5, delta=DELTA, unit=unit, **settings)
+
+
+weighted = chosen(WeightedVocabulary)
+VOCABULARIES = {
+    "weighted": weighted,
+    "weighted, laplace": chosen(WeightedVocabulary, noise="laplace"),
+    "count": chosen(CountVocabulary),
+    "count, laplace": chosen(CountVocabulary, noise="laplace", scale=0.2),  # times five words
+    "policy": chosen(PolicyVocabulary),
+    "policy, laplace": chosen(PolicyVocabulary, noise="laplace"),
+    "greedy": chosen(GreedyVocabulary),
+}
 
 
 def variational(unit, **settings):
@@ -34,12 +50,15 @@ def variational(unit, **settings):
 # Name: a mechanism for a unit. Those in NEEDS_WORDS run on a corpus with public words; those in FREE draw no noise.
 MECHANISMS = {
     "public": lambda unit: PublicVocabulary(vocabulary=WORDS, delta=DELTA, unit=unit),
-    "weighted": weighted,
+    **VOCABULARIES,
     "weighted, largest": lambda unit: replace(weighted(unit), max_size=3),
     "variational": variational,
     "variational, sampled": lambda unit: variational(unit, sampling_rate=0.5),
     "weighted then variational": lambda unit: VocabularyThenTopics(
         vocabulary=weighted(unit), topics=variational(unit), delta=DELTA
+    ),
+    "greedy then variational": lambda unit: VocabularyThenTopics(
+        vocabulary=VOCABULARIES["greedy"](unit).rescaled(0.2), topics=variational(unit), delta=DELTA
     ),
     "public then variational": lambda unit: VocabularyThenTopics(
         vocabulary=PublicVocabulary(vocabulary=WORDS, delta=DELTA, unit=unit), topics=variational(unit), delta=DELTA
@@ -50,6 +69,17 @@ FREE = {"public"}
 every = pytest.mark.parametrize("name", MECHANISMS)
 noisy = pytest.mark.parametrize("name", sorted(MECHANISMS.keys() - FREE))
 units = pytest.mark.parametrize("unit", Unit)
+every_vocabulary = pytest.mark.parametrize("name", VOCABULARIES)
+KINDS = [
+    (WeightedVocabulary, {}),
+    (WeightedVocabulary, {"noise": "laplace"}),
+    (CountVocabulary, {}),
+    (CountVocabulary, {"noise": "laplace"}),
+    (PolicyVocabulary, {}),
+    (PolicyVocabulary, {"noise": "laplace"}),
+    (GreedyVocabulary, {}),
+    (VariationalTopics, {"n_topics": 4}),
+]
 
 
 def corpus_for(name, unit, rows=None):
@@ -111,9 +141,10 @@ def test_rescaling_scales_the_noise_that_is_drawn(name, monkeypatch):
 
     def spy(rng, sigma, size):
         drawn.append(sigma)
-        return np.full(size, 2**25, np.int64)  # far above any threshold
+        return np.full(size, 2**40, np.int64)  # far above any threshold
 
     monkeypatch.setattr(noise, "gaussian", spy)
+    monkeypatch.setattr(noise, "laplace", spy)
     # Less noise than the bound, so that the grid is the same for both.
     mechanism, corpus = MECHANISMS[name](Unit.AUTHOR).rescaled(0.01), corpus_for(name, Unit.AUTHOR)
     mechanism(corpus, np.random.default_rng(0))
@@ -215,7 +246,7 @@ def test_calibration_of_sampled_noise():
     assert mechanism.sampling_rate == 0.5
 
 
-@pytest.mark.parametrize("kind, settings", [(WeightedVocabulary, {}), (VariationalTopics, {"n_topics": 4})])
+@pytest.mark.parametrize("kind, settings", KINDS)
 def test_calibrated(kind, settings):
     mechanism = kind.calibrated(epsilon=2.0, delta=1e-6, unit=Unit.DOCUMENT, **settings)
     assert 2 * (1 - 1e-6) <= mechanism.guarantee.epsilon <= 2
@@ -228,7 +259,7 @@ def test_what_is_free_stays_free():
 
 
 def test_epsilon_that_no_noise_gives():
-    template = WeightedVocabulary(sigma=1.0, tail=1e-3, max_words=5, delta=1e-4)  # the failures alone exceed δ
+    template = WeightedVocabulary(scale=1.0, tail=1e-3, max_words=5, delta=1e-4)  # the failures alone exceed δ
     with pytest.raises(InputError, match="no amount of noise gives ε = 1"):
         calibrate(template, epsilon=1.0)
 
@@ -241,7 +272,7 @@ def test_impossible_epsilon(name, epsilon):
 
 
 @pytest.mark.parametrize("delta", [0, 1, -1, nan])
-@pytest.mark.parametrize("kind, settings", [(WeightedVocabulary, {}), (VariationalTopics, {"n_topics": 4})])
+@pytest.mark.parametrize("kind, settings", KINDS)
 def test_impossible_delta(kind, settings, delta):
     with pytest.raises(InputError, match="delta must lie strictly between"):
         kind.calibrated(epsilon=1.0, delta=delta, **settings)
@@ -258,11 +289,33 @@ def test_impossible_delta(kind, settings, delta):
         ({"tail": 0.0}, "tail must lie strictly between 0 and 1, got 0"),
         ({"tail": 1.0}, "tail must lie"),
         ({"tail": nan}, "tail must lie"),
+        ({"noise": "cauchy"}, "noise must be 'gaussian' or 'laplace', got 'cauchy'"),
     ],
 )
-def test_vocabulary_settings(change, message):
+@every_vocabulary
+def test_vocabulary_settings(name, change, message):
     with pytest.raises(InputError, match=message):
-        replace(weighted(Unit.AUTHOR), **change)
+        replace(VOCABULARIES[name](Unit.AUTHOR), **change)
+
+
+@pytest.mark.parametrize("alpha", [-1.0, -1e-9, nan, inf])
+@pytest.mark.parametrize("name", ["policy", "policy, laplace", "greedy"])
+def test_alpha_must_not_be_negative(name, alpha):
+    with pytest.raises(InputError, match="alpha must lie between 0 and 1000"):
+        replace(VOCABULARIES[name](Unit.AUTHOR), alpha=alpha)
+
+
+def test_greedy_has_laplace_noise_only():
+    with pytest.raises(InputError, match="greedy vocabulary has Laplace noise only, got 'gaussian'"):
+        replace(VOCABULARIES["greedy"](Unit.AUTHOR), noise="gaussian")
+
+
+@every_vocabulary
+def test_noise_is_a_word_in_the_settings(name):
+    mechanism = VOCABULARIES[name](Unit.AUTHOR)
+    assert replace(mechanism, noise=str(mechanism.noise)) == mechanism
+    settings = mechanism(corpus_for(name, Unit.AUTHOR), np.random.default_rng(0)).settings
+    assert settings["noise"] == ("laplace" if "laplace" in name or name == "greedy" else "gaussian")
 
 
 @pytest.mark.parametrize(
@@ -283,10 +336,11 @@ def test_topic_settings(change, message):
         replace(variational(Unit.AUTHOR), **change)
 
 
-@pytest.mark.parametrize("sigma", [0.0, -1.0, nan])
-@pytest.mark.parametrize("make", [weighted, variational])
-def test_impossible_noise_is_never_run(make, sigma):
-    mechanism = replace(make(Unit.AUTHOR), sigma=sigma)
+@pytest.mark.parametrize("scale", [0.0, -1.0, nan])
+@pytest.mark.parametrize("name", [*VOCABULARIES, "variational"])
+def test_impossible_noise_is_never_run(name, scale):
+    field = "sigma" if name == "variational" else "scale"
+    mechanism = replace(MECHANISMS[name](Unit.AUTHOR), **{field: scale})
     with pytest.raises(PrivacyError, match="impossible privacy event"):
         _ = mechanism.guarantee
     with pytest.raises((PrivacyError, InputError)):
@@ -296,8 +350,9 @@ def test_impossible_noise_is_never_run(make, sigma):
 # --- the largest words ---
 
 
-def test_max_size_keeps_the_heaviest_by_noisy_weight():
-    mechanism, corpus = weighted(Unit.AUTHOR), corpus_for("weighted", Unit.AUTHOR)
+@every_vocabulary
+def test_max_size_keeps_the_heaviest_by_noisy_weight(name):
+    mechanism, corpus = VOCABULARIES[name](Unit.AUTHOR).rescaled(0.2), corpus_for(name, Unit.AUTHOR)
     whole = mechanism(corpus, np.random.default_rng(5)).value
     cut = replace(mechanism, max_size=2)(corpus, np.random.default_rng(5)).value
     heaviest = sorted(zip(whole.weights, whole.words, strict=True), reverse=True)[:2]
@@ -322,7 +377,7 @@ class Relabelled(WeightedVocabulary):
 
 
 def test_parts_must_have_the_same_relation():
-    part = Relabelled(sigma=1.0, tail=DELTA / 2, max_words=5, delta=DELTA)
+    part = Relabelled(scale=1.0, tail=DELTA / 2, max_words=5, delta=DELTA)
     with pytest.raises(PrivacyError, match="same relation"):
         VocabularyThenTopics(vocabulary=part, topics=variational(Unit.AUTHOR), delta=DELTA)
 
@@ -336,7 +391,7 @@ class Claimed(WeightedVocabulary):
 
 
 def test_whole_is_as_strong_as_its_weakest_part():
-    part = Claimed(sigma=1.0, tail=DELTA / 2, max_words=5, delta=DELTA)
+    part = Claimed(scale=1.0, tail=DELTA / 2, max_words=5, delta=DELTA)
     whole = VocabularyThenTopics(vocabulary=part, topics=variational(Unit.AUTHOR), delta=DELTA).guarantee
     assert whole.strength is Strength.CLAIMED
     assert "A hole." in whole.assumptions

@@ -1,22 +1,24 @@
 """Corpus: sensitive text as word counts. BoundedCorpus: the only thing a mechanism may look at."""
 
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.counts import Counts
-from dptopics.errors import InputError, PrivacyWarning
+from dptopics.errors import InputError, PrivacyError, PrivacyWarning
 from dptopics.guarantee import Unit
 from dptopics.kernels.gather import content_keys, gather
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
+
+S = TypeVar("S")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +83,7 @@ class Sample:
 
 
 class BoundedCorpus(Protocol):
-    """Sensitive. Its bounds are public; its documents can be reached only through bounded sums."""
+    """Sensitive. Its bounds are public; its documents can be reached only through bounded sums and folds."""
 
     @property
     def bounds(self) -> Bounds:
@@ -108,13 +110,39 @@ class BoundedCorpus(Protocol):
         ...
 
     def bounded_sum(
-        self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None
+        self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None, norm: int = 2
     ) -> NDArray[np.int64]:
-        """Σ over units of the statistic, clipped to L2 norm ``bound``, rounded toward zero, in steps of ``grid``.
+        """Σ over units of the statistic, clipped to norm ``bound``, rounded toward zero, in steps of ``grid``.
 
-        Adding or removing one unit moves the result by at most bound/grid in L2 norm, exactly.
+        Adding or removing one unit moves the result by at most bound/grid in the L1 (``norm`` = 1) or L2 (2) norm,
+        exactly.
         """
         ...
+
+    def fold(self, step: Callable[[S, Block], S], state: S, *, max_units: int | None = None) -> S:
+        """Hand the units to ``step`` one block after another, in an order that each unit's own hash decides.
+
+        For functions that are not sums of units: one unit more or less leaves the order of the others as it is, and
+        nothing else is promised. Whoever calls this proves how far one unit can move the result. A corpus of more than
+        ``max_units`` units is refused.
+        """
+        ...
+
+
+def raw_counts(corpus: BoundedCorpus) -> Counts:
+    """The documents of a bounded corpus over its public vocabulary: exact, without noise.
+
+    For mechanisms whose strength is not ``proved``: nothing limits what one unit can do to what they compute. A test
+    holds that no other mechanism calls this.
+    """
+    if corpus.vocabulary is None:
+        raise PrivacyError("the words of this corpus are private. Restrict it to public words first.")
+    blocks: list[Block] = corpus.fold(lambda seen, block: [*seen, block], [])
+    sizes = [np.diff(block.doc_start) for block in blocks]
+    doc_start = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(sizes), dtype=np.int64)])
+    word, count = np.concatenate([b.word for b in blocks]), np.concatenate([b.counts for b in blocks])
+    keys = content_keys(doc_start, word, count, string_keys(corpus.vocabulary.words))
+    return Counts(doc_start, word, count, len(corpus.vocabulary), keys)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -239,6 +267,17 @@ class Corpus:
 
         counts, words = read_uci(docword, vocab)
         return cls.from_counts(counts, words, public_vocabulary=public_vocabulary)
+
+    def take(self, documents: NDArray[np.int64]) -> Self:
+        """Some of the documents, for audits: the owner's eyes only."""
+        part = self.counts().take(documents)
+        return replace(
+            self,
+            doc_start=part.doc_start,
+            word=part.word,
+            count=part.count,
+            author=None if self.author is None else self.author[documents],
+        )
 
     def counts(self, vocabulary: Vocabulary | None = None) -> Counts:
         """All documents as plain counts, for learners and audits: the owner's eyes only.

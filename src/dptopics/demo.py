@@ -21,6 +21,7 @@ from dptopics.topic_model import TopicModel
 
 _TOPICS = 10
 _DELTA = 1e-6
+_PASSES = 3
 _MIN_DOCUMENTS = 5  # the usual cut of a plain vocabulary
 
 
@@ -61,9 +62,10 @@ def run(*, epsilon: float, sink: progress.Sink, say: Callable[[str], None]) -> D
         "variational", vocabulary="weighted", n_topics=_TOPICS, epsilon=epsilon, delta=_DELTA, unit=Unit.AUTHOR
     )
     with progress.shown_by(sink):
-        release = Unrecorded().run(mechanism, corpus.bounded(), secure_rng())
-    say("Fitting a plain topic model for comparison ...")
-    plain_topics, plain_words = _plain_model(corpus)
+        with progress.part(0.0, 0.5):
+            release = Unrecorded().run(mechanism, corpus.bounded(), secure_rng())
+        with progress.part(0.5, 1.0):
+            plain_topics, plain_words = _plain_model(corpus)
     return DemoResult(plain_topics, plain_words, texts.rare_words, release)
 
 
@@ -75,8 +77,12 @@ def _plain_model(corpus: Corpus) -> tuple[list[list[str]], set[str]]:
     counts = sparse.csr_array((corpus.count, corpus.word, corpus.doc_start), shape=shape)
     kept = np.flatnonzero(np.bincount(corpus.word, minlength=shape[1]) >= _MIN_DOCUMENTS)
     words = [corpus.words[i] for i in kept.tolist()]
-    plain = LatentDirichletAllocation(_TOPICS, learning_method="online", max_iter=4, random_state=0)
-    plain.fit(counts[:, kept])
+    counts = counts[:, kept]
+    plain = LatentDirichletAllocation(_TOPICS, total_samples=counts.shape[0], random_state=0)
+    batches = np.array_split(np.random.default_rng(0).permutation(counts.shape[0]), 80)
+    for step in range(_PASSES * len(batches)):
+        plain.partial_fit(counts[batches[step % len(batches)]])
+        progress.report((step + 1) / (_PASSES * len(batches)))
     top = np.argsort(-plain.components_, axis=1)[:, :8]
     return [[words[i] for i in row] for row in top], set(words)
 

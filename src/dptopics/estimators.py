@@ -35,8 +35,9 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     epsilon, delta : the guarantee of this release, vocabulary included.
     unit : "author" or "document"; by default author if authors are given.
     mechanism : how topics are learned, see ``dptopics mechanisms``.
-    vocabulary : "weighted" (chosen privately), a sequence of public words, the path of a public word list, or
-        "public" for a count matrix whose columns are public.
+    vocabulary : "weighted", "count", "policy" or "greedy" (chosen privately), a sequence of public words, the path of
+        a public word list, or "public" for a count matrix whose columns are public.
+    noise : noise of the private vocabulary, "gaussian" or "laplace"; by default Gaussian ("greedy": Laplace).
     vocabulary_share : share of the budget for the vocabulary.
     max_vocabulary : keep at most so many words, those of the highest noisy weight.
     max_docs : documents kept per author.
@@ -64,6 +65,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         unit: str | None = None,
         mechanism: str = "variational",
         vocabulary: str | Path | Sequence[str] | Vocabulary = "weighted",
+        noise: str | None = None,
         vocabulary_share: float = DEFAULT_SHARE,
         max_vocabulary: int | None = None,
         max_docs: int | None = None,
@@ -83,6 +85,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.unit = unit
         self.mechanism = mechanism
         self.vocabulary = vocabulary
+        self.noise = noise
         self.vocabulary_share = vocabulary_share
         self.max_vocabulary = max_vocabulary
         self.max_docs = max_docs
@@ -110,6 +113,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             vocabulary_share=self.vocabulary_share,
             max_words=self.max_words,
             max_vocabulary=self.max_vocabulary,
+            noise=self.noise,
             steps=self.steps,
         )
         if unit is Unit.DOCUMENT and self.unit is None:

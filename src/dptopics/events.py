@@ -6,10 +6,12 @@ they are the very numbers that the mechanism hands to the noise. An unknown even
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from functools import lru_cache
-from math import exp, inf, log, sqrt
+from math import ceil, exp, expm1, inf, log, sqrt
 from typing import Any
 
+import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from dptopics.errors import InputError, PrivacyError
@@ -69,6 +71,26 @@ Event = Gaussian | SampledGaussian | Laplace | Failure
 _KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in (Gaussian, SampledGaussian, Laplace, Failure)}
 
 
+class Noise(StrEnum):
+    """Kinds of noise to choose from. Gaussian noise goes with the L2 norm, Laplace noise with the L1 norm."""
+
+    GAUSSIAN = "gaussian"
+    LAPLACE = "laplace"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Noise":
+        raise InputError(f"noise must be 'gaussian' or 'laplace', got {value!r}.")
+
+    @property
+    def norm(self) -> int:
+        """The norm in which a contribution is bounded."""
+        return 2 if self is Noise.GAUSSIAN else 1
+
+    def event(self, scale: float) -> Event:
+        """One draw of ``scale`` times the sensitivity."""
+        return Gaussian(scale) if self is Noise.GAUSSIAN else Laplace(scale)
+
+
 def _check_known(events: Sequence[Event]) -> None:
     """What no formula here prices must not come out as free."""
     for event in events:
@@ -104,6 +126,32 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     return max(0.0, float(ndtr(gain)) - exp(epsilon + float(log_ndtr(loss))))
 
 
+_MAX_PANELS = 200
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
+
+
+def laplace_delta(epsilon: float, scale: float, mu: float = 0.0) -> float:
+    """δ(ε) of one Laplace draw, together with Gaussian noise at signal-to-noise ratio ``mu``.
+
+    Losses add up, so δ(ε) = E[δ_Gauss(ε − L)] over the Laplace loss L, which is 1/b with probability 1/2, −1/b with
+    probability e^(−1/b)/2, else (1 − 2x)/b at density e^(−x/b)/2b, 0 < x < 1. Without Gaussian: 1 − e^((ε − 1/b)/2).
+
+    >>> round(laplace_delta(0.5, 1.0), 6), round(laplace_delta(1.5, 1.0, 0.2), 6)
+    (0.221199, 0.000264)
+    """
+    top = 1 / scale
+    if mu == 0:
+        return max(0.0, -expm1((epsilon - top) / 2))
+    panels = max(1, ceil(2 * top / mu))  # a panel spans at most one deviation of the Gaussian loss: smooth inside
+    x = ((np.arange(panels)[:, None] + (_NODES + 1) / 2) / panels).ravel()
+    weight = np.tile(_WEIGHTS / (2 * panels), panels) * np.exp(-x * top) * top / 2
+    loss = np.concatenate([[top, -top], (1 - 2 * x) * top])
+    weight = np.concatenate([[0.5, exp(-top) / 2], weight])
+    left = epsilon - loss
+    deltas = ndtr(mu / 2 - left / mu) - np.exp(left + log_ndtr(-mu / 2 - left / mu))
+    return float(weight @ np.maximum(deltas, 0.0))
+
+
 def smallest(
     holds: Callable[[float], bool], *, start: float = 1.0, limit: float = 1e12, tolerance: float = 1e-12
 ) -> float:
@@ -123,8 +171,9 @@ def smallest(
 def epsilon_of(events: tuple[Event, ...], delta: float) -> float:
     """Smallest ε such that the composition of ``events`` is (ε, ``delta``)-DP, as far as we can tell.
 
-    Gaussians compose exactly to one Gaussian (μ² = Σ 1/σ²). Failures are taken off δ first. The rest is composed as a
-    privacy loss distribution, and never reported above the plain sum.
+    Gaussians compose exactly to one Gaussian (μ² = Σ 1/σ²), and with one Laplace draw in closed form but for an
+    integral. Failures are taken off δ first. The rest is composed as a privacy loss distribution, and never reported
+    above the plain sum.
 
     >>> round(epsilon_of((Gaussian(2.0, count=4),), 1e-5), 6) == round(epsilon_of((Gaussian(1.0),), 1e-5), 6)
     True
@@ -147,6 +196,9 @@ def epsilon_of(events: tuple[Event, ...], delta: float) -> float:
         plain += smallest(lambda epsilon: gaussian_delta(epsilon, mu) <= left)
     if not laplace or left == 0:
         return plain
+    one = laplace[0].scale
+    if len(laplace) == laplace[0].count == 1 and (mu == 0 or 2 / (one * mu) <= _MAX_PANELS):
+        return min(plain, smallest(lambda epsilon: laplace_delta(epsilon, one, mu) <= left))
     return min(plain, _pld_epsilon(events, left))
 
 

@@ -27,10 +27,15 @@ class Unit(StrEnum):
 
 
 class Relation(StrEnum):
-    """Which two data sets must look alike: with and without a unit, or with one unit exchanged for another."""
+    """Which two data sets must look alike.
+
+    With and without a unit; with one unit exchanged for another; or with a single word of one document exchanged for
+    another word, which hides neither documents nor authors: only claims of published methods are made for that.
+    """
 
     ADD_OR_REMOVE = "add-or-remove"
     REPLACE = "replace"
+    REPLACE_WORD = "replace-word"
 
 
 class Trust(StrEnum):
@@ -113,12 +118,13 @@ class Guarantee:
     def card(self, width: int = 88) -> str:
         """A short card that somebody without mathematics can read."""
         rows = [
-            ("Protected", _PROTECTED[self.unit]),
-            ("From", _FROM[self.trust]),
+            ("Protected", self._protected()),
+            ("From", _FROM[self.trust] if self.strength is not Strength.NONE else "nobody"),
             ("How much", self._how_much()),
             ("Strength", f"{self.strength.upper()}: {self.strength.meaning}."),
         ]
-        rows += [("Assumes" if i == 0 else "", f"- {a}") for i, a in enumerate(self.assumptions)]
+        heading = "Assumes" if self.strength in (Strength.PROVED, Strength.RANDOM) else "Beware"
+        rows += [(heading if i == 0 else "", f"- {a}") for i, a in enumerate(self.assumptions)]
         label = 11
         lines = ["PRIVACY GUARANTEE", "=" * 17]
         for name, text in rows:
@@ -126,30 +132,42 @@ class Guarantee:
             lines += [f"{name if i == 0 else '':<{label}} {line}" for i, line in enumerate(wrapped)]
         return "\n".join(lines)
 
+    def _protected(self) -> str:
+        if self.strength is Strength.NONE:
+            return "nobody"
+        if self.relation is Relation.REPLACE_WORD:
+            return "single words; NOT documents, NOT authors: what many words say together is not hidden"
+        return _PROTECTED[self.unit]
+
     def _how_much(self) -> str:
         if self.strength is Strength.NONE:
             return "Nothing is promised. Do not publish this."
         epsilon = self.epsilon
         fold = show(exp(epsilon)) if epsilon < 700 else "∞"
-        change = (
-            f"whether {_ONE[self.unit]} is in the data or not"
-            if self.relation is Relation.ADD_OR_REMOVE
-            else f"whether the data holds {_ONE[self.unit]} or another in its place"
-        )
+        change = {
+            Relation.ADD_OR_REMOVE: f"whether {_ONE[self.unit]} is in the data or not",
+            Relation.REPLACE: f"whether the data holds {_ONE[self.unit]} or another in its place",
+            Relation.REPLACE_WORD: "whether one place in one document holds a certain word or another",
+        }[self.relation]
+        lead = "If the claim is right: " if self.strength is Strength.CLAIMED else ""
         return (
-            f"ε = {show(epsilon)}, δ = {show(self.delta)} ({self.relation}). An attacker who wants to know {change} "
-            f"can improve the odds of being right at most {fold}-fold by seeing the release, "
-            f"except for a chance of about {self.delta:.1g} that more is revealed."
+            f"{lead}ε = {show(epsilon)}, δ = {show(self.delta)} ({self.relation}). "
+            f"An attacker who wants to know {change} can improve the odds of being right at most {fold}-fold "
+            f"by seeing the release, except for a chance of about {self.delta:.1g} that more is revealed."
         )
 
     def __str__(self) -> str:
         return self.card()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON. The price is written for readers; loading computes it again from the events."""
+        """Plain data for JSON. The price is written for readers; loading computes it again from the events.
+
+        What promises nothing has no price to write, whatever its events say.
+        """
+        epsilon = inf if self.strength is Strength.NONE else self.epsilon
         return {
             "schema": SCHEMA,
-            "epsilon": None if self.epsilon == inf else self.epsilon,
+            "epsilon": None if epsilon == inf else epsilon,
             "delta": self.delta,
             "unit": str(self.unit),
             "relation": str(self.relation),

@@ -6,7 +6,8 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dptopics import progress
 from dptopics.corpus import Corpus, string_keys
 from dptopics.errors import InputError
 from dptopics.kernels.counts import count_tokens
@@ -245,27 +247,39 @@ def _check_columns(names: Sequence[str], text: str, author: str | None, *, heade
         raise InputError(f"there is no column {column!r}. {hint}{rest}")
 
 
-def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: str) -> Any:
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, Callable[[], float]]]:
+    """A byte stream, unpacked if the name says so, and the share of the file that has been read."""
+    packing = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}.get(path.suffix.lower())
+    size = max(1, path.stat().st_size)
+    with open(path, "rb") as raw, pa.input_stream(raw, compression=packing) as stream:
+        yield stream, lambda: min(1.0, raw.tell() / size)
+
+
+def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: str) -> Iterator[Any]:
     from pyarrow import csv
 
     columns = [text] + ([author] if author else [])
-    with pa.input_stream(path) as stream:
+    with _opened(path) as (stream, _):
         head = codecs.getincrementaldecoder(encoding)().decode(stream.read(1 << 16)).removeprefix("\ufeff")
     rows = plain_csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
     names = next((row for row in rows if row), None)
     if names is None:
         raise InputError(f"{path.name!r} is empty: it holds no documents.")
     _check_columns(names, text, author, header=True)
-    return csv.open_csv(
-        pa.input_stream(path),
-        read_options=csv.ReadOptions(block_size=_BLOCK_BYTES, encoding=encoding, use_threads=False),
-        parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(
-            include_columns=columns,
-            column_types={c: pa.string() for c in columns},
-            strings_can_be_null=False,  # an empty text is an empty text
-        ),
-    )
+    with _opened(path) as (stream, share):
+        for batch in csv.open_csv(
+            stream,
+            read_options=csv.ReadOptions(block_size=_BLOCK_BYTES, encoding=encoding, use_threads=False),
+            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                include_columns=columns,
+                column_types={c: pa.string() for c in columns},
+                strings_can_be_null=False,  # an empty text is an empty text
+            ),
+        ):
+            yield batch
+            progress.report(share())
 
 
 def _parquet(path: Path, text: str, author: str | None) -> Iterator[Any]:
@@ -274,7 +288,11 @@ def _parquet(path: Path, text: str, author: str | None) -> Iterator[Any]:
     file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)  # else a row group is held whole
     _check_columns(file.schema_arrow.names, text, author)
     columns = [text] + ([author] if author else [])
-    yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False)
+    rows = 0
+    for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False):
+        yield batch
+        rows += batch.num_rows
+        progress.report(rows / file.metadata.num_rows)
 
 
 def _columns(batches: Iterable[Any], text: str, author: str | None) -> Iterator[Batch]:
@@ -310,8 +328,8 @@ def _json_lines(path: Path, text: str, author: str | None, encoding: str) -> Ite
     texts: list[str | None] = []
     authors: list[str | int | None] = []
     checked = False
-    with pa.input_stream(path) as raw:
-        for number, line in enumerate(read_lines(raw, encoding), start=1):
+    with _opened(path) as (stream, share):
+        for number, line in enumerate(read_lines(stream, encoding), start=1):
             if not line.strip():
                 continue
             try:
@@ -330,6 +348,7 @@ def _json_lines(path: Path, text: str, author: str | None, encoding: str) -> Ite
             if len(texts) == _BATCH_ROWS:
                 yield texts, authors if author else None
                 texts, authors = [], []
+                progress.report(share())
     if texts:
         yield texts, authors if author else None
 

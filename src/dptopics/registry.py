@@ -1,30 +1,52 @@
 """Names on the outside, and the mechanisms behind them. To add a mechanism, add it here and nowhere else."""
 
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from dptopics.errors import InputError
-from dptopics.guarantee import Unit, check_budget
+from dptopics.errors import InputError, PrivacyError
+from dptopics.events import Noise
+from dptopics.guarantee import Relation, Strength, Unit, check_budget
 from dptopics.mechanism import Mechanism, calibrate
+from dptopics.published.zhao import ZhaoTopics
+from dptopics.published.zhu import ZhuTopics
 from dptopics.release import Vocabulary
 from dptopics.topic_model import TopicModel
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.variational import VariationalTopics
+from dptopics.vocabulary.count import CountVocabulary
+from dptopics.vocabulary.greedy import GreedyVocabulary
+from dptopics.vocabulary.policy import PolicyVocabulary
 from dptopics.vocabulary.public import PublicVocabulary, read_words
 from dptopics.vocabulary.weighted import WeightedVocabulary
 
+PrivateVocabulary = WeightedVocabulary | CountVocabulary | PolicyVocabulary | GreedyVocabulary
+
 TOPICS = {"variational": VariationalTopics}
-VOCABULARIES = {"weighted": WeightedVocabulary}
+# Reproductions: not proved, so they run only with accept_unproven.
+PUBLISHED: dict[str, type[ZhuTopics | ZhaoTopics]] = {"zhu": ZhuTopics, "zhao": ZhaoTopics}
+VOCABULARIES: dict[str, type[PrivateVocabulary]] = {
+    "weighted": WeightedVocabulary,
+    "count": CountVocabulary,
+    "policy": PolicyVocabulary,
+    "greedy": GreedyVocabulary,
+}
 DEFAULT_SHARE = 0.4  # of the privacy budget (in μ²) for the vocabulary; tuned on public corpora
 
 
 def vocabulary_mechanism(
-    name: str | Path | Vocabulary, *, epsilon: float, delta: float, unit: Unit, **settings: Any
+    name: str | Path | Vocabulary,
+    *,
+    epsilon: float,
+    delta: float,
+    unit: Unit,
+    noise: Noise | str | None = None,
+    **settings: Any,
 ) -> Mechanism[Vocabulary]:
-    """A vocabulary mechanism by name, or the public word list in a file."""
+    """A vocabulary mechanism by name, or the public word list in a file. ``noise``: None for the mechanism's own."""
     check_budget(epsilon, delta)
-    template = _vocabulary(name, delta=delta, unit=unit, **settings)
+    template = _vocabulary(name, delta=delta, unit=unit, noise=noise, **settings)
     return template if isinstance(template, PublicVocabulary) else calibrate(template, epsilon=epsilon)
 
 
@@ -39,9 +61,10 @@ def topic_mechanism(
     vocabulary_share: float = DEFAULT_SHARE,
     max_words: int = 200,
     max_vocabulary: int | None = None,
+    noise: Noise | str | None = None,
     **settings: Any,
 ) -> Mechanism[TopicModel]:
-    """The whole pipeline for one (ε, δ): vocabulary, then topics.
+    """The whole pipeline for one (ε, δ): vocabulary, then topics. ``noise`` is the vocabulary's.
 
     >>> pipeline = topic_mechanism(
     ...     "variational", vocabulary="weighted", n_topics=20, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR)
@@ -49,15 +72,34 @@ def topic_mechanism(
     1.0
     """
     check_budget(epsilon, delta)
-    if name not in TOPICS:
-        raise InputError(f"there is no mechanism {name!r}. The mechanisms are: {', '.join(TOPICS)}.")
+    kind = TOPICS.get(name) or PUBLISHED.get(name)
+    if kind is None:
+        raise InputError(f"there is no mechanism {name!r}. The mechanisms are: {', '.join([*TOPICS, *PUBLISHED])}.")
     if not 0 < vocabulary_share < 1:
         raise InputError(f"vocabulary_share must lie strictly between 0 and 1, got {vocabulary_share}.")
-    words = _vocabulary(vocabulary, delta=delta, unit=unit, max_words=max_words, max_size=max_vocabulary)
-    share = 0.0 if isinstance(words, PublicVocabulary) else vocabulary_share
-    if isinstance(words, PublicVocabulary) and n_topics > len(words.vocabulary):
+    # Topics have Gaussian noise and need a part of δ, whatever the noise of the vocabulary.
+    words = _vocabulary(
+        vocabulary, delta=delta, unit=unit, noise=noise, tail=delta / 2, max_words=max_words, max_size=max_vocabulary
+    )
+    share = 0.0
+    if not isinstance(words, PublicVocabulary):
+        share = vocabulary_share
+        # Laplace noise of scale 1 costs less than Gaussian noise of scale 1. With this factor both cost ε alone.
+        gaussian = calibrate(WeightedVocabulary.template(delta=delta), epsilon=epsilon)
+        words = words.rescaled(calibrate(words, epsilon=epsilon).scale / gaussian.scale)
+    elif n_topics > len(words.vocabulary):
         raise InputError(f"{n_topics} topics need at least as many words, but the list has {len(words.vocabulary)}.")
-    topics = TOPICS[name].template(n_topics=n_topics, delta=delta, unit=unit, **settings)
+    topics = kind.template(n_topics=n_topics, delta=delta, unit=unit, **settings)
+    if isinstance(topics, ZhaoTopics):  # it hides single words: what hides units cannot stand in front of it
+        if not isinstance(words, PublicVocabulary):
+            raise PrivacyError(
+                "zhao is about single words, a vocabulary chosen from the data about whole units: the two do not add "
+                "up. Give a list of public words."
+            )
+        return calibrate(replace(topics, vocabulary=words.vocabulary), epsilon=epsilon)
+    if isinstance(topics, ZhuTopics):  # its claim is one of Laplace noise: the same factor again
+        gaussian = calibrate(WeightedVocabulary.template(delta=delta), epsilon=epsilon)
+        topics = topics.rescaled(1 / (epsilon * gaussian.scale))
     template = VocabularyThenTopics(
         vocabulary=words.rescaled(1 / sqrt(share)) if share else words,
         topics=topics.rescaled(1 / sqrt(1 - share)),
@@ -66,11 +108,15 @@ def topic_mechanism(
     return calibrate(template, epsilon=epsilon)
 
 
-def _vocabulary(name: str | Path | Vocabulary, *, delta: float, unit: Unit, **settings: Any) -> Mechanism[Vocabulary]:
+def _vocabulary(
+    name: str | Path | Vocabulary, *, delta: float, unit: Unit, noise: Noise | str | None, **settings: Any
+) -> PrivateVocabulary | PublicVocabulary:
+    kind = None if noise is None else Noise(noise)
     if isinstance(name, Vocabulary):
         return PublicVocabulary(vocabulary=name, delta=delta, unit=unit)
     if isinstance(name, str) and name in VOCABULARIES:
-        return VOCABULARIES[name].template(delta=delta, unit=unit, **settings)
+        mechanism = VOCABULARIES[name]
+        return mechanism.template(delta=delta, unit=unit, noise=kind or mechanism.noise, **settings)
     if not Path(name).is_file():
         raise InputError(
             f"there is no vocabulary mechanism and no word list {str(name)!r}. Use {', '.join(VOCABULARIES)}, or "
@@ -84,14 +130,30 @@ def catalogue() -> list[dict[str, str]]:
     parts: list[tuple[str, Mechanism[Any]]] = [("vocabulary", PublicVocabulary(vocabulary=Vocabulary(()), delta=1e-6))]
     parts += [("vocabulary", kind.template(delta=1e-6)) for kind in VOCABULARIES.values()]
     parts += [("topics", kind.template(n_topics=2, delta=1e-6)) for kind in TOPICS.values()]
+    parts += [("topics", kind.template(n_topics=2, delta=1e-6)) for kind in PUBLISHED.values()]
     return [
         {
             "job": job,
             "name": mechanism.name,
-            "unit": "author or document",
+            "noise": _noise(mechanism),
+            "unit": _protected(mechanism),
             "relation": str(mechanism.guarantee.relation),
             "strength": str(mechanism.guarantee.strength),
             "paper": mechanism.paper,
         }
         for job, mechanism in parts
     ]
+
+
+def _protected(mechanism: Mechanism[Any]) -> str:
+    """Whom it protects, of those that can be asked for."""
+    if mechanism.guarantee.strength is Strength.NONE:
+        return "nobody"
+    return "single words" if mechanism.guarantee.relation is Relation.REPLACE_WORD else "author or document"
+
+
+def _noise(mechanism: Mechanism[Any]) -> str:
+    """Kinds of noise to choose from, or the one there is."""
+    choices = getattr(mechanism, "noises", None)
+    kinds = [type(event).__name__.lower() for event in mechanism.guarantee.events] if choices is None else choices
+    return ", ".join(kinds) or "-"

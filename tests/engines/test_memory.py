@@ -17,7 +17,7 @@ from dptopics.kernels.bounded_add import bounded_add
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
 from dptopics.topics.variational import _ExpectedCounts
-from dptopics.vocabulary.weighted import _EqualWeights
+from dptopics.vocabulary.threshold import EqualWeights
 
 WORDS = ["apple", "bread", "cheese", "dates", "eggs", "figs", "grapes", "honey"]
 PUBLIC = Vocabulary.of(["bread", "cheese", "eggs", "figs", "zucchini"])
@@ -88,9 +88,11 @@ def by_word(corpus, total):
     return {w: row for w, row in zip(corpus.words, total.tolist(), strict=True) if any(row)}
 
 
-def table_sum(corpus, table, scale=(1.0, 2.0**-20), sample=None):
+def table_sum(corpus, table, scale=(1.0, 2.0**-20), sample=None, norm=2):
     bound, grid = scale
-    return by_word(corpus, corpus.bounded_sum(FromTable(corpus, table), bound=bound, grid=grid, sample=sample))
+    return by_word(
+        corpus, corpus.bounded_sum(FromTable(corpus, table), bound=bound, grid=grid, sample=sample, norm=norm)
+    )
 
 
 def plus(one, other, sign=1):
@@ -106,15 +108,15 @@ def squared(difference):
     return sum(x * x for row in difference.values() for x in row)
 
 
-def clipped(vector, bound, grid):
+def clipped(vector, bound, grid, norm=2):
     """The slow twin of one unit: scale, clip, shrink until the integers fit, truncate."""
     limit = Fraction(bound) / Fraction(grid) // 1
     steps = vector * (1.0 / grid)
-    norm = np.sqrt(np.sum(steps * steps))
-    shrink = limit / norm if norm > limit else 1.0
+    size = np.sqrt(np.sum(steps * steps)) if norm == 2 else np.sum(np.abs(steps))
+    shrink = limit / size if size > limit else 1.0
     for _ in range(3):
         whole = np.trunc(steps * shrink).astype(np.int64)
-        if sum(int(x) ** 2 for x in whole.ravel()) <= limit**2:
+        if sum(abs(int(x)) ** norm for x in whole.ravel()) <= limit**norm:
             return whole
         shrink *= 1 - 2.0**-40
     return np.zeros_like(whole)
@@ -126,9 +128,27 @@ def test_kernel_by_hand():
     values = np.array([[3.0, 4.0], [6.0, 8.0], [6.0, 8.0], [1.9, -1.9]])
     total = np.zeros((2, 2), np.int64)
     mark = np.full(2, -1)
-    bounded_add(start, np.array([0, 1, 1, 0], np.int32), values, 5.0, 1.0, np.empty((2, 2)), mark, total)
+    bounded_add(start, np.array([0, 1, 1, 0], np.int32), values, 5.0, 1.0, 2, np.empty((2, 2)), mark, total)
     assert total.tolist() == [[3 + 1, 4 - 1], [3, 4]]  # truncated toward zero, also below it
     assert (mark == -1).all()
+
+
+def test_kernel_by_hand_in_the_other_norm():
+    """L1, limit 3: (3, 4) has length 7, is scaled by 3/7 and truncated; (−1.9, 1) fits as it is."""
+    values = np.array([[3.0, 4.0], [-1.9, 1.0]])
+    total, mark = np.zeros((2, 2), np.int64), np.full(2, -1)
+    bounded_add(np.array([0, 1, 2]), np.array([0, 1], np.int32), values, 3.0, 1.0, 1, np.empty((2, 2)), mark, total)
+    assert total.tolist() == [[1, 1], [-1, 1]]
+    assert (mark == -1).all()
+
+
+def test_the_other_bound_holds_where_floats_cannot_see_it():
+    """Scaled by 2³¹/(2³¹ + 1), both numbers may round up: the integers tell."""
+    total, mark = np.zeros((1, 2), np.int64), np.full(1, -1)
+    values = np.array([[2.0**31, 1.0]])
+    start = np.array([0, 1])
+    bounded_add(start, np.zeros(1, np.int32), values, 2.0**31, 1.0, 1, np.empty((1, 2)), mark, total)
+    assert 2**30 < np.abs(total).sum() <= 2**31
 
 
 @pytest.mark.parametrize("small", [1.0, 7.0, 31.0])
@@ -138,7 +158,7 @@ def test_the_bound_holds_where_floats_cannot_see_it(small):
     values = np.array([[2.0**31, small]])
     assert np.sqrt(np.sum(values**2)) == 2.0**31
     start, mark = np.array([0, 1]), np.full(1, -1)
-    bounded_add(start, np.zeros(1, np.int32), values, 2.0**31, 1.0, np.empty((1, 2)), mark, total)
+    bounded_add(start, np.zeros(1, np.int32), values, 2.0**31, 1.0, 2, np.empty((1, 2)), mark, total)
     assert 2**61 < sum(x * x for x in total[0].tolist()) <= 2**62
 
 
@@ -147,15 +167,23 @@ def test_equal_weights_list_each_word_of_a_unit_once(authors):
     docs = [d for a in authors for d in a]
     word = np.array([w for d in docs for w in d], np.int32)
     offsets = [np.cumsum([0, *map(len, parts)]) for parts in (authors, docs)]
-    start, rows, values = _EqualWeights(6)(Block(*offsets, word, np.ones_like(word)))
+    start, rows, values = EqualWeights(6, 2)(Block(*offsets, word, np.ones_like(word)))
     for unit, (a, b) in enumerate(pairwise(start)):
         own = {w for d in authors[unit] for w in d}
         assert sorted(rows[a:b].tolist()) == sorted(own)
         assert values[a:b].tolist() == [[1 / sqrt(len(own))] for _ in own]
+    _, _, halves = EqualWeights(6, 1)(Block(*offsets, word, np.ones_like(word)))
+    _, _, ones = EqualWeights(6, 0)(Block(*offsets, word, np.ones_like(word)))
+    for a, b in pairwise(start):
+        assert halves[a:b].tolist() == [[1 / (b - a)] for _ in range(b - a)]
+        assert ones[a:b].tolist() == [[1.0]] * (b - a)
 
 
-@given(rows, units, limits, dyadic, scales)
-def test_sum_equals_a_slow_twin(pairs, unit, max_docs, table, scale):
+norms = st.sampled_from([1, 2])
+
+
+@given(rows, units, limits, dyadic, scales, norms)
+def test_sum_equals_a_slow_twin(pairs, unit, max_docs, table, scale, norm):
     corpus = corpus_of(pairs, unit=unit, max_docs=max_docs)
     expected = np.zeros((len(corpus.words), 2), np.int64)
     row = {w: i for i, w in enumerate(corpus.words)}
@@ -163,9 +191,9 @@ def test_sum_equals_a_slow_twin(pairs, unit, max_docs, table, scale):
         vector = np.zeros(expected.shape)  # values are multiples of 1/8, so that sums are exact in any order
         for word, count in (entry for document in contents for entry in document):
             vector[row[word]] += np.array(table.get(word, [0.0, 0.0])) * count
-        expected += clipped(vector, *scale) * repeats
+        expected += clipped(vector, *scale, norm) * repeats
     bound, grid = scale
-    assert np.array_equal(corpus.bounded_sum(FromTable(corpus, table), bound=bound, grid=grid), expected)
+    assert np.array_equal(corpus.bounded_sum(FromTable(corpus, table), bound=bound, grid=grid, norm=norm), expected)
 
 
 @settings(max_examples=200)
@@ -182,22 +210,36 @@ def test_one_unit_moves_any_sum_by_the_bound_at_most(pairs, unit, max_docs, max_
         assert squared(change) <= (Fraction(scale[0]) / Fraction(scale[1])) ** 2
 
 
+@settings(max_examples=200)
+@given(rows, units, limits, limits, tables, scales)
+@example([("a", "apple bread"), ("b", "apple")], "author", None, None, {"apple": [np.nan, 1.0]}, (1.0, 2.0**-20))
+@example([("a", "apple apple"), ("b", "apple")], "document", None, None, {"apple": [1e308, 1.0]}, (1.0, 2.0**-20))
+@example([("a", "apple"), ("b", "bread")], "author", None, None, {"apple": [2.0, 2.0**-30]}, (2.0, 2.0**-30))
+def test_one_unit_moves_any_sum_by_the_bound_at_most_in_the_other_norm(pairs, unit, max_docs, max_words, table, scale):
+    bounds = {"unit": unit, "max_docs": max_docs, "max_words": max_words}
+    total = table_sum(corpus_of(pairs, **bounds), table, scale, norm=1)
+    for smaller in without_one(pairs, unit):
+        change = plus(total, table_sum(corpus_of(smaller, **bounds), table, scale, norm=1), -1)
+        assert sum(abs(x) for row in change.values() for x in row) <= Fraction(scale[0]) / Fraction(scale[1])
+
+
 def without_one(pairs, unit):
     if unit == "author":
         return [[p for p in pairs if p[0] != author] for author in sorted({a for a, _ in pairs})]
     return [pairs[:i] + pairs[i + 1 :] for i in range(len(pairs))]
 
 
-@given(rows, units, limits, limits)
-def test_one_unit_moves_vocabulary_weights_by_one_at_most(pairs, unit, max_docs, max_words):
+@given(rows, units, limits, limits, norms)
+def test_one_unit_moves_vocabulary_weights_by_one_at_most(pairs, unit, max_docs, max_words, norm):
     def weights(some):
         corpus = corpus_of(some, unit=unit, max_docs=max_docs, max_words=max_words)
-        statistic = _EqualWeights(len(corpus.words))
-        return by_word(corpus, corpus.bounded_sum(statistic, bound=1.0, grid=2.0**-20))
+        statistic = EqualWeights(len(corpus.words), norm)
+        return by_word(corpus, corpus.bounded_sum(statistic, bound=1.0, grid=2.0**-20, norm=norm))
 
     total = weights(pairs)
     for smaller in without_one(pairs, unit):
-        assert squared(plus(total, weights(smaller), -1)) <= 2**40
+        change = plus(total, weights(smaller), -1)
+        assert sum(abs(x) ** norm for row in change.values() for x in row) <= 2 ** (20 * norm)
 
 
 @given(rows, units, limits, limits, st.floats(0.05, 20.0), st.integers(0, 99))
@@ -219,6 +261,15 @@ def test_a_unit_uses_the_whole_bound():
         corpus = corpus_of([("a", " ".join(WORDS * 9))], unit=unit)
         total = table_sum(corpus, {w: [1.0, 2.0] for w in WORDS})
         assert 0.9999 * 2**40 < squared(total) <= 2**40
+        total = table_sum(corpus, {w: [1.0, -2.0] for w in WORDS}, norm=1)
+        assert 0.9999 * 2**20 < sum(abs(x) for row in total.values() for x in row) <= 2**20
+
+
+def test_there_are_two_norms():
+    corpus = corpus_of([("a", "apple")])
+    for norm in (0, 3, -1):
+        with pytest.raises(InputError, match=f"norm must be 1 or 2, got {norm}"):
+            corpus.bounded_sum(EqualWeights(2, 2), bound=1.0, grid=1.0, norm=norm)
 
 
 @given(rows, units, limits, limits, tables, st.randoms(use_true_random=False))
@@ -365,7 +416,7 @@ def test_an_empty_vocabulary_is_still_a_public_one():
     empty = corpus_of([("a", "apple")], max_words=1).limited(vocabulary=Vocabulary.of([]))
     assert empty.vocabulary == Vocabulary.of([])
     assert len(empty.words) == 0
-    assert empty.bounded_sum(_EqualWeights(0), bound=1.0, grid=1.0).shape == (0, 1)
+    assert empty.bounded_sum(EqualWeights(0, 2), bound=1.0, grid=1.0).shape == (0, 1)
     assert empty.limited(max_words=1).vocabulary == Vocabulary.of([])
 
 
@@ -374,12 +425,12 @@ def test_a_second_vocabulary_starts_from_the_raw_data():
     assert first.limited(vocabulary=PUBLIC).vocabulary == PUBLIC
     second = first.limited(vocabulary=Vocabulary.of(["apple"]))
     assert list(second.words) == ["apple"]
-    assert second.bounded_sum(_EqualWeights(1), bound=1.0, grid=1.0).tolist() == [[1]]
+    assert second.bounded_sum(EqualWeights(1, 2), bound=1.0, grid=1.0).tolist() == [[1]]
 
 
 def test_words_unknown_to_the_corpus_get_empty_rows():
     corpus = corpus_of([("a", "bread")]).limited(vocabulary=PUBLIC)
-    total = corpus.bounded_sum(_EqualWeights(len(PUBLIC)), bound=1.0, grid=1.0)
+    total = corpus.bounded_sum(EqualWeights(len(PUBLIC), 2), bound=1.0, grid=1.0)
     assert dict(zip(PUBLIC.words, total[:, 0].tolist(), strict=True)) == {
         "bread": 1,
         "cheese": 0,
@@ -400,7 +451,7 @@ def within(observed, n, rate):
 
 def indicator(corpus, rate, key):
     """Which units are in, for documents of one word each that nobody shares."""
-    total = corpus.bounded_sum(_EqualWeights(N), bound=1.0, grid=1.0, sample=Sample(rate, key))[:, 0]
+    total = corpus.bounded_sum(EqualWeights(N, 2), bound=1.0, grid=1.0, sample=Sample(rate, key))[:, 0]
     assert set(total.tolist()) <= {0, 1}
     return total.astype(bool)
 
@@ -438,7 +489,7 @@ def test_lower_rates_take_part_of_higher_ones(one_word_each):
 def test_identical_documents_are_sampled_independently():
     corpus = Corpus.from_counts(np.ones((N, 1), int), ["same"]).bounded()
     total = [
-        corpus.bounded_sum(_EqualWeights(1), bound=1.0, grid=1.0, sample=Sample(0.3, (k, 9)))[0, 0] for k in "1234"
+        corpus.bounded_sum(EqualWeights(1, 2), bound=1.0, grid=1.0, sample=Sample(0.3, (k, 9)))[0, 0] for k in "1234"
     ]
     assert all(within(t, N, 0.3) for t in total)
     assert len(set(total)) > 1
@@ -469,16 +520,16 @@ def test_repr_shows_bounds_only():
 )
 def test_impossible_grids_are_refused(bound, grid):
     with pytest.raises(InputError, match="bound"):
-        corpus_of([("a", "apple")]).bounded_sum(_EqualWeights(2), bound=bound, grid=grid)
+        corpus_of([("a", "apple")]).bounded_sum(EqualWeights(2, 2), bound=bound, grid=grid)
 
 
 def test_a_sum_that_could_overflow_is_refused(monkeypatch):
     corpus = corpus_of([("a", "apple"), ("b", "bread")])
     monkeypatch.setattr(memory, "_LARGEST_TOTAL", 4 * 2**31)  # three units and one to spare
-    corpus.bounded_sum(_EqualWeights(3), bound=1.0, grid=2.0**-31)
+    corpus.bounded_sum(EqualWeights(3, 2), bound=1.0, grid=2.0**-31)
     monkeypatch.setattr(memory, "_LARGEST_TOTAL", 4 * 2**31 - 1)
     with pytest.raises(InputError, match=r"overflow 64 bits\. Use a coarser grid"):
-        corpus.bounded_sum(_EqualWeights(3), bound=1.0, grid=2.0**-31)
+        corpus.bounded_sum(EqualWeights(3, 2), bound=1.0, grid=2.0**-31)
 
 
 def test_the_largest_bound_does_not_overflow():

@@ -160,9 +160,9 @@ def test_mixture_costs_more_than_its_parts_and_no_more_than_their_sum():
 def test_vocabulary_threshold(epsilon, delta, max_words):
     mechanism = WeightedVocabulary.calibrated(epsilon=epsilon, delta=delta, max_words=max_words)
     # σ is analytic for (ε, δ/2) at sensitivity 1.
-    assert exact_delta(epsilon, 1 / mp.mpf(mechanism.sigma)) == pytest.approx(delta / 2, rel=1e-6)
+    assert exact_delta(epsilon, 1 / mp.mpf(mechanism.scale)) == pytest.approx(delta / 2, rel=1e-6)
     # ρ = max over t of 1/√t + σ Φ⁻¹((1 − δ/2)^(1/t)): the smallest number that keeps t words of weight 1/√t hidden.
-    rho, sigma, tail = mp.mpf(mechanism.threshold), mp.mpf(mechanism.sigma), mp.mpf(delta) / 2
+    rho, sigma, tail = mp.mpf(mechanism.threshold), mp.mpf(mechanism.scale), mp.mpf(delta) / 2
     slipped = [
         1 - (1 - mp.erfc((rho - 1 / mp.sqrt(t)) / (sigma * mp.sqrt(2))) / 2) ** t for t in range(1, max_words + 1)
     ]

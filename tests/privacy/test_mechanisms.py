@@ -16,11 +16,15 @@ from dptopics.guarantee import Strength
 from dptopics.release import Vocabulary
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.variational import VariationalTopics
+from dptopics.vocabulary.count import CountVocabulary
+from dptopics.vocabulary.greedy import GreedyVocabulary
+from dptopics.vocabulary.policy import PolicyVocabulary
 from dptopics.vocabulary.weighted import WeightedVocabulary
 
 DELTA = 1e-3
 WORDS = Vocabulary.of(["knee", "skin"])
 draw_gaussian = noise.gaussian
+draw_laplace = noise.laplace
 
 
 def bounded(texts, vocabulary=None):
@@ -35,10 +39,12 @@ def neighbours(others, unit, vocabulary=None):
 
 def mute(monkeypatch, part=8):
     monkeypatch.setattr(noise, "gaussian", lambda rng, sigma, size: draw_gaussian(rng, sigma / part, size))
+    monkeypatch.setattr(noise, "laplace", lambda rng, scale, size: draw_laplace(rng, scale / part, size))
 
 
 def silence(monkeypatch):
-    monkeypatch.setattr(noise, "gaussian", lambda rng, sigma, size: np.zeros(size, np.int64))
+    for kind in ("gaussian", "laplace"):
+        monkeypatch.setattr(noise, kind, lambda rng, scale, size: np.zeros(size, np.int64))
 
 
 class Observed:
@@ -54,8 +60,8 @@ class Observed:
     def limited(self, **limits):
         return Observed(self.corpus.limited(**limits), self.seen)
 
-    def bounded_sum(self, statistic, *, bound, grid, sample=None):
-        exact = self.corpus.bounded_sum(statistic, bound=bound, grid=grid, sample=sample)
+    def bounded_sum(self, statistic, *, bound, grid, sample=None, norm=2):
+        exact = self.corpus.bounded_sum(statistic, bound=bound, grid=grid, sample=sample, norm=norm)
         self.seen.append((exact, bound, grid, sample))
         return exact
 
@@ -71,8 +77,31 @@ def skin_count(model):
 
 def vocabulary_case():
     # A full unit vector on one word that many others wrote: its noisy weight is in every release.
-    mechanism = WeightedVocabulary(sigma=1.5, tail=DELTA / 2, max_words=2, delta=DELTA)
+    mechanism = WeightedVocabulary(scale=1.5, tail=DELTA / 2, max_words=2, delta=DELTA)
     return mechanism, neighbours(["skin"] * 40, "skin " * 50), skin_weight, 1200
+
+
+def reacting_case(kind, **settings):
+    """A mechanism whose units see each other, or count: the cutoff lies above all that is given to the word."""
+
+    def case():
+        mechanism = kind(scale=1.5, tail=DELTA / 2, max_words=2, delta=DELTA, **settings)
+        return mechanism, neighbours(["skin"] * 60, "skin " * 50), skin_weight, 1200
+
+    return case
+
+
+def count_case(noise):
+    def case():
+        # Two words: the unit moves both, and the sum of both noisy counts tells more than one alone.
+        mechanism = CountVocabulary(scale=1.5, tail=DELTA / 2, max_words=2, delta=DELTA, noise=noise)
+
+        def score(vocabulary):
+            return sum(vocabulary.weights)
+
+        return mechanism, neighbours(["skin knee"] * 80, "skin knee"), score, 1200
+
+    return case
 
 
 def topics_case():
@@ -88,7 +117,7 @@ def sampled_case():
 
 
 def pipeline_case():
-    vocabulary = WeightedVocabulary(sigma=2.0, tail=DELTA / 2, max_words=2, delta=DELTA)
+    vocabulary = WeightedVocabulary(scale=2.0, tail=DELTA / 2, max_words=2, delta=DELTA)
     topics = VariationalTopics(n_topics=2, sigma=2.0, steps=1, delta=DELTA)
     pipeline = VocabularyThenTopics(vocabulary=vocabulary, topics=topics, delta=DELTA)
 
@@ -100,6 +129,12 @@ def pipeline_case():
 
 CASES = {
     "vocabulary": vocabulary_case,
+    "vocabulary, laplace": reacting_case(WeightedVocabulary, noise="laplace"),
+    "vocabulary, count": count_case("gaussian"),
+    "vocabulary, count laplace": count_case("laplace"),
+    "vocabulary, policy": reacting_case(PolicyVocabulary, alpha=50.0),
+    "vocabulary, policy laplace": reacting_case(PolicyVocabulary, alpha=50.0, noise="laplace"),
+    "vocabulary, greedy": reacting_case(GreedyVocabulary, alpha=50.0),
     "topics": topics_case,
     "sampled topics": sampled_case,
     "pipeline": pipeline_case,
@@ -108,6 +143,8 @@ CASES = {
 
 def measured(case, seed):
     mechanism, corpora, score, runs = case()
+    if hasattr(mechanism, "max_words"):
+        corpora = [corpus.limited(max_words=mechanism.max_words) for corpus in corpora]  # once, not in every run
     rng = np.random.default_rng(seed)
     with_unit, without_unit = ([score(mechanism(corpus, rng).value) for _ in range(runs)] for corpus in corpora)
     return epsilon_at_least(with_unit, without_unit, delta=mechanism.delta), mechanism.guarantee
@@ -143,37 +180,53 @@ TAIL = 0.05
 MANY = " ".join("q" + "".join(chr(97 + int(digit)) for digit in str(number)) for number in range(1000, 4000))
 
 
-def times_shown(unit, *, max_words, runs, seed, max_size=None):
+KINDS = {
+    "weighted": (WeightedVocabulary, {}),
+    "weighted, laplace": (WeightedVocabulary, {"noise": "laplace"}),
+    "count": (CountVocabulary, {}),
+    "count, laplace": (CountVocabulary, {"noise": "laplace"}),
+    "policy": (PolicyVocabulary, {}),
+    "policy, laplace": (PolicyVocabulary, {"noise": "laplace"}),
+    "greedy": (GreedyVocabulary, {}),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def times_shown(unit, *, max_words, runs, seed, kind="weighted"):
     """How often any word of its only author is published."""
-    mechanism = WeightedVocabulary(sigma=2.0, tail=TAIL, max_words=max_words, delta=0.1, max_size=max_size)
-    corpus = bounded(["knee pain"] * 20 + [unit])
+    make, settings = KINDS[kind]
+    mechanism = make(scale=2.0, tail=TAIL, max_words=max_words, delta=0.1, **settings)
+    corpus = bounded(["knee pain"] * 20 + [unit]).limited(max_words=max_words)  # once, not in every run
     rng = np.random.default_rng(seed)
     hidden = {"knee", "pain"}
     return sum(not hidden.issuperset(mechanism(corpus, rng).value.words) for _ in range(runs))
 
 
+@every_kind
 @pytest.mark.parametrize("words", [1, 2, 4])
-def test_lone_words_stay_hidden(words):
-    shown = times_shown(" ".join(MANY.split()[:words]), max_words=4, runs=1200, seed=words)
+def test_lone_words_stay_hidden(kind, words):
+    shown = times_shown(" ".join(MANY.split()[:words]), max_words=4, runs=1200, seed=words, kind=kind)
     assert share_at_least(shown, 1200, FALSE_ALARM) <= TAIL
     assert shown > 0  # the tail is measurable: the twin below is not caught for want of luck
 
 
-def test_words_that_were_cut_stay_hidden_too():
+@every_kind
+def test_words_that_were_cut_stay_hidden_too(kind):
     # An author of 3000 words may give 4. The others have no weight, and noise alone must not lift one of them.
-    shown = times_shown(MANY, max_words=4, runs=400, seed=5)
+    shown = times_shown(MANY, max_words=4, runs=400, seed=5, kind=kind)
     assert share_at_least(shown, 400, FALSE_ALARM) <= TAIL
 
 
-def test_lowered_threshold_is_caught(monkeypatch):
-    monkeypatch.setattr(WeightedVocabulary, "threshold", 1.0)  # 1 + 0 σ
-    shown = times_shown(" ".join(MANY.split()[:4]), max_words=4, runs=1200, seed=6)
-    assert share_at_least(shown, 1200, FALSE_ALARM) > TAIL
+@every_kind
+def test_lowered_threshold_is_caught(kind, monkeypatch):
+    monkeypatch.setattr(KINDS[kind][0], "threshold", 1.0)  # 1 + 0 σ
+    shown = times_shown(" ".join(MANY.split()[:4]), max_words=4, runs=400, seed=6, kind=kind)
+    assert share_at_least(shown, 400, FALSE_ALARM) > TAIL
 
 
 def test_words_and_weights_are_sorted_whatever_the_rows(monkeypatch):
     silence(monkeypatch)
-    mechanism = WeightedVocabulary(sigma=0.1, tail=TAIL, max_words=4, delta=0.1)
+    mechanism = WeightedVocabulary(scale=0.1, tail=TAIL, max_words=4, delta=0.1)
     release = mechanism(bounded(["zebra apple"] * 20 + ["apple"] * 20), np.random.default_rng(0))
     assert release.value.words == ("apple", "zebra")
     assert release.value.weights == pytest.approx((20 + 20 * 0.5**0.5, 20 * 0.5**0.5), abs=1e-4)
@@ -202,14 +255,27 @@ def test_every_step_draws_noise_on_every_cell(monkeypatch, clip, rate):
     assert (event.sigma, event.count, getattr(event, "rate", 1.0)) == (3.0, 5, rate)
 
 
-def test_vocabulary_draws_noise_on_every_word(monkeypatch):
+@every_kind
+def test_vocabulary_draws_noise_on_every_word(kind, monkeypatch):
     calls = []
-    monkeypatch.setattr(
-        noise, "gaussian", lambda rng, sigma, size: calls.append((sigma, size)) or np.zeros(size, np.int64)
-    )
-    mechanism = WeightedVocabulary(sigma=3.0, tail=TAIL, max_words=2, delta=0.1)
+    for law in ("gaussian", "laplace"):
+        monkeypatch.setattr(
+            noise,
+            law,
+            lambda rng, scale, size, law=law: calls.append((law, scale, size)) or np.zeros(size, np.int64),
+        )
+    make, settings = KINDS[kind]
+    mechanism = make(scale=3.0, tail=TAIL, max_words=2, delta=0.1, **settings)
     mechanism(bounded(["skin knee hand", "foot"]), np.random.default_rng(0))
-    assert calls == [(3.0 / mechanism.grid, 4)]
+    sensitivity = {"count": 2**0.5, "count, laplace": 2.0}.get(kind, 1.0)
+    ((law, scale, size),) = calls
+    assert (law, size) == (str(mechanism.noise), 4)
+    assert scale == pytest.approx(3.0 * sensitivity / mechanism.grid, rel=1e-7)
+    # The event that is priced is of the same scale; policies under Gaussian noise pay a little more for rounding.
+    event = mechanism.guarantee.events[0]
+    assert type(event).__name__.lower() == law
+    priced = getattr(event, "sigma", None) or event.scale
+    assert 3.0 * (1 - 1e-3) < priced <= 3.0
 
 
 def test_every_step_samples_anew():
@@ -270,7 +336,7 @@ def test_topics_depend_on_the_data_through_noisy_sums_only(monkeypatch, rate):
 
 
 def test_pipeline_depends_on_the_data_through_noisy_sums_only(monkeypatch):
-    vocabulary = WeightedVocabulary(sigma=2.0, tail=DELTA / 2, max_words=3, delta=DELTA)
+    vocabulary = WeightedVocabulary(scale=2.0, tail=DELTA / 2, max_words=3, delta=DELTA)
     topics = VariationalTopics(n_topics=2, sigma=2.0, steps=2, delta=DELTA)
     pipeline = VocabularyThenTopics(vocabulary=vocabulary, topics=topics, delta=DELTA)
     models = []
@@ -289,7 +355,7 @@ def test_without_noise_runs_are_equal(monkeypatch, name):
     silence(monkeypatch)
     first, second = (mechanism(corpus, np.random.default_rng(7)).value for _ in range(2))
     assert score(first) == score(second)
-    if name != "vocabulary":
+    if not name.startswith("vocabulary"):
         assert plain(first) == plain(second)
     if name != "sampled topics":  # the sample is drawn from the seed
         third = mechanism(corpus, np.random.default_rng(8)).value

@@ -11,6 +11,9 @@ from dptopics import noise
 from dptopics.corpus import Corpus
 from dptopics.release import Vocabulary
 from dptopics.topics.variational import VariationalTopics
+from dptopics.vocabulary.count import CountVocabulary
+from dptopics.vocabulary.greedy import GreedyVocabulary
+from dptopics.vocabulary.policy import PolicyVocabulary
 from dptopics.vocabulary.weighted import WeightedVocabulary
 
 WORDS = [f"word{letter}" for letter in "abcdefgh"]
@@ -23,7 +26,8 @@ POSITION = st.integers(0, 6)
 
 @pytest.fixture(autouse=True)
 def without_noise(monkeypatch):
-    monkeypatch.setattr(noise, "gaussian", lambda rng, sigma, size: np.zeros(size, np.int64))
+    for kind in ("gaussian", "laplace"):
+        monkeypatch.setattr(noise, kind, lambda rng, scale, size: np.zeros(size, np.int64))
 
 
 class Observed:
@@ -75,7 +79,7 @@ def squared_distance(first, second):
 @settings(max_examples=100, deadline=None)
 @given(CORPUS, UNIT, POSITION, st.sampled_from(["author", "document"]), st.integers(1, 9), st.integers(1, 3))
 def test_vocabulary_weights_move_by_at_most_one(others, unit, position, by, max_words, max_docs):
-    mechanism = WeightedVocabulary(sigma=1.0, tail=1e-3, max_words=max_words, delta=1e-2, unit=by)
+    mechanism = WeightedVocabulary(scale=1.0, tail=1e-3, max_words=max_words, delta=1e-2, unit=by)
     rng = np.random.default_rng(0)
     corpora = neighbours(others, unit, position, by, max_docs=max_docs)
     for corpus in corpora:
@@ -88,6 +92,74 @@ def test_vocabulary_weights_move_by_at_most_one(others, unit, position, by, max_
     assert sum(move != 0 for move in moves) <= max_words
     assert len({move for move in moves if move}) <= 1
     assert min(moves) >= 0
+
+
+def distance(first, second):
+    """Σ of absolute differences of two sums, word by word, in whole numbers."""
+    return sum(abs(first.get(word, [0])[0] - second.get(word, [0])[0]) for word in first.keys() | second.keys())
+
+
+SUMS = [
+    (WeightedVocabulary, "laplace", lambda max_words: 1),
+    (CountVocabulary, "gaussian", lambda max_words: max_words),  # squared
+    (CountVocabulary, "laplace", lambda max_words: max_words),
+]
+
+
+@pytest.mark.parametrize("kind, law, allowed", SUMS)
+@settings(max_examples=60, deadline=None)
+@given(CORPUS, UNIT, POSITION, st.sampled_from(["author", "document"]), st.integers(1, 9), st.integers(1, 3))
+def test_other_sums_move_by_their_bound(kind, law, allowed, others, unit, position, by, max_words, max_docs):
+    mechanism = kind(scale=1.0, tail=1e-3, max_words=max_words, delta=1e-2, unit=by, noise=law)
+    corpora = neighbours(others, unit, position, by, max_docs=max_docs)
+    for corpus in corpora:
+        mechanism(corpus, np.random.default_rng(0))
+    (first,), (second,) = (corpus.seen for corpus in corpora)
+    bound = Fraction(getattr(mechanism, "bound", 1.0)) / Fraction(mechanism.grid)
+    moved = squared_distance(first, second) if law == "gaussian" else distance(first, second)
+    assert moved <= (bound**2 if law == "gaussian" else bound)
+    # And by what the noise is made for, less rounding: whole counts are whole.
+    steps = 1 / Fraction(mechanism.grid)
+    assert moved <= allowed(max_words) * (steps**2 if law == "gaussian" else steps)
+    if kind is CountVocabulary:
+        assert {first[word][0] - second.get(word, [0])[0] for word in first} <= {0, steps}
+
+
+@pytest.mark.parametrize(
+    "kind, law", [(PolicyVocabulary, "gaussian"), (PolicyVocabulary, "laplace"), (GreedyVocabulary, "laplace")]
+)
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(UNIT, min_size=1, max_size=25),
+    UNIT,
+    POSITION,
+    st.sampled_from(["author", "document"]),
+    st.integers(1, 9),
+    st.floats(0.05, 2.0),
+    st.floats(0.0, 5.0),
+)
+def test_reacting_units_move_weights_by_one(kind, law, others, unit, position, by, max_words, scale, alpha):
+    mechanism = kind(scale=scale, tail=0.1, max_words=max_words, delta=0.5, unit=by, noise=law, alpha=alpha)
+    weights = []
+    for corpus in neighbours(others, unit, position, by):
+        limited = corpus.limited(max_words=max_words)
+        weight, owned = mechanism._weights(limited)
+        weights.append(dict(zip(limited.words, zip(weight.tolist(), owned.tolist(), strict=True), strict=True)))
+    first, second = weights
+    moves = [first[word][0] - second.get(word, (0, False))[0] for word in first]
+    steps = 1 / Fraction(mechanism.grid)
+    if law == "laplace":
+        assert sum(map(abs, moves)) <= steps
+    else:
+        assert sum(move**2 for move in moves) <= (steps * Fraction(1 + mechanism.slack)) ** 2
+    # Words that only the new unit holds: each gets its equal share at most (greedy: one gets all), so that the
+    # threshold covers them. No other word becomes a candidate.
+    lone = [first[word][0] for word in first if first[word][1] and not second.get(word, (0, False))[1]]
+    assert len(lone) <= max_words
+    if lone and kind is GreedyVocabulary:
+        assert sum(weight > 0 for weight in lone) <= 1
+    elif lone:
+        assert max(lone) <= steps / Fraction(len(lone) ** (1 / mechanism.noise.norm)) + 1
 
 
 @settings(max_examples=100, deadline=None)
@@ -122,7 +194,7 @@ def test_later_steps_move_by_at_most_clip_given_the_same_topics(others, unit, st
 def test_the_bound_is_reached():
     # A heavy unit uses all of its bound: the property above is not true for want of movement.
     for mechanism, public in (
-        (WeightedVocabulary(sigma=1.0, tail=1e-3, max_words=5, delta=1e-2), False),
+        (WeightedVocabulary(scale=1.0, tail=1e-3, max_words=5, delta=1e-2), False),
         (VariationalTopics(n_topics=2, sigma=1.0, delta=1e-2, steps=1), True),
     ):
         corpora = neighbours([[[("worda", 1)]]], [[("wordb", 9000)]], 1, "author")

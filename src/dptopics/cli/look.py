@@ -46,6 +46,7 @@ def transform(
     """Topic shares of new texts. They describe single texts: not for release."""
     import numpy as np
 
+    from dptopics import progress
     from dptopics.reading import read_batches
     from dptopics.topic_model import TopicModel
 
@@ -56,7 +57,11 @@ def transform(
     row = 0
     partial = out_file.with_name(f".{out_file.name}.partial")
     try:
-        with open(partial, "w", encoding="utf-8") as file, err.status("Reading texts"):
+        with (
+            open(partial, "w", encoding="utf-8") as file,
+            progress_bar("Reading texts") as sink,
+            progress.shown_by(sink),
+        ):
             file.write(header + "\n")
             for texts, _ in read_batches(source, text=text, author=None, encoding=encoding):
                 numbered = [(row + i, t) for i, t in enumerate(texts)]
@@ -81,7 +86,9 @@ def mechanisms(as_json: o.Json = False) -> None:
     if as_json:
         print_json({"mechanisms": rows})
         return
-    table = Table("Job", "Name", "Unit", "Relation", "Strength", "Paper")
+    table = Table(padding=0)
+    for name in ("Job", "Name", "Noise", "Unit", "Relation", "Strength", "Paper"):
+        table.add_column(name, no_wrap=name in ("Job", "Name"), overflow="fold")  # names must be typed: show them whole
     for row in rows:
         table.add_row(*row.values())
     out.print(table)
@@ -97,7 +104,7 @@ def demo(
 
     if out_folder is not None:
         bundle.check_target(out_folder)
-    with progress_bar("Learning private topics") as sink:
+    with progress_bar("Learning topics, private and plain") as sink:
         result = run(epsilon=epsilon, sink=sink, say=err.print)
     result.show(out)
     if out_folder is not None:

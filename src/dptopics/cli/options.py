@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from dptopics.events import Noise
 from dptopics.guarantee import Unit
 
 Source = Annotated[Path, typer.Argument(help="Table of texts: .csv, .tsv, .jsonl or .parquet.", show_default=False)]
@@ -22,6 +23,12 @@ LedgerOption = Annotated[Path | None, typer.Option("--ledger", help="Ledger to c
 MaxDocs = Annotated[int | None, typer.Option(help="Documents kept per author, chosen by a hash.", show_default="all")]
 MaxVocabulary = Annotated[
     int | None, typer.Option(help="Keep at most so many words: those of the highest noisy weight.", show_default="all")
+]
+VocabularyNoise = Annotated[
+    Noise | None,
+    typer.Option(
+        "--noise", help="Noise of the vocabulary: gaussian or laplace.", show_default="gaussian; greedy: laplace"
+    ),
 ]
 MinLength = Annotated[int, typer.Option(help="Letters of the shortest word kept.")]
 MaxLength = Annotated[int, typer.Option(help="Letters of the longest word kept.")]

@@ -32,7 +32,10 @@ def fit(
     topics: Annotated[int, typer.Option(help="Number of topics.")] = 20,
     unit: o.UnitOption = None,
     mechanism: Annotated[str, typer.Option(help="How topics are learned: see 'dptopics mechanisms'.")] = "variational",
-    vocabulary: Annotated[str, typer.Option(help="'weighted', or a file with one public word per line.")] = "weighted",
+    vocabulary: Annotated[
+        str, typer.Option(help="weighted, count, policy or greedy; or a file with one public word per line.")
+    ] = "weighted",
+    noise: o.VocabularyNoise = None,
     vocabulary_share: Annotated[
         float, typer.Option(help="Share of the budget (of μ², the squared signal-to-noise ratio) for the vocabulary.")
     ] = 0.4,
@@ -65,6 +68,7 @@ def fit(
         vocabulary_share=vocabulary_share,
         max_words=max_words,
         max_vocabulary=max_vocabulary,
+        noise=noise,
         steps=steps,
     )
     release = _publish(
@@ -92,7 +96,8 @@ def vocabulary(
     out_folder: o.Out,
     author: o.AuthorColumn = None,
     unit: o.UnitOption = None,
-    mechanism: Annotated[str, typer.Option(help="How words are chosen: see 'dptopics mechanisms'.")] = "weighted",
+    mechanism: Annotated[str, typer.Option(help="weighted, count, policy or greedy.")] = "weighted",
+    noise: o.VocabularyNoise = None,
     max_words: o.MaxWords = 200,
     max_vocabulary: o.MaxVocabulary = None,
     max_docs: o.MaxDocs = None,
@@ -112,7 +117,7 @@ def vocabulary(
     chosen = _unit(unit, author)
     settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
     plan = vocabulary_mechanism(
-        mechanism, epsilon=epsilon, delta=delta, unit=chosen, max_words=max_words, max_size=max_vocabulary
+        mechanism, epsilon=epsilon, delta=delta, unit=chosen, noise=noise, max_words=max_words, max_size=max_vocabulary
     )
     release = _publish(
         plan,
@@ -153,9 +158,10 @@ def _read(
     encoding: str,
 ) -> "BoundedCorpus":
     """The table as a bounded corpus."""
+    from dptopics import progress
     from dptopics.corpus import Corpus
 
-    with err.status("Reading texts"):
+    with progress_bar("Reading texts") as sink, progress.shown_by(sink):
         corpus = Corpus.from_table(
             source, text=text, author=author, settings=settings, drop_missing=drop_missing, encoding=encoding
         )

@@ -1,13 +1,15 @@
-"""Bounded sums over a corpus in memory, on all cores. The result does not depend on threads, blocks or row order."""
+"""Bounded sums over a corpus in memory, on all cores, and folds on one. Threads, blocks, row order change nothing."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from math import inf
 from threading import local
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,8 @@ from dptopics.kernels.gather import gather, keep_words
 from dptopics.kernels.siphash import siphash
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
+
+S = TypeVar("S")
 
 _BLOCK_ENTRIES = 1 << 18  # entries handed to a thread at once: small enough for progress and memory
 _LARGEST_TOTAL = 2**62
@@ -59,9 +63,11 @@ class MemoryCorpus:
         return MemoryCorpus(self._raw, bounds, self.vocabulary if vocabulary is None else vocabulary)
 
     def bounded_sum(
-        self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None
+        self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None, norm: int = 2
     ) -> NDArray[np.int64]:
         """Σ over units of clipped, rounded vectors; see the protocol."""
+        if norm not in (1, 2):
+            raise InputError(f"norm must be 1 or 2, got {norm}.")
         if not (0 < bound < inf and 0 < grid < inf):
             raise InputError(f"bound and grid must be positive numbers, got {bound} and {grid}.")
         limit = int(Fraction(bound) / Fraction(grid))  # exact floor: the integers may not exceed the bound
@@ -80,7 +86,7 @@ class MemoryCorpus:
                 mine.mark = np.full(shape[0], -1, np.int64)
                 totals.append(mine.total)
             start, rows, values = statistic(self._units(low, high, sample))
-            bounded_add(start, rows, values, float(limit), 1.0 / grid, mine.work, mine.mark, mine.total)
+            bounded_add(start, rows, values, float(limit), 1.0 / grid, norm, mine.work, mine.mark, mine.total)
             return high
 
         edges = self._edges()
@@ -91,6 +97,15 @@ class MemoryCorpus:
         finally:
             pool.shutdown(cancel_futures=True)
         return sum(totals, np.zeros(shape, np.int64))
+
+    def fold(self, step: Callable[[S, Block], S], state: S, *, max_units: int | None = None) -> S:
+        """Pass all units on in the canonical order, on one thread; see the protocol."""
+        if max_units is not None and self._n_units > max_units:
+            raise InputError(f"this mechanism's guarantee covers at most {max_units:,} units. Use another mechanism.")
+        for low, high in pairwise(self._edges()):
+            state = step(state, self._units(low, high, None))
+            progress.report(high / self._n_units)
+        return state
 
     def _edges(self) -> list[int]:
         """Where to cut the units into blocks of about equal work."""

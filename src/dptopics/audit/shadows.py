@@ -1,0 +1,112 @@
+"""Shadow models: the same learner on random halves of the data, in parallel, resumed from a folder. NOT FOR RELEASE."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics import progress
+from dptopics.audit.statistics import document_statistics
+from dptopics.counts import Counts
+from dptopics.errors import InputError
+
+Trainer = Callable[[NDArray[np.int64], int], NDArray[np.float64]]  # documents, seed → topics × words
+
+
+@dataclass(frozen=True, eq=False)
+class Shadows:
+    """Models trained on halves, and what they say of every document. Shadow 2i + 1 has the complement of shadow 2i."""
+
+    member: NDArray[np.bool_]  # shadows × documents
+    statistics: NDArray[np.float64]  # shadows × documents × statistics
+
+    @property
+    def n_shadows(self) -> int:
+        """Number of models."""
+        return int(self.member.shape[0])
+
+
+def halves(n_units: int, n_shadows: int, key: int) -> NDArray[np.bool_]:
+    """Members of each shadow: n/2 random halves and their complements, so every unit is in exactly n/2."""
+    if n_shadows < 4 or n_shadows % 2:
+        raise InputError(f"the number of shadows must be even and at least 4, got {n_shadows}. The paper uses 128.")
+    if n_units < 4:
+        raise InputError(f"an attack needs at least 4 documents or authors to split, got {n_units}.")
+    rng = np.random.Generator(np.random.PCG64(key))
+    member = np.zeros((n_shadows, n_units), bool)
+    for pair in range(n_shadows // 2):
+        member[2 * pair, rng.permutation(n_units)[: n_units // 2]] = True
+        member[2 * pair + 1] = ~member[2 * pair]
+    return member
+
+
+def train_shadows(
+    train: Trainer,
+    counts: Counts,
+    *,
+    n_shadows: int = 128,
+    key: int = 0,
+    author: NDArray[np.int32] | None = None,
+    folder: Path | None = None,
+    settings: dict[str, Any] | None = None,
+) -> Shadows:
+    """Train all shadows (those already in ``folder`` are read back) and compute every document's statistics.
+
+    ``train`` maps documents of ``counts`` and a seed to topics; see :mod:`dptopics.audit.targets`. With ``author`` (a
+    number for each document) whole authors are in or out. ``settings`` describe the learner; a folder made with others,
+    or with other data, is refused.
+    """
+    units = np.arange(counts.n_documents) if author is None else np.unique(author, return_inverse=True)[1]
+    member = halves(int(units.max()) + 1, n_shadows, key)[:, units]
+    if folder is not None:
+        described = {"n_shadows": n_shadows, "key": key, "author": author is not None} | (settings or {})
+        _claim(Path(folder), counts, described)
+
+    def one(shadow: int) -> NDArray[np.float64]:
+        path = None if folder is None else Path(folder) / f"shadow-{shadow:04d}.npy"
+        if path is not None and path.exists():
+            topics = np.load(path, allow_pickle=False)
+        else:
+            topics = train(np.flatnonzero(member[shadow]), key * 1_000_003 + shadow)
+            if path is not None:
+                partial = path.with_name(f"{path.stem}.partial-{os.getpid()}.npy")
+                np.save(partial, topics)
+                partial.replace(path)  # a crash leaves no half-written model
+        return document_statistics(counts, topics)
+
+    statistics: dict[int, NDArray[np.float64]] = {}
+    for shadow, result in _in_parallel(one, n_shadows):
+        statistics[shadow] = result
+        progress.report(len(statistics) / n_shadows)
+    return Shadows(member, np.stack([statistics[s] for s in range(n_shadows)]))
+
+
+def _in_parallel(work: Callable[[int], Any], n: int) -> Iterator[tuple[int, Any]]:
+    pool = ThreadPoolExecutor(os.cpu_count())
+    try:
+        jobs = {pool.submit(work, i): i for i in range(n)}
+        for job in as_completed(jobs):
+            yield jobs[job], job.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _claim(folder: Path, counts: Counts, settings: dict[str, Any]) -> None:
+    """Use a folder for these settings and this data only. It holds models of private data: for its owner alone."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    digest = hashlib.sha256(counts.doc_start.tobytes() + counts.word.tobytes() + counts.count.tobytes()).hexdigest()
+    wanted = json.dumps({"not_for_release": True, "data": digest, **settings}, sort_keys=True, default=str)
+    path = folder / "settings.json"
+    if not path.exists():
+        path.write_text(wanted)
+    elif path.read_text() != wanted:
+        raise InputError(
+            f"the folder {str(folder)!r} holds shadows of other data or settings. Choose another folder, or remove it."
+        )

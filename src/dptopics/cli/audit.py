@@ -1,0 +1,97 @@
+"""The audit command: attack a topic model before somebody else does."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from dptopics.cli import options as o
+from dptopics.cli.terminal import err, out, print_json, progress_bar
+from dptopics.errors import InputError
+from dptopics.guarantee import Unit
+from dptopics.text import TextSettings
+
+
+def audit(
+    source: o.Source,
+    text: o.TextColumnName,
+    out_folder: Annotated[
+        Path, typer.Option("--out", help="Folder for results and shadow models; an interrupted audit goes on there.")
+    ],
+    author: o.AuthorColumn = None,
+    topics: Annotated[int, typer.Option(help="Number of topics.")] = 10,
+    mechanism: Annotated[
+        str | None, typer.Option(help="Private mechanism to attack; without one, a plain topic model is attacked.")
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="Claimed ε of the mechanism.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="Claimed δ of the mechanism.")] = 1e-6,
+    vocabulary: Annotated[str, typer.Option(help="Vocabulary of the mechanism, as for fit.")] = "weighted",
+    shadows: Annotated[int, typer.Option(help="Shadow models to train.")] = 128,
+    repeats: Annotated[int, typer.Option(help="Models to attack.")] = 10,
+    language: o.Language = "english",
+    drop_missing: o.DropMissing = False,
+    encoding: o.Encoding = "utf8",
+    as_json: o.Json = False,
+) -> None:
+    """Attack a topic model of your texts by membership inference. Spends no budget; results are not for release."""
+    from dptopics import progress
+    from dptopics.audit.membership import audit_membership
+    from dptopics.audit.targets import of_learner, of_mechanism
+    from dptopics.corpus import Corpus
+    from dptopics.learners.lda_gibbs import GibbsLda
+    from dptopics.registry import topic_mechanism
+    from dptopics.release import describe
+
+    if (out_folder / "audit.json").exists():
+        raise InputError(f"the folder {str(out_folder)!r} holds an audit already. Choose another name, or remove it.")
+    with progress_bar("Reading texts") as sink, progress.shown_by(sink):
+        corpus = Corpus.from_table(
+            source,
+            text=text,
+            author=author,
+            settings=TextSettings(language=language),
+            drop_missing=drop_missing,
+            encoding=encoding,
+        )
+    unit = Unit.DOCUMENT if author is None else Unit.AUTHOR
+    claim = None
+    settings: dict[str, Any]
+    if mechanism is None:
+        learner = GibbsLda(n_topics=topics, alpha=1 / topics, beta=1 / topics)
+        train, settings = of_learner(learner, corpus.counts()), {"learner": repr(learner)}
+    else:
+        plan = topic_mechanism(
+            mechanism, vocabulary=vocabulary, n_topics=topics, epsilon=epsilon, delta=delta, unit=unit
+        )
+        train, settings, claim = of_mechanism(plan, corpus), {"mechanism": describe(plan)}, plan.guarantee
+    try:
+        with progress_bar("Training shadow models") as sink, progress.shown_by(sink):
+            result = audit_membership(
+                train,
+                corpus,
+                n_shadows=shadows,
+                repeats=repeats,
+                by_author=author is not None,
+                claim=claim,
+                folder=out_folder,
+                settings=settings,
+            )
+    except KeyboardInterrupt:
+        err.print(f"Stopped. Run the same command again: it goes on with the models in {out_folder}.", highlight=False)
+        sys.exit(130)
+    if not result.save(out_folder):
+        err.print(
+            "No plots: install matplotlib (pip install 'dptopics\\[plots]') for roc.png and roc.svg.", highlight=False
+        )
+    if as_json:
+        print_json(result.to_dict())
+        return
+    table = Table("Attack", "TPR at 0.1 % FPR", "TPR at 1 % FPR", "AUC", title="NOT FOR RELEASE", title_justify="left")
+    for one in result.attacks:
+        rates = [f"{one.true_positive_rate(rate):.1%}" for rate in (0.001, 0.01)]
+        table.add_row(one.name, *rates, f"{one.area():.3f}")
+    out.print(table)
+    out.print(result.verdict(), highlight=False)
+    err.print(f"Written to [bold]{out_folder}[/]: results and models of private data. NOT FOR RELEASE.")

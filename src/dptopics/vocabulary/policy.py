@@ -1,0 +1,163 @@
+"""Policy vocabulary: authors see what others gave, and spend nothing on words that have enough."""
+
+from dataclasses import dataclass, replace
+from math import ceil, inf, sqrt
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from dptopics.corpus import Block, BoundedCorpus
+from dptopics.errors import InputError
+from dptopics.events import Failure, Noise
+from dptopics.guarantee import Guarantee, Strength, Unit, check_budget
+from dptopics.kernels.policy import fill_evenly, fill_toward
+from dptopics.mechanism import calibrate, check_unit, grid_for
+from dptopics.release import Release, Vocabulary
+from dptopics.vocabulary.threshold import check_settings, clearing, default_tail, draw, equal_split_threshold
+
+MAX_UNITS, MAX_CORPUS_WORDS = 2**28, 2**24  # what the rounding of ℓ2-descent is priced for; more is refused
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyVocabulary:
+    """Release the words whose noisy weight clears a threshold; a word's weight stops growing at a cutoff above it.
+
+    Units come one after another, in an order of hashes, and move the weights of their words toward the cutoff: by L1
+    norm ≤ 1, as evenly as possible (Laplace noise), or by L2 norm ≤ 1, straight (Gaussian noise). Both maps are
+    contractions, so one unit moves the final weights by norm ≤ 1 although later units react to it (Gopi et al. 2020,
+    ℓ1- and ℓ2-descent). Cutoff: threshold + alpha · scale. Proof: docs/guarantees/policy_vocabulary.md
+
+    >>> mechanism = PolicyVocabulary.calibrated(epsilon=1.0, delta=1e-4, max_words=50)
+    >>> round(mechanism.guarantee.epsilon, 6), round(mechanism.threshold, 2), round(mechanism.cutoff, 2)
+    (1.0, 16.09, 32.88)
+    """
+
+    scale: float
+    tail: float
+    max_words: int
+    delta: float
+    unit: Unit = Unit.AUTHOR
+    noise: Noise = Noise.GAUSSIAN
+    alpha: float = 5.0
+    max_size: int | None = None
+    name: ClassVar[str] = "policy"
+    paper: ClassVar[str] = "Gopi et al. 2020"
+    noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", Noise(self.noise))
+        check_settings(max_words=self.max_words, tail=self.tail, max_size=self.max_size)
+        if not 0 <= self.alpha <= 1000:
+            raise InputError(f"alpha must lie between 0 and 1000, got {self.alpha}. The default is 5.")
+
+    @classmethod
+    def template(
+        cls,
+        *,
+        delta: float,
+        noise: Noise | str = Noise.GAUSSIAN,
+        tail: float | None = None,
+        max_words: int = 200,
+        **more: Any,
+    ) -> Self:
+        """Noise of one, to be rescaled. ``tail`` is the part of δ that pays for words that slip over the threshold."""
+        kind = Noise(noise)
+        tail = default_tail(kind, delta) if tail is None else tail
+        return cls(scale=1.0, tail=tail, max_words=max_words, delta=delta, noise=kind, **more)
+
+    @classmethod
+    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
+        """The least noise for (ε, δ); ``settings`` as for :meth:`template`."""
+        check_budget(epsilon, delta)
+        return calibrate(cls.template(delta=delta, **settings), epsilon=epsilon)
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise."""
+        return replace(self, scale=self.scale * factor)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """One draw of noise, its price raised by what rounding may add to the sensitivity, and the tail."""
+        return Guarantee(
+            events=(self.noise.event(self.scale / (1 + self.slack)), Failure(self.tail)),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.PROVED,
+        )
+
+    @property
+    def threshold(self) -> float:
+        """max over t ≤ max_words of the weight of one of t words, plus what t draws of noise stay below."""
+        return equal_split_threshold(self.noise, self.scale, self.tail, self.max_words)
+
+    @property
+    def cutoff(self) -> float:
+        """Weight at which a word has enough; never less than one unit may give."""
+        return max(1.0, self.threshold + self.alpha * self.scale)
+
+    @property
+    def grid(self) -> float:
+        """Step of weights and noise. ℓ2-descent rounds at the end, so its steps are finer."""
+        return grid_for(1.0, self.scale) * (1.0 if self.noise is Noise.LAPLACE else 2.0**-5)
+
+    @property
+    def slack(self) -> float:
+        """How far rounding may carry the sensitivity above one. ℓ1-descent runs in whole numbers: nothing.
+
+        ℓ2-descent: every unit adds at most (t + 4 + 3·cutoff·√t)·2⁻⁵³ in each of two runs, and the final rounding to
+        the grid at most one step for each word, √words together. Derived on the proof page.
+        """
+        if self.noise is Noise.LAPLACE or not 0 < self.scale < inf:  # an impossible scale is refused by its event
+            return 0.0
+        unit = (self.max_words + 4 + 3 * self.cutoff * sqrt(self.max_words)) * 2.0**-53
+        return 2 * MAX_UNITS * unit + self.grid * sqrt(MAX_CORPUS_WORDS)
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """Any corpus bounded for the same unit will do, if it is not gigantic."""
+        check_unit(self, corpus)
+        _ = self.guarantee  # an impossible scale ends here
+        if self.noise is Noise.GAUSSIAN and len(corpus.words) > MAX_CORPUS_WORDS:
+            raise InputError(
+                f"policy weights under Gaussian noise are proved for at most {MAX_CORPUS_WORDS:,} distinct words. "
+                "Use --noise laplace, or --vocabulary weighted."
+            )
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[Vocabulary]:
+        """Fill words up to the cutoff, add noise, keep what clears the threshold."""
+        self.check(corpus)
+        corpus = corpus.limited(max_words=self.max_words)
+        weight, owned = self._weights(corpus)
+        words = clearing(
+            corpus.words,
+            weight,
+            owned,
+            draw(self.noise, rng, self.scale / self.grid, weight.size),
+            threshold=self.threshold,
+            grid=self.grid,
+            spare=1,  # one of t lone words may hold a step more than its equal share
+            max_size=self.max_size,
+        )
+        return Release.of(words, self, rng)
+
+    def _weights(self, corpus: BoundedCorpus) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Exact weights in grid steps, rounded down, and which words any unit holds. Private."""
+        top = ceil(self.cutoff / self.grid)
+        owned = np.zeros(len(corpus.words), np.bool_)
+        if self.noise is Noise.LAPLACE:
+
+            def evenly(gap: NDArray[np.int64], block: Block) -> NDArray[np.int64]:
+                fill_evenly(block.unit_start, block.doc_start, block.word, int(1 / self.grid), gap, owned)
+                return gap
+
+            gap = corpus.fold(evenly, np.full(owned.size, top, np.int64))
+        else:
+
+            def toward(gap: NDArray[np.float64], block: Block) -> NDArray[np.float64]:
+                fill_toward(block.unit_start, block.doc_start, block.word, 1 / self.grid, gap, owned)
+                return gap
+
+            filled = corpus.fold(toward, np.full(owned.size, float(top)), max_units=MAX_UNITS)
+            gap = np.ceil(filled).astype(np.int64)
+        return top - gap, owned

@@ -1,0 +1,201 @@
+"""What every reproduction must do, whatever its strength: a short form of tests/test_mechanism.py, and its refusals."""
+
+import json
+from dataclasses import FrozenInstanceError, fields, replace
+
+import numpy as np
+import pytest
+
+from dptopics import Corpus, PrivateTopics, bundle, noise, progress
+from dptopics.errors import InputError, PrivacyError
+from dptopics.guarantee import Strength, Unit
+from dptopics.ledger import Ledger, Unrecorded
+from dptopics.mechanism import calibrate
+from dptopics.published.zhao import ZhaoTopics
+from dptopics.published.zhu import ZhuTopics
+from dptopics.registry import PUBLISHED, TOPICS, catalogue, topic_mechanism
+from dptopics.release import Vocabulary
+
+DELTA = 1e-3
+TEXTS = ["fracture knee", "fracture knee cast", "rash skin", "rash skin cream", "rash knee"] * 12
+AUTHORS = [f"author {row // 2}" for row in range(len(TEXTS))]
+WORDS = Vocabulary.of(["cast", "cream", "fracture", "knee", "rash", "skin"])
+MECHANISMS = {
+    "zhu": lambda unit: ZhuTopics(n_topics=2, epsilon=1.0, delta=DELTA, unit=unit, sweeps=3),
+    "zhao": lambda unit: ZhaoTopics(
+        n_topics=2, epsilon_noise=1.0, epsilon_draws=1.0, delta=DELTA, unit=unit, sweeps=3
+    ),
+}  # fmt: skip
+STRENGTH = {"zhu": Strength.NONE, "zhao": Strength.CLAIMED}
+every = pytest.mark.parametrize("name", MECHANISMS)
+units = pytest.mark.parametrize("unit", Unit)
+
+
+def corpus_for(unit, rows=None):
+    rows = range(len(TEXTS)) if rows is None else rows
+    authors = [AUTHORS[row] for row in rows] if unit is Unit.AUTHOR else None
+    return Corpus.from_texts([TEXTS[row] for row in rows], authors).bounded(unit=unit).limited(vocabulary=WORDS)
+
+
+def test_all_reproductions_are_here():
+    assert set(PUBLISHED) == set(MECHANISMS)
+    assert not set(PUBLISHED) & set(TOPICS)
+
+
+@every
+@units
+def test_fields_and_guarantee(name, unit):
+    mechanism = MECHANISMS[name](unit)
+    assert all(field.kw_only for field in fields(mechanism))
+    with pytest.raises(FrozenInstanceError):
+        mechanism.delta = 0.5
+    guarantee = mechanism.guarantee
+    assert (guarantee.unit, guarantee.delta, guarantee.strength) == (unit, DELTA, STRENGTH[name])
+    assert guarantee.assumptions
+    assert mechanism.rescaled(1) == replace(mechanism) == mechanism
+    assert mechanism.rescaled(2).guarantee.epsilon < guarantee.epsilon < mechanism.rescaled(0.5).guarantee.epsilon
+
+
+@every
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_calibration_hits_the_claim_from_below(name, epsilon):
+    mechanism = calibrate(MECHANISMS[name](Unit.AUTHOR), epsilon=epsilon)
+    assert epsilon * (1 - 1e-6) <= mechanism.guarantee.epsilon <= epsilon
+
+
+@every
+@units
+def test_release(name, unit):
+    mechanism = MECHANISMS[name](unit)
+    release = mechanism(corpus_for(unit), noise.secure_rng())
+    assert release.guarantee == mechanism.guarantee  # a secure generator adds nothing
+    np.testing.assert_allclose(release.value.topic_word.sum(axis=1), 1)
+    assert release.value.topic_share.sum() == pytest.approx(1)
+    text = json.dumps(release.settings, allow_nan=False)
+    assert json.loads(text)["mechanism"] == name
+    assert not [word for word in (*WORDS.words, "author 1") if word in text]
+
+
+@every
+@units
+def test_same_seed_same_release_in_any_order_of_rows(name, unit):
+    mechanism = MECHANISMS[name](unit)
+    shuffled = np.random.default_rng(3).permutation(len(TEXTS)).tolist()
+    first, second = (mechanism(corpus_for(unit, rows), np.random.default_rng(11)) for rows in (None, shuffled))
+    np.testing.assert_array_equal(first.value.topic_word, second.value.topic_word)
+    other = mechanism(corpus_for(unit), np.random.default_rng(12))
+    assert (first.value.topic_word != other.value.topic_word).any()
+
+
+@every
+def test_progress_ends_at_one(name):
+    shares = []
+    with progress.shown_by(shares.append):
+        MECHANISMS[name](Unit.AUTHOR)(corpus_for(Unit.AUTHOR), np.random.default_rng(0))
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1)
+
+
+@every
+def test_what_it_cannot_run_on(name):
+    mechanism = MECHANISMS[name](Unit.AUTHOR)
+    with pytest.raises(PrivacyError, match="bounded per document"):
+        mechanism.check(corpus_for(Unit.DOCUMENT))
+    with pytest.raises(PrivacyError, match="words of this corpus are private"):
+        mechanism.check(Corpus.from_texts(TEXTS, AUTHORS).bounded())
+    with pytest.raises(InputError, match="7 topics need at least as many words"):
+        replace(mechanism, n_topics=7).check(corpus_for(Unit.AUTHOR))
+
+
+# --- nobody gets them by accident ---
+
+
+@every
+def test_without_consent_nothing_runs(name):
+    with pytest.raises(PrivacyError, match=rf"'{STRENGTH[name]}', not 'proved'.*--accept-unproven"):
+        Unrecorded().run(MECHANISMS[name](Unit.AUTHOR), corpus_for(Unit.AUTHOR), noise.secure_rng())
+
+
+def test_a_ledger_never_records_what_promises_nothing(tmp_path):
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=100, delta=1e-2)
+    with pytest.raises(PrivacyError, match="promises nothing"):
+        ledger.run(MECHANISMS["zhu"](Unit.AUTHOR), corpus_for(Unit.AUTHOR), noise.secure_rng(), accept_unproven=True)
+    assert ledger.receipts() == []
+
+
+def test_card_of_zhu_says_that_nobody_is_protected():
+    guarantee = MECHANISMS["zhu"](Unit.AUTHOR).guarantee
+    card = " ".join(guarantee.card().split())
+    assert "Protected nobody" in card
+    assert "Nothing is promised. Do not publish this." in card
+    assert "exact counts" in card
+    assert "every author" not in card
+    assert guarantee.to_dict()["epsilon"] is None  # machines read no price either
+
+
+@pytest.mark.parametrize("vocabulary", ["weighted", WORDS])
+def test_whole_pipeline_of_zhu_is_none(vocabulary):
+    pipeline = topic_mechanism("zhu", vocabulary=vocabulary, n_topics=2, epsilon=3.0, delta=DELTA, unit=Unit.AUTHOR)
+    assert pipeline.guarantee.strength is Strength.NONE
+    assert 3 * (1 - 1e-6) <= pipeline.guarantee.epsilon <= 3
+    if vocabulary == "weighted":  # the split is by ε alone of either part, as for other mechanisms
+        assert 1 < pipeline.topics.epsilon < 3
+
+
+def test_zhao_takes_public_words_only():
+    settings = {"n_topics": 2, "epsilon": 3.0, "delta": DELTA, "unit": Unit.AUTHOR}
+    with pytest.raises(PrivacyError, match="list of public words"):
+        topic_mechanism("zhao", vocabulary="weighted", **settings)
+    mechanism = topic_mechanism("zhao", vocabulary=WORDS, steps=4, **settings)
+    assert (mechanism.vocabulary, mechanism.sweeps) == (WORDS, 4)
+    assert mechanism.guarantee.epsilon == pytest.approx(3)
+
+
+def test_catalogue_tells_their_strength():
+    rows = {row["name"]: row for row in catalogue()}
+    assert (rows["zhu"]["strength"], rows["zhao"]["strength"]) == ("none", "claimed")
+    assert rows["zhu"]["unit"] == "nobody"
+    assert (rows["zhao"]["unit"], rows["zhao"]["relation"]) == ("single words", "replace-word")
+
+
+@every
+def test_estimator(name, tmp_path):
+    settings = {"epsilon": 3.0, "delta": DELTA, "mechanism": name, "vocabulary": list(WORDS.words), "steps": 3}
+    with pytest.raises(PrivacyError, match="accept_unproven=True"):
+        PrivateTopics(2, **settings).fit(TEXTS, authors=AUTHORS)
+    model = PrivateTopics(2, **settings, accept_unproven=True).fit(TEXTS, authors=AUTHORS)
+    assert model.guarantee_.strength is STRENGTH[name]
+    again = bundle.load(model.save(tmp_path / "release"))
+    assert again.guarantee == model.guarantee_
+    readme = (tmp_path / "release" / "README.txt").read_text("utf-8")
+    assert ("Nothing is promised" in readme) == (name == "zhu")
+    assert ("single words; NOT documents" in readme) == (name == "zhao")
+
+
+@every
+def test_command_line(name, tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from dptopics.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    lines = ["patient,note", *(f"{author},{text}" for author, text in zip(AUTHORS, TEXTS, strict=True))]
+    (tmp_path / "notes.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    (tmp_path / "words.txt").write_text("\n".join(WORDS.words) + "\n", "utf-8")
+    options = {
+        "text": "note",
+        "author": "patient",
+        "epsilon": 3,
+        "delta": DELTA,
+        "topics": 2,
+        "vocabulary": "words.txt",
+    }
+    command = ["fit", "notes.csv", "--mechanism", name, "--out", "r"]
+    command += [str(part) for key, value in options.items() for part in (f"--{key}", value)]
+    refused = CliRunner().invoke(app, command)
+    assert refused.exit_code != 0
+    assert not (tmp_path / "r").exists()
+    done = CliRunner().invoke(app, [*command, "--accept-unproven"])
+    assert done.exit_code == 0, done.output
+    shown = " ".join(done.output.replace("│", " ").split())
+    assert ("Nothing is promised" if name == "zhu" else "If the claim is right") in shown
