@@ -126,6 +126,8 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         corpus.warn_if_delta_large(self.delta, unit)
         ledger = Ledger.open(self.ledger) if isinstance(self.ledger, str | Path) else self.ledger or Unrecorded()
         bounded = corpus.bounded(unit=unit, max_docs=self.max_docs)
+        ledger.check(mechanism.guarantee, accept_unproven=self.accept_unproven)
+        mechanism.check(bounded)
         self._count_fit(ledger)
         self.release_ = ledger.run(mechanism, bounded, self._rng(), accept_unproven=self.accept_unproven)
         self.model_ = self.release_.value

@@ -113,7 +113,7 @@ def from_dict(data: dict[str, Any]) -> Event:
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
-    """δ(ε) of Gaussian noise at signal-to-noise ratio ``mu`` (Balle & Wang 2018, theorem 8): exact.
+    """δ(ε) of Gaussian noise at signal-to-noise ratio ``mu`` (Balle & Wang 2018, theorem 8).
 
     δ = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)
 
@@ -123,9 +123,10 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     if mu == 0:
         return 0.0
     gain, loss = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
-    return max(0.0, float(ndtr(gain)) - exp(epsilon + float(log_ndtr(loss))))
+    return min(1.0, max(0.0, float(ndtr(gain)) * _UP - exp(epsilon + float(log_ndtr(loss)))))
 
 
+_UP = 1 + 1e-12  # the two terms nearly cancel at small δ: round the difference up, never down
 _MAX_PANELS = 200
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
@@ -141,15 +142,15 @@ def laplace_delta(epsilon: float, scale: float, mu: float = 0.0) -> float:
     """
     top = 1 / scale
     if mu == 0:
-        return max(0.0, -expm1((epsilon - top) / 2))
+        return 0.0 if epsilon >= top else -expm1((epsilon - top) / 2)
     panels = max(1, ceil(2 * top / mu))  # a panel spans at most one deviation of the Gaussian loss: smooth inside
     x = ((np.arange(panels)[:, None] + (_NODES + 1) / 2) / panels).ravel()
     weight = np.tile(_WEIGHTS / (2 * panels), panels) * np.exp(-x * top) * top / 2
     loss = np.concatenate([[top, -top], (1 - 2 * x) * top])
     weight = np.concatenate([[0.5, exp(-top) / 2], weight])
     left = epsilon - loss
-    deltas = ndtr(mu / 2 - left / mu) - np.exp(left + log_ndtr(-mu / 2 - left / mu))
-    return float(weight @ np.maximum(deltas, 0.0))
+    deltas = ndtr(mu / 2 - left / mu) * _UP - np.exp(left + log_ndtr(-mu / 2 - left / mu))
+    return float(weight @ np.maximum(deltas, 0.0)) * (1 + 1e-9)  # far above the error of the quadrature
 
 
 def smallest(
