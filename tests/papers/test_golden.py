@@ -52,8 +52,9 @@ def test_analytic_calibration(epsilon, sigma):
 @pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 5.0, 25.0])
 def test_gaussian_delta(epsilon, mu):
     exact = exact_delta(epsilon, mu)
-    # A difference of two probabilities: its rounding error is that of the larger one.
-    assert abs(gaussian_delta(epsilon, mu) - exact) <= 1e-12 * normal_cdf(mu / 2 - epsilon / mu) + mp.mpf(1e-300)
+    # A difference of two probabilities: its rounding error is that of the larger one, and it is rounded up.
+    assert -mp.mpf(1e-300) <= gaussian_delta(epsilon, mu) - min(exact, 1)
+    assert gaussian_delta(epsilon, mu) - exact <= 2e-12 * normal_cdf(mu / 2 - epsilon / mu) + mp.mpf(1e-300)
 
 
 def test_gaussian_delta_at_the_ends():
