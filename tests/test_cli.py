@@ -252,6 +252,31 @@ def test_interrupt_writes_nothing_and_keeps_the_charge(notes, tmp_path):
     assert not [p for p in tmp_path.iterdir() if p.name not in ("l.ledger", "notes.csv")]
 
 
+def test_audit(run, notes, tmp_path):
+    code, out, err = run("audit", notes, "--text", "note", "--topics", 2, "--shadows", 4, "--repeats", 2, "--out", "a")
+    assert code == 0
+    assert "NOT FOR RELEASE" in out
+    assert "NOT FOR RELEASE" in err
+    data = json.loads((tmp_path / "a" / "audit.json").read_text())
+    assert data["not_for_release"] is True
+    assert SECRET not in json.dumps(data)
+    assert (tmp_path / "a" / "roc.png").exists()
+    code, _, err = run("audit", notes, "--text", "note", "--topics", 2, "--shadows", 4, "--out", "a")
+    assert code == 2
+    assert "holds an audit already" in err
+    assert run("audit", notes, "--text", "note", "--topics", 2, "--shadows", 3, "--out", "b")[0] == 2
+
+
+def test_audit_of_a_mechanism_puts_a_lower_bound_beside_the_claim(run, notes):
+    words = ("--topics", 2, "--shadows", 4, "--repeats", 2, "--mechanism", "variational", "--epsilon", 4, "--json")
+    code, out, _ = run("audit", notes, "--text", "note", "--author", "patient", *words, "--canaries", 40, "--out", "a")
+    assert code == 0
+    data = json.loads(out)
+    assert data["claim"]["epsilon"] == pytest.approx(4)
+    assert data["lower_bound"]["verdict"] == "consistent"
+    assert data["lower_bound"]["not_for_release"] is True
+
+
 def test_demo_shows_the_leak_and_the_cure(run, monkeypatch, tmp_path):
     whole = datasets.demo_corpus()
     n = 6000

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dptopics.audit.epsilon import EpsilonAudit
 from dptopics.audit.lira import Attack, attack, threshold_attack
 from dptopics.audit.shadows import Shadows, Trainer, train_shadows
 from dptopics.audit.statistics import STATISTICS
@@ -21,13 +22,14 @@ _RARE = 5  # a word of at most so many documents is rare
 
 @dataclass(frozen=True, eq=False)
 class MembershipAudit:
-    """What the attacks found. ``claim`` is the guarantee of the audited mechanism, if it has one."""
+    """What the attacks found; for a mechanism also its ``claim``, and a lower bound on ε from canaries."""
 
     attacks: tuple[Attack, ...]
     exposure: tuple[dict[str, Any], ...]
     claim: Guarantee | None
     n_shadows: int
     duplicates: int
+    lower_bound: EpsilonAudit | None = None
 
     @property
     def best(self) -> Attack:
@@ -45,6 +47,12 @@ class MembershipAudit:
             lines.append(
                 f"The claimed guarantee would allow {self.allowed(np.array([0.001]))[0]:.1%} for a single "
                 f"{self.claim.unit}: halves of the data compare replace-one neighbours, which is 2ε."
+            )
+        if self.lower_bound is not None:
+            bound = self.lower_bound
+            lines.append(
+                f"Lower bound on ε from {bound.trials} canaries: {bound.lower_bound:.2f} at {bound.confidence:.1%} "
+                f"confidence, claimed {bound.claimed_epsilon:.3g}: {bound.verdict}."
             )
         if self.duplicates:
             lines.append(
@@ -70,6 +78,7 @@ class MembershipAudit:
             "attacks": [a.to_dict() for a in self.attacks],
             "most_exposed": list(self.exposure),
             "claim": None if self.claim is None else self.claim.to_dict(),
+            "lower_bound": None if self.lower_bound is None else self.lower_bound.to_dict(),
         }
 
     def save(self, folder: Path) -> bool:

@@ -1,6 +1,8 @@
 """The audit command: attack a topic model before somebody else does."""
 
+import secrets
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +12,7 @@ from rich.table import Table
 from dptopics.cli import options as o
 from dptopics.cli.terminal import err, out, print_json, progress_bar
 from dptopics.errors import InputError
-from dptopics.guarantee import Unit
+from dptopics.guarantee import Relation, Unit
 from dptopics.text import TextSettings
 
 
@@ -30,13 +32,17 @@ def audit(
     vocabulary: Annotated[str, typer.Option(help="Vocabulary of the mechanism, as for fit.")] = "weighted",
     shadows: Annotated[int, typer.Option(help="Shadow models to train.")] = 128,
     repeats: Annotated[int, typer.Option(help="Models to attack.")] = 10,
+    canaries: Annotated[int, typer.Option(help="Planted units for the lower bound on ε (0: none).")] = 400,
     language: o.Language = "english",
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
     as_json: o.Json = False,
 ) -> None:
     """Attack a topic model of your texts by membership inference. Spends no budget; results are not for release."""
+    import numpy as np
+
     from dptopics import progress
+    from dptopics.audit.canaries import audit_one_run
     from dptopics.audit.membership import audit_membership
     from dptopics.audit.targets import of_learner, of_mechanism
     from dptopics.corpus import Corpus
@@ -56,7 +62,7 @@ def audit(
             encoding=encoding,
         )
     unit = Unit.DOCUMENT if author is None else Unit.AUTHOR
-    claim = None
+    claim = plan = None
     settings: dict[str, Any]
     if mechanism is None:
         learner = GibbsLda(n_topics=topics, alpha=1 / topics, beta=1 / topics)
@@ -78,6 +84,11 @@ def audit(
                 folder=out_folder,
                 settings=settings,
             )
+        if plan is not None and canaries and plan.guarantee.relation is Relation.ADD_OR_REMOVE:
+            with err.status("Running the mechanism once with canaries"):
+                rng = np.random.default_rng(secrets.randbits(128))
+                bound = audit_one_run(plan, corpus, canaries=canaries, guesses=max(1, canaries // 4), rng=rng)
+            result = replace(result, lower_bound=bound)
     except KeyboardInterrupt:
         err.print(f"Stopped. Run the same command again: it goes on with the models in {out_folder}.", highlight=False)
         sys.exit(130)
