@@ -1,4 +1,4 @@
-"""Two pieces of machine code that the compiler does not find by itself. Settled: kernels of other files call them."""
+"""Three pieces of machine code that the compiler does not find by itself. Settled: kernels of other files call them."""
 
 from typing import Any
 
@@ -61,6 +61,43 @@ def weigh(typing_context: Any, p: Any, pull: Any, row: Any, shift: Any, sums: An
         return context.get_dummy_value()
 
     return types.void(p, pull, row, types.float32, sums), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def absorb(typing_context: Any, total: Any, pull: Any, row: Any, source: Any, count: Any) -> Any:
+    """total[k] += count / Σ_j pull[j]·row[j] · source[k]: a document or a word takes up its share of a count.
+
+    float32 arrays of the same size, a multiple of WIDTH. Sums are regrouped, always in the same way.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        scalar, index = ir.FloatType(), ir.IntType(64)
+        vector = ir.VectorType(scalar, WIDTH)
+        total_data, pull_data, row_data, source_data = (
+            _data(context, builder, signature, arguments, i) for i in range(4)
+        )
+        size = builder.extract_value(context.make_array(signature.args[0])(context, builder, arguments[0]).shape, 0)
+
+        def at(array: Any, k: Any) -> Any:
+            return builder.bitcast(builder.gep(array, [k]), vector.as_pointer())
+
+        norm = cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * WIDTH))
+        with cgutils.for_range_slice(builder, index(0), size, index(WIDTH)) as (k, _):
+            left, right = builder.load(at(pull_data, k), align=4), builder.load(at(row_data, k), align=4)
+            builder.store(builder.fadd(builder.load(norm), builder.fmul(left, right)), norm)
+        kind = ir.FunctionType(scalar, [scalar, vector])
+        reduce = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.fadd.v{WIDTH}f32")
+        smallest = ir.Constant(scalar, 1e-30)  # a word that no topic knows must not divide by zero
+        share = builder.fdiv(arguments[4], builder.call(reduce, [smallest, builder.load(norm)], fastmath=("reassoc",)))
+        shares = ir.Constant(vector, ir.Undefined)
+        for lane in range(WIDTH):
+            shares = builder.insert_element(shares, share, ir.IntType(32)(lane))
+        with cgutils.for_range_slice(builder, index(0), size, index(WIDTH)) as (k, _):
+            more = builder.fmul(shares, builder.load(at(source_data, k), align=4))
+            builder.store(builder.fadd(builder.load(at(total_data, k), align=4), more), at(total_data, k), align=4)
+        return context.get_dummy_value()
+
+    return types.void(total, pull, row, source, types.float32), generate
 
 
 def _data(context: Any, builder: Any, signature: Any, arguments: Any, i: int) -> Any:

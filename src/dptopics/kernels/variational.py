@@ -5,8 +5,7 @@ from numpy.typing import NDArray
 
 from dptopics.kernels.digamma import exp_digamma
 from dptopics.kernels.jit import jit
-
-LANES = 8  # topics are padded to a multiple of this, so that inner loops fill vector registers
+from dptopics.kernels.simd import absorb
 
 
 @jit
@@ -40,7 +39,7 @@ def expect(
     """A few steps towards each document's γ, from equal shares, and total[w, k] += n_w φ_wk.
 
     φ_wk ∝ exp(ψ(γ_k)) · topics[w, k] (Blei et al. 2003, equations 6 and 7). The factor topics[w, k] is left out of
-    ``total``: multiply once at the end. Eight running sums instead of one keep the processor busy.
+    ``total``: multiply once at the end. Topics are padded with zeros to whole vectors.
     """
     gamma = np.empty(n_topics, np.float32)
     padded = topics.shape[1]
@@ -59,20 +58,7 @@ def expect(
             fresh[:] = np.float32(0)
             for e in range(first, last):
                 row = topics[word[e]]
-                s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = np.float32(0)
-                for k in range(0, padded, 8):
-                    s0 += pull[k] * row[k]
-                    s1 += pull[k + 1] * row[k + 1]
-                    s2 += pull[k + 2] * row[k + 2]
-                    s3 += pull[k + 3] * row[k + 3]
-                    s4 += pull[k + 4] * row[k + 4]
-                    s5 += pull[k + 5] * row[k + 5]
-                    s6 += pull[k + 6] * row[k + 6]
-                    s7 += pull[k + 7] * row[k + 7]
-                norm = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7)) + np.float32(1e-30)
-                share = count[e] / norm
-                for k in range(padded):
-                    fresh[k] += share * row[k]
+                absorb(fresh, pull, row, row, count[e])
             change = 0.0
             for k in range(n_topics):
                 value = np.float32(alpha + pull[k] * fresh[k])
@@ -84,18 +70,4 @@ def expect(
             pull[k] = np.float32(exp_digamma(gamma[k]))
         for e in range(first, last):
             row = topics[word[e]]
-            s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = np.float32(0)
-            for k in range(0, padded, 8):
-                s0 += pull[k] * row[k]
-                s1 += pull[k + 1] * row[k + 1]
-                s2 += pull[k + 2] * row[k + 2]
-                s3 += pull[k + 3] * row[k + 3]
-                s4 += pull[k + 4] * row[k + 4]
-                s5 += pull[k + 5] * row[k + 5]
-                s6 += pull[k + 6] * row[k + 6]
-                s7 += pull[k + 7] * row[k + 7]
-            norm = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7)) + np.float32(1e-30)
-            share = count[e] / norm
-            target = total[word[e]]
-            for k in range(padded):
-                target[k] += share * pull[k]
+            absorb(total[word[e]], pull, row, pull, count[e])

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from dptopics import progress
 from dptopics.counts import Counts
 from dptopics.errors import InputError
+from dptopics.kernels.simd import WIDTH
 from dptopics.kernels.siphash import siphash
-from dptopics.kernels.variational import LANES, expect, word_pull
+from dptopics.kernels.variational import expect, word_pull
 from dptopics.learners import check_topics
 
 _PARTS = 2  # documents are added up in so many parts, whatever the number of threads: the sum must not depend on it
@@ -60,7 +61,7 @@ class VariationalLda:
         batch = counts.n_documents if self.batch_size is None else min(self.batch_size, counts.n_documents)
         weights = self._start(counts.n_words)
         count = counts.count.astype(np.float32)
-        pull = np.zeros((counts.n_words, -(-self.n_topics // LANES) * LANES), np.float32)
+        pull = np.zeros((counts.n_words, -(-self.n_topics // WIDTH) * WIDTH), np.float32)
         everything = np.arange(counts.n_words)
         n_batches = max(1, round(counts.n_documents / batch))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
