@@ -1,8 +1,9 @@
 """LDA learners beside their peers on 20 Newsgroups, one core, in one run (--data: folder with newsgroups20.parquet).
 
 Gibbs against tomotopy (one worker, no hyperparameter optimisation): tokens a second and log-likelihood per token after
-the same sweeps. Variational Bayes against scikit-learn: seconds to the same held-out bound per token, where both are
-scored by one function: the evidence lower bound of held-out documents given the mean topics.
+the same sweeps. Variational Bayes against scikit-learn: seconds to the same held-out bound per token (medians over
+three random starts), where both are scored by one function: the evidence lower bound of held-out documents given the
+mean topics.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from dptopics.learners.lda_variational import VariationalLda
 from results import bar, save
 
 ALPHA, BETA = 0.1, 0.01
+STARTS = (0, 1, 2)  # variational Bayes ends in local optima: medians over random starts, for both
 
 
 def newsgroups(folder: Path) -> Counts:
@@ -92,29 +94,43 @@ def variational(counts: Counts, n_topics: int, mode: str) -> dict[str, object]:
     order = np.random.default_rng(0).permutation(counts.n_documents)
     train, test = counts.take(order[: -counts.n_documents // 10]), counts.take(order[-counts.n_documents // 10 :])
     passes = {"batch": 10, "online": 3}[mode]
-    peer = LatentDirichletAllocation(
-        n_topics, doc_topic_prior=ALPHA, topic_word_prior=BETA, learning_method=mode, max_iter=passes, random_state=0
-    )
-    begin = time.perf_counter()
-    peer.fit(train.matrix())
-    theirs = time.perf_counter() - begin
-    goal = held_out_bound(test, peer.components_ / peer.components_.sum(axis=1, keepdims=True))
-    print(f"VB {mode}: scikit-learn {theirs:.1f} s for {passes} passes, held-out bound {goal:.4f} per token")
+    peers = []
+    for seed in STARTS:
+        peer = LatentDirichletAllocation(
+            n_topics,
+            doc_topic_prior=ALPHA,
+            topic_word_prior=BETA,
+            learning_method=mode,
+            max_iter=passes,
+            random_state=seed,
+        )
+        begin = time.perf_counter()
+        peer.fit(train.matrix())
+        seconds = time.perf_counter() - begin
+        peers.append((held_out_bound(test, peer.components_ / peer.components_.sum(axis=1, keepdims=True)), seconds))
+    goal, theirs = np.median(peers, axis=0)
+    print(f"VB {mode}: scikit-learn {theirs:.1f} s for {passes} passes, held-out bound {goal:.4f} per token (medians)")
     batch = None if mode == "batch" else 256
     VariationalLda(n_topics=n_topics, passes=1, batch_size=batch)(train.take(np.arange(600)))  # compile
     for ours_passes in (1, 2, 3, 5, 8, 10, 12, 15, 20, 30):
-        learner = VariationalLda(n_topics=n_topics, alpha=ALPHA, beta=BETA, passes=ours_passes, batch_size=batch)
-        begin = time.perf_counter()
-        topics = learner(train)
-        ours = time.perf_counter() - begin
-        reached = held_out_bound(test, topics)
+        runs = []
+        for key in STARTS:
+            learner = VariationalLda(
+                n_topics=n_topics, alpha=ALPHA, beta=BETA, passes=ours_passes, batch_size=batch, key=key
+            )
+            begin = time.perf_counter()
+            topics = learner(train)
+            seconds = time.perf_counter() - begin
+            runs.append((held_out_bound(test, topics), seconds))
+        reached, ours = np.median(runs, axis=0)
         print(f"  ours {ours:.2f} s for {ours_passes} passes: {reached:.4f}")
         if reached >= goal:
             break
     result = bar(f"VB {mode}, speed over scikit-learn", theirs / ours, 5, unit="times", at_least=True)
-    result["met"] = result["met"] and reached >= goal
+    result["met"] = bool(result["met"] and reached >= goal)
     return {
         "mode": mode,
+        "starts": len(STARTS),
         "seconds": ours,
         "sklearn_seconds": theirs,
         "bound": reached,

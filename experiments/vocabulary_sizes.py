@@ -87,6 +87,8 @@ def draw(results: dict[str, list[dict[str, object]]]) -> None:
                 )
         axes[0][column].set(title=corpus, ylabel="words released" if column == 0 else "")
         axes[1][column].set(xscale="log", xlabel="ε", ylabel="missing mass" if column == 0 else "")
+        axes[1][column].set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
+        axes[1][column].minorticks_off()
     axes[0][0].legend(fontsize=7)
     figure.suptitle(f"Vocabulary by ε, δ = {DELTA:g} ({MARK})", fontsize=9)
     figure.savefig(RESULTS / "vocabulary_sizes.png", dpi=110)
