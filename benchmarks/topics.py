@@ -2,6 +2,9 @@
 
 Agreement (normalised mutual information) of each document's heaviest topic with its true label, and NPMI coherence
 of the top ten words; scikit-learn's LDA without privacy in the same run. Not for release: computed from the texts.
+
+The defaults (steps, averaging, share of the vocabulary) were chosen while looking at the first two corpora, so their
+figures flatter us. Nothing was tuned on the third, PHEME threads.
 """
 
 import argparse
@@ -54,13 +57,17 @@ def report(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="folder with newsgroups20.parquet")
+    parser.add_argument("--data", type=Path, help="folder with newsgroups20.parquet and pheme_threads.parquet")
     arguments = parser.parse_args()
     results = {}
     demo = demo_corpus()
     corpora = {"demo": (demo.texts, demo.authors, demo.themes, 10, (1.0, 2.0, 4.0, 8.0))}
     if arguments.data:
         table = pq.read_table(arguments.data / "newsgroups20.parquet").to_pydict()
+        threads = pq.read_table(arguments.data / "pheme_threads.parquet").to_pydict()
+        corpora["PHEME threads, not tuned on"] = (
+            threads["text"], threads["user"], threads["label"], 8, (1.0, 3.0, 8.0)
+        )  # fmt: skip
         corpora["20 Newsgroups"] = (table["text"], table["user"], table["label"], 20, (1.0, 3.0, 8.0))
     for name, (texts, authors, labels, n_topics, epsilons) in corpora.items():
         print(f"{name}: {len(texts)} documents, {len(set(authors))} authors, {n_topics} topics")
