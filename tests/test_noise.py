@@ -5,9 +5,12 @@ checks would raise a false alarm with probability 5e-8, all together less than 1
 """
 
 import copy
+import inspect
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -306,6 +309,14 @@ def test_secure_generators_are_independent():
     assert not is_secure(np.random.Generator(ChaCha(key=1, rounds=20)))
     assert not set(words(a, 1000)) & set(words(b, 1000))
     assert gaussian(a, 1e6, 10).tolist() != gaussian(b, 1e6, 10).tolist()
+
+
+def test_keys_come_from_the_system():
+    # In a process of its own: here, keys come from the name of the test (conftest.py).
+    code = "from dptopics.noise import secure_rng; print(secure_rng().integers(0, 2**63))"
+    drawn = {subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(2)}
+    assert len(drawn) == 2
+    assert "secrets.randbits(256)" in inspect.getsource(noise._fresh_cipher)
 
 
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])

@@ -1,0 +1,31 @@
+"""Settings that all tests and doctests share."""
+
+import os
+from hashlib import sha256
+from itertools import count
+
+import pytest
+from hypothesis import settings
+
+from dptopics import noise
+
+# The first example of a test may have to compile a kernel; and a test that fails must fail for everybody.
+settings.register_profile("house", deadline=None, derandomize=True)
+settings.load_profile("house")
+
+
+@pytest.fixture(autouse=True)
+def _keys_from_the_name_of_the_test(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cipher that releases draw from gets a key that only the test's name decides, a new one for each generator.
+
+    Private topics at a finite ε are sometimes poor by chance; a test must not be. That real keys come from the system
+    is a test of its own (tests/test_noise.py).
+    """
+    number, here = count(), os.getpid()
+
+    def key(bits: int) -> int:
+        fork = "" if os.getpid() == here else os.getpid()
+        name = f"{request.node.nodeid} {next(number)} {fork}".encode()
+        return int.from_bytes(sha256(name).digest()) & ((1 << bits) - 1)
+
+    monkeypatch.setattr(noise.secrets, "randbits", key)
