@@ -13,6 +13,7 @@ from dptopics.errors import InputError, NothingReleased, PrivacyError
 from dptopics.guarantee import Relation, Strength, Unit
 from dptopics.mechanism import calibrate
 from dptopics.release import Release, Vocabulary
+from dptopics.topics.embedded import EmbeddedTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.count import CountVocabulary
@@ -43,6 +44,10 @@ VOCABULARIES = {
 }
 
 
+def embedded(unit, **settings):
+    return EmbeddedTopics(n_topics=2, sigma=0.5, steps=2, dimensions=3, delta=DELTA, unit=unit, **settings)
+
+
 def variational(unit, **settings):
     return VariationalTopics(n_topics=2, sigma=2.0, steps=2, delta=DELTA, unit=unit, **settings)
 
@@ -53,6 +58,7 @@ MECHANISMS = {
     **VOCABULARIES,
     "weighted, largest": lambda unit: replace(weighted(unit), max_size=3),
     "variational": variational,
+    "embedded": embedded,
     "variational, sampled": lambda unit: variational(unit, sampling_rate=0.5),
     "weighted then variational": lambda unit: VocabularyThenTopics(
         vocabulary=weighted(unit), topics=variational(unit), delta=DELTA
@@ -64,7 +70,7 @@ MECHANISMS = {
         vocabulary=PublicVocabulary(vocabulary=WORDS, delta=DELTA, unit=unit), topics=variational(unit), delta=DELTA
     ),
 }
-NEEDS_WORDS = {"variational", "variational, sampled"}
+NEEDS_WORDS = {"variational", "variational, sampled", "embedded"}
 FREE = {"public"}
 every = pytest.mark.parametrize("name", MECHANISMS)
 noisy = pytest.mark.parametrize("name", sorted(MECHANISMS.keys() - FREE))
@@ -79,6 +85,7 @@ KINDS = [
     (PolicyVocabulary, {"noise": "laplace"}),
     (GreedyVocabulary, {}),
     (VariationalTopics, {"n_topics": 4}),
+    (EmbeddedTopics, {"n_topics": 4}),
 ]
 
 
@@ -423,6 +430,7 @@ def test_pipeline_restricts_before_it_bounds():
             return release
 
     class Ones:
+        height = None
         width = 1
 
         def __call__(self, block):

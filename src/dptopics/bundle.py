@@ -18,11 +18,12 @@ from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.guarantee import Guarantee
 from dptopics.release import Release, Vocabulary
 from dptopics.text import TextSettings
-from dptopics.topic_model import TopicModel
+from dptopics.topic_model import DocumentSpace, TopicModel
 
 SCHEMA = 1
 _INDEX = "bundle.json"
 _CSV_WORDS = 30
+_SPACE = ("mean", "projection", "middle", "centres")
 
 
 def check_target(path: str | Path) -> Path:
@@ -99,6 +100,7 @@ def load(path: str | Path) -> Release[Any]:
                 alpha=float(model["alpha"]),
                 deviation=arrays.get("deviation"),
                 text=None if model["text"] is None else TextSettings(**model["text"]),
+                space=_space(model, arrays),
             )
             if value.topic_word.shape != (value.topic_share.size, len(words)):
                 raise BundleError(f"{str(path)!r} is damaged: topics and vocabulary do not fit together.")
@@ -117,6 +119,7 @@ def _contents(release: Release[Any]) -> dict[str, bytes]:
     if model is not None:
         arrays |= {"topic_word": model.topic_word, "topic_share": model.topic_share}
         arrays |= {} if model.deviation is None else {"deviation": model.deviation}
+        arrays |= {} if model.space is None else {f"space_{name}": getattr(model.space, name) for name in _SPACE}
     files = {
         "guarantee.json": release.guarantee.to_json().encode(),
         "vocabulary.txt": "".join(f"{_line(w)}\n" for w in vocabulary.words).encode(),
@@ -141,7 +144,20 @@ def _word(line: str) -> str:
 def _model_settings(value: Any) -> dict[str, Any]:
     if not isinstance(value, TopicModel):
         return {}
-    return {"alpha": value.alpha, "text": None if value.text is None else asdict(value.text)}
+    settings: dict[str, Any] = {"alpha": value.alpha, "text": None if value.text is None else asdict(value.text)}
+    if value.space is not None:
+        settings |= {"embedding": value.space.embedding, "of_words": value.space.of_words}
+    return settings
+
+
+def _space(model: dict[str, Any], arrays: Any) -> DocumentSpace | None:
+    if "embedding" not in model:
+        return None
+    return DocumentSpace(
+        embedding=str(model["embedding"]),
+        of_words=bool(model["of_words"]),
+        **{name: arrays[f"space_{name}"] for name in _SPACE},
+    )
 
 
 def _topics_csv(model: TopicModel) -> str:

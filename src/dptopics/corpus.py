@@ -19,6 +19,7 @@ from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
 
 S = TypeVar("S")
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]  # texts to vectors, one row each
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +46,13 @@ class Bounds:
 
 class Block(NamedTuple):
     """Some units with their documents, as plain arrays. Documents of unit u: unit_start[u]:unit_start[u+1];
-    entries (word, counts) of document d: doc_start[d]:doc_start[d+1]."""
+    entries (word, counts) of document d: doc_start[d]:doc_start[d+1]; its embedding, if there are any: vectors[d]."""
 
     unit_start: NDArray[np.int64]
     doc_start: NDArray[np.int64]
     word: NDArray[np.int32]
     counts: NDArray[np.int32]
+    vectors: NDArray[np.float32] | None = None
 
 
 class UnitRows(NamedTuple):
@@ -63,6 +65,11 @@ class UnitRows(NamedTuple):
 
 class Statistic(Protocol):
     """Maps each unit to a vector. It sees one unit at a time; its fields are public."""
+
+    @property
+    def height(self) -> int | None:
+        """Rows of the sum; None: one for each word."""
+        ...
 
     @property
     def width(self) -> int:
@@ -164,6 +171,7 @@ class Corpus:
     author_key: NDArray[np.uint64] | None  # hash of each author's name
     vocabulary: Vocabulary | None  # set when the words are public
     text: TextSettings | None
+    vectors: NDArray[np.float32] | None = None  # embedding of each document, by a public model
 
     def __post_init__(self) -> None:
         if self.doc_start.size < 2:
@@ -213,11 +221,12 @@ class Corpus:
         authors: Iterable[str | int] | None = None,
         *,
         settings: TextSettings | None = None,
+        embed: Embed | None = None,
     ) -> Self:
-        """From strings, and the author of each where known."""
+        """From strings, and the author of each where known. ``embed`` turns texts into vectors: a public model."""
         from dptopics.reading import Builder
 
-        builder = Builder(settings or TextSettings(), with_authors=authors is not None)
+        builder = Builder(settings or TextSettings(), with_authors=authors is not None, embed=embed)
         builder.add_all(texts, authors)
         return builder.build(cls)
 
@@ -231,14 +240,18 @@ class Corpus:
         settings: TextSettings | None = None,
         drop_missing: bool = False,
         encoding: str = "utf8",
+        embed: Embed | None = None,
     ) -> Self:
         """From a CSV, TSV, JSON Lines or Parquet file, or any frame that speaks Arrow (pandas, Polars, DuckDB).
 
         Rows are read in batches; raw text is never held whole. ``drop_missing`` leaves out rows without text or author.
+        ``embed`` turns texts into vectors: a public model.
         """
         from dptopics.reading import Builder, read_batches
 
-        builder = Builder(settings or TextSettings(), with_authors=author is not None, drop_missing=drop_missing)
+        builder = Builder(
+            settings or TextSettings(), with_authors=author is not None, drop_missing=drop_missing, embed=embed
+        )
         for texts, authors in read_batches(source, text=text, author=author, encoding=encoding):
             builder.add(texts, authors)
         return builder.build(cls)
@@ -268,6 +281,12 @@ class Corpus:
         counts, words = read_uci(docword, vocab)
         return cls.from_counts(counts, words, public_vocabulary=public_vocabulary)
 
+    def with_vectors(self, vectors: Any) -> Self:
+        """The same documents with their embeddings, one row each, by a public model that never saw this data."""
+        from dptopics.embeddings import check_vectors
+
+        return replace(self, vectors=check_vectors(vectors, self.n_documents))
+
     def take(self, documents: NDArray[np.int64]) -> Self:
         """Some of the documents, for audits: the owner's eyes only."""
         part = self.counts().take(documents)
@@ -277,6 +296,7 @@ class Corpus:
             word=part.word,
             count=part.count,
             author=None if self.author is None else self.author[documents],
+            vectors=None if self.vectors is None else self.vectors[documents],
         )
 
     def counts(self, vocabulary: Vocabulary | None = None) -> Counts:

@@ -18,7 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dptopics import progress
-from dptopics.corpus import Corpus, string_keys
+from dptopics.corpus import Corpus, Embed, string_keys
+from dptopics.embeddings import check_vectors
 from dptopics.errors import InputError
 from dptopics.kernels.counts import count_tokens
 from dptopics.text import TextSettings
@@ -54,10 +55,14 @@ class GrowingArray:
 class Builder:
     """Turns batches of texts and authors into the arrays of a Corpus."""
 
-    def __init__(self, text: TextSettings, *, with_authors: bool, drop_missing: bool = False) -> None:
+    def __init__(
+        self, text: TextSettings, *, with_authors: bool, drop_missing: bool = False, embed: Embed | None = None
+    ) -> None:
         self._text = text
         self._with_authors = with_authors
         self._drop_missing = drop_missing
+        self._embed = embed
+        self._vectors: list[NDArray[np.float32]] = []
         self._row = 0
         self._words: defaultdict[str, int] = defaultdict()
         self._words.default_factory = self._words.__len__
@@ -88,6 +93,7 @@ class Builder:
         tokens: list[int] = []
         lengths: list[int] = []
         numbers: list[int] = []
+        kept: list[str] = []
         word_id, words = self._words.__getitem__, self._text.words
         for i, text in enumerate(texts):
             author = None if authors is None else authors[i]
@@ -105,9 +111,13 @@ class Builder:
                 )
             if authors is not None:
                 numbers.append(self._authors[author_name(author, self._row + i + 1)])
+            if self._embed is not None:
+                kept.append(text)
             found = words(text)
             tokens.extend(map(word_id, found))
             lengths.append(len(found))
+        if self._embed is not None and kept:
+            self._vectors.append(check_vectors(self._embed(kept), len(kept)))
         self._row += len(texts)
         sizes, word, count = count_tokens(np.array(tokens, np.int32), np.array(lengths, np.int64))
         self._sizes.extend(sizes)
@@ -129,6 +139,7 @@ class Builder:
             author_key=string_keys(self._authors) if self._with_authors else None,
             vocabulary=None,
             text=self._text,
+            vectors=np.concatenate(self._vectors) if self._vectors else None,
         )
 
 

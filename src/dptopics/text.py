@@ -69,16 +69,21 @@ def stop_words(language: str) -> frozenset[str]:
     return frozenset(w for entry in get_stop_words(language) for w in _WORD.findall(normalize("NFKC", entry).lower()))
 
 
+def language_code(language: str) -> str:
+    """ISO code of a language given by name or code."""
+    from stop_words import LANGUAGE_MAPPING
+
+    codes: dict[str, str] = {name: code for code, name in LANGUAGE_MAPPING.items()}
+    return codes.get(language, language)
+
+
 @lru_cache
 def _lemmatizer(language: str) -> Callable[[str], str]:
     try:
         import simplemma
     except ImportError:
         raise InputError("lemmas need an extra package. Run: pip install 'dptopics[lemmas]'") from None
-    from stop_words import LANGUAGE_MAPPING
-
-    codes = {name: code for code, name in LANGUAGE_MAPPING.items()} | {code: code for code in LANGUAGE_MAPPING}
-    code = codes.get(language, language)
+    code = language_code(language)
 
     def lemma(word: str) -> str:
         return str(simplemma.lemmatize(word, lang=code)).lower()

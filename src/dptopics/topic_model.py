@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -13,10 +14,34 @@ from numpy.typing import NDArray
 from dptopics.errors import BundleError, InputError
 from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.doc_topics import doc_shares
+from dptopics.kernels.embedded import mean_of_words, projected
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
 
 _CHUNK_DOCUMENTS = 2048
+_SHARPNESS = 0.05  # of shares that come from cosines
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DocumentSpace:
+    """Where the topics of an embedded model lie: cosines with these centres say which topic a document has.
+
+    A text's vector is the model's own, or (``of_words``) the mean of its words'; less ``mean``, times ``projection``,
+    and seen from the ``middle`` of the documents.
+    """
+
+    embedding: str
+    of_words: bool
+    mean: NDArray[np.float64]
+    projection: NDArray[np.float64]
+    middle: NDArray[np.float64]
+    centres: NDArray[np.float64]
+
+    def shares(self, documents: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Topic shares of documents given as unit vectors: softmax of cosines. The zero vector gets equal shares."""
+        score = documents @ self.centres.T / _SHARPNESS
+        share = np.exp(score - score.max(axis=1, keepdims=True))
+        return np.asarray(share / share.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -24,7 +49,8 @@ class TopicModel:
     """Topics as distributions over public words.
 
     ``topic_share`` is the noisy relative size of each topic; ``deviation`` the standard deviation of a topic's word
-    weights that comes from the noise, known because the noise is ours.
+    weights that comes from the noise, known because the noise is ours. Topics that were found as clusters of embeddings
+    come with their ``space``, and new documents are then told by it.
 
     >>> model = TopicModel(
     ...     topic_word=np.array([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]]), topic_share=np.array([0.5, 0.5]),
@@ -41,6 +67,7 @@ class TopicModel:
     alpha: float
     deviation: NDArray[np.float64] | None = None
     text: TextSettings | None = None
+    space: DocumentSpace | None = None
 
     @property
     def n_topics(self) -> int:
@@ -55,10 +82,15 @@ class TopicModel:
             [self.vocabulary.words[w] for w in row if self.topic_word[k, w] >= floor[k]] for k, row in enumerate(order)
         ]
 
-    def transform(self, texts: Iterable[str]) -> NDArray[np.float64]:
-        """Topic shares of new texts, one row each. A text without known words gets equal shares."""
+    def transform(self, texts: Iterable[str], *, embedding: Any = None) -> NDArray[np.float64]:
+        """Topic shares of new texts, one row each. A text without known words gets equal shares.
+
+        A model that was made with embeddings other than the built-in ones needs the same ``embedding`` again.
+        """
         if isinstance(texts, str):
             raise InputError("texts must be a list of strings, one per document, got a single string.")
+        if self.space is not None and not self.space.of_words:
+            return self._embedded_shares(texts, embedding)
         settings = self.text or TextSettings()
         index = self.vocabulary.index
         rows = []
@@ -87,14 +119,47 @@ class TopicModel:
     def _shares(self, doc_start: NDArray[Any], word: NDArray[Any], count: NDArray[Any]) -> NDArray[np.float64]:
         doc_start, word = doc_start.astype(np.int64), word.astype(np.int32)
         count, topics = count.astype(np.float64), np.ascontiguousarray(self.topic_word.T)
+        space, means = self.space, self._word_means
 
         def shares(first: int) -> NDArray[np.float64]:
             start = doc_start[first : first + _CHUNK_DOCUMENTS + 1]
-            return doc_shares(start, word, count, topics, self.alpha, 50, 1e-3)
+            if space is None or means is None:
+                return doc_shares(start, word, count, topics, self.alpha, 50, 1e-3)
+            return space.shares(mean_of_words(start, word, count, means, space.middle))
 
         with ThreadPoolExecutor() as pool:
             parts = list(pool.map(shares, range(0, doc_start.size - 1, _CHUNK_DOCUMENTS)))
         return np.concatenate(parts) if parts else np.empty((0, self.n_topics))
+
+    @cached_property
+    def _word_means(self) -> NDArray[np.float32] | None:
+        """Each word's part in the mean of a document, where documents are means of words."""
+        from dptopics.embeddings import place_words
+
+        if self.space is None or not self.space.of_words:
+            return None
+        language = "english" if self.text is None else self.text.language
+        return place_words(self.vocabulary, self.space.embedding, language, self.space.mean, self.space.projection)
+
+    def _embedded_shares(self, texts: Iterable[str], embedding: Any) -> NDArray[np.float64]:
+        from dptopics.embeddings import embedding as public_model
+
+        assert self.space is not None
+        space = self.space
+        if embedding is None and self.space.embedding.startswith("a "):
+            raise InputError(f"these topics were made with {self.space.embedding}: pass the same model as embedding=.")
+        model = public_model(self.space.embedding if embedding is None else embedding)
+        rows = []
+        texts = iter(texts)
+        while batch := [_string(text) for text in islice(texts, _CHUNK_DOCUMENTS)]:
+            raw = model(batch)
+            if raw.shape[1] != space.mean.size:
+                raise InputError(
+                    f"this embedding has {raw.shape[1]} numbers for each text, the topics need {space.mean.size}: "
+                    "it is another model."
+                )
+            rows.append(space.shares(projected(raw, space.mean, space.projection, space.middle)))
+        return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -49,6 +49,7 @@ def corpus_of(pairs, **bounds):
 class FromTable:
     """Any vector at all, as a function of the unit's own words and counts."""
 
+    height = None
     width = 2
 
     def __init__(self, corpus, table):
@@ -63,6 +64,7 @@ class FromTable:
 class Recorder:
     """Looks at every unit, and adds nothing."""
 
+    height = None
     width = 1
 
     def __init__(self, corpus):
@@ -290,6 +292,7 @@ def test_row_order_changes_no_integer(pairs, unit, max_docs, max_words, table, r
 class SquareRoots:
     """√count: its squares do not add up exactly, so that the order of addition shows."""
 
+    height = None
     width = 1
 
     def __call__(self, block):
@@ -543,6 +546,7 @@ def test_an_error_in_a_statistic_comes_out():
     def broken(block):
         raise ZeroDivisionError
 
+    broken.height = None
     broken.width = 1
     with pytest.raises(ZeroDivisionError):
         corpus_of([("a", "apple")]).bounded_sum(broken, bound=1.0, grid=1.0)

@@ -14,6 +14,7 @@ from dptopics import noise
 from dptopics.corpus import Corpus
 from dptopics.guarantee import Strength
 from dptopics.release import Vocabulary
+from dptopics.topics.embedded import EmbeddedTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.count import CountVocabulary
@@ -110,6 +111,18 @@ def topics_case():
     return mechanism, neighbours(["skin"] * 60, "skin " * 50, WORDS), skin_count, 1200
 
 
+def embedded_case():
+    # Two clusters of one word each: the unit's vote is a whole one, in the cell where all of that word's votes are.
+    mechanism = EmbeddedTopics(
+        n_topics=2, sigma=1.1, steps=1, delta=DELTA, dimensions=2, start_share=0.1, centre_share=0.1
+    )
+
+    def score(model):
+        return float((model.topic_word[:, model.vocabulary.index["skin"]] / model.deviation).max())
+
+    return mechanism, neighbours(["skin"] * 60 + ["knee"] * 60, "skin " * 50, WORDS), score, 800
+
+
 def sampled_case():
     # Nobody else wrote the word, so that the sample of the others adds no noise of its own.
     mechanism = VariationalTopics(n_topics=2, sigma=1.5, steps=2, delta=DELTA, sampling_rate=0.5)
@@ -136,6 +149,7 @@ CASES = {
     "vocabulary, policy laplace": reacting_case(PolicyVocabulary, alpha=50.0, noise="laplace"),
     "vocabulary, greedy": reacting_case(GreedyVocabulary, alpha=50.0),
     "topics": topics_case,
+    "embedded topics": embedded_case,
     "sampled topics": sampled_case,
     "pipeline": pipeline_case,
 }

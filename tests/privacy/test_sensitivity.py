@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from dptopics import noise
 from dptopics.corpus import Corpus
 from dptopics.release import Vocabulary
+from dptopics.topics.embedded import EmbeddedTopics
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.count import CountVocabulary
 from dptopics.vocabulary.greedy import GreedyVocabulary
 from dptopics.vocabulary.policy import PolicyVocabulary
 from dptopics.vocabulary.weighted import WeightedVocabulary
 
-WORDS = [f"word{letter}" for letter in "abcdefgh"]
+WORDS = ["church", "doctor", "engine", "hockey", "music", "river", "window", "yellow"]
 PUBLIC = Vocabulary.of(WORDS[:6])
 DOCUMENT = st.lists(st.tuples(st.sampled_from(WORDS), st.integers(1, 10_000)), min_size=1, max_size=8)
 UNIT = st.lists(DOCUMENT, min_size=1, max_size=4)
@@ -213,3 +214,42 @@ def test_author_is_clipped_as_a_whole():
         mechanism(corpus.limited(vocabulary=PUBLIC), np.random.default_rng(0))
     (first,), (second,) = (corpus.seen for corpus in corpora)
     assert squared_distance(first, second) <= 1 / mechanism.grid**2
+
+
+class ObservedSums(Observed):
+    """Keeps every sum with its bound in whole steps, whatever its rows stand for."""
+
+    def bounded_sum(self, statistic, *, bound, grid, **settings):
+        exact = self.corpus.bounded_sum(statistic, bound=bound, grid=grid, **settings)
+        self.seen.append((exact, Fraction(bound) / Fraction(grid), statistic))
+        return exact
+
+
+class Replayed:
+    """Answers with the sums of another run, and keeps its own: both runs take the same public path."""
+
+    def __init__(self, corpus, answers):
+        self.corpus, self.answers, self.seen = corpus, iter(answers), []
+
+    def __getattr__(self, name):
+        return getattr(self.corpus, name)
+
+    def bounded_sum(self, statistic, *, bound, grid, **settings):
+        self.seen.append(self.corpus.bounded_sum(statistic, bound=bound, grid=grid, **settings))
+        return next(self.answers)
+
+
+@pytest.mark.parametrize("by", ["author", "document"])
+@settings(max_examples=40, deadline=None)
+@given(CORPUS, UNIT, POSITION)
+def test_embedded_sums_move_by_at_most_their_bounds(by, others, unit, position):
+    mechanism = EmbeddedTopics(n_topics=2, sigma=1.0, delta=1e-2, unit=by, steps=2, dimensions=4, candidates=4)
+    first, second = (c.corpus.limited(vocabulary=PUBLIC) for c in neighbours(others, unit, position, by))
+    watched = ObservedSums(first)
+    mechanism(watched, np.random.default_rng(0))
+    other = Replayed(second, [exact for exact, _, _ in watched.seen])
+    mechanism(other, np.random.default_rng(0))
+    assert len(other.seen) == len(watched.seen) == 5
+    for (exact, limit, _), twin in zip(watched.seen, other.seen, strict=True):
+        moved = (exact - twin).ravel().tolist()
+        assert sum(step * step for step in moved) <= limit**2

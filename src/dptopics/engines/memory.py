@@ -75,7 +75,8 @@ class MemoryCorpus:
             raise InputError(f"bound / grid must lie between 1 and 2^31, got {bound / grid:.3g}.")
         if (self._n_units + 1) * limit > _LARGEST_TOTAL:
             raise InputError("this sum could overflow 64 bits. Use a coarser grid.")
-        shape = (len(self.words), statistic.width)
+        height = len(self.words) if statistic.height is None else statistic.height
+        shape = (height, statistic.width)
         mine = local()
         totals: list[NDArray[np.int64]] = []
 
@@ -115,13 +116,14 @@ class MemoryCorpus:
 
     def _units(self, low: int, high: int, sample: Sample | None) -> Block:
         """Units low to high, or the sampled ones among them."""
-        unit_start, doc_start, word, count = self._block
+        unit_start, doc_start, word, count, vectors = self._block
         if sample is not None:
             return _take_units(self._block, low + np.flatnonzero(_included(low, high, sample)))
         docs = unit_start[low : high + 1]
         entries = doc_start[docs[0] : docs[-1] + 1]
         first, last = entries[0], entries[-1]
-        return Block(docs - docs[0], entries - first, word[first:last], count[first:last])
+        chosen = None if vectors is None else vectors[docs[0] : docs[-1]]
+        return Block(docs - docs[0], entries - first, word[first:last], count[first:last], chosen)
 
 
 def _cores() -> int:
@@ -141,12 +143,13 @@ def _included(low: int, high: int, sample: Sample) -> NDArray[np.bool_]:
 
 def _take_units(block: Block, units: NDArray[np.int64]) -> Block:
     """The chosen units as a block of their own."""
-    unit_start, doc_start, word, count = block
+    unit_start, doc_start, word, count, vectors = block
     n_docs = unit_start[units + 1] - unit_start[units]
     docs = _ranges(unit_start[units], n_docs)
     n_entries = doc_start[docs + 1] - doc_start[docs]
     entries = _ranges(doc_start[docs], n_entries)
-    return Block(_offsets(n_docs), _offsets(n_entries), word[entries], count[entries])
+    chosen = None if vectors is None else vectors[docs]
+    return Block(_offsets(n_docs), _offsets(n_entries), word[entries], count[entries], chosen)
 
 
 def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -192,7 +195,7 @@ def _arrange(raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None) -> Bloc
         keep = keep_words(unit_start, doc_start, word, lottery_key, word_key, bounds.max_words)
         kept_before = _offsets(keep.astype(np.int64))
         doc_start, word, count = kept_before[doc_start], word[keep], count[keep]
-    return Block(unit_start, doc_start, word, count)
+    return Block(unit_start, doc_start, word, count, None if raw.vectors is None else raw.vectors[order])
 
 
 def _rename(raw: Corpus, vocabulary: Vocabulary | None) -> NDArray[np.int32]:

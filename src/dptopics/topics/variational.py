@@ -26,6 +26,7 @@ class _ExpectedCounts:
 
     topics: NDArray[np.float64]
     alpha: float
+    height: ClassVar[None] = None
 
     @property
     def width(self) -> int:

@@ -133,7 +133,7 @@ class GreedyVocabulary:
         rank[np.argsort(string_keys(corpus.words), kind="stable")] = np.arange(owned.size, dtype=np.int32)
 
         def in_order(gap: NDArray[np.int64], block: Block) -> NDArray[np.int64]:
-            unit_start, doc_start, word, counts = block
+            unit_start, doc_start, word, counts, _ = block
             fill_in_order(unit_start, doc_start, word, counts, rank, int(1 / self.grid), gap, owned)
             return gap
 

@@ -53,6 +53,7 @@ class EqualWeights:
 
     n_words: int
     norm: int
+    height: ClassVar[None] = None
     width: ClassVar[int] = 1
 
     def __call__(self, block: Block) -> UnitRows:

@@ -1,0 +1,140 @@
+"""Documents as unit vectors, the centre nearest to each, and the words it votes for. One document at a time.
+
+Sums run in a fixed order, so that a document's result does not depend on what else is in the block.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.kernels.jit import jit
+
+
+@jit
+def mean_of_words(
+    doc_start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    count: NDArray[np.int32],
+    vectors: NDArray[np.float32],
+    middle: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Unit vector along x/‖x‖ − middle, x = Σ_w √n_w · vectors[w]; zero for a document without known words."""
+    documents = np.zeros((doc_start.size - 1, vectors.shape[1]))
+    for d in range(doc_start.size - 1):
+        mine = documents[d]
+        for e in range(doc_start[d], doc_start[d + 1]):
+            often, row = np.sqrt(count[e]), vectors[word[e]]
+            for j in range(mine.size):
+                mine[j] += often * row[j]
+        _away(mine, middle)
+    return documents
+
+
+@jit
+def projected(
+    raw: NDArray[np.float32],
+    mean: NDArray[np.float64],
+    projection: NDArray[np.float64],
+    middle: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Unit vector along x/‖x‖ − middle, x = (raw/‖raw‖ − mean) · projection; a row of zeros stays zero."""
+    documents = np.zeros((raw.shape[0], projection.shape[1]))
+    for d in range(raw.shape[0]):
+        mine, size = documents[d], 0.0
+        for i in range(raw.shape[1]):
+            size += np.float64(raw[d, i]) ** 2
+        if size > 0:
+            size = np.sqrt(size)
+            for i in range(raw.shape[1]):
+                away, row = raw[d, i] / size - mean[i], projection[i]
+                for j in range(mine.size):
+                    mine[j] += away * row[j]
+        _away(mine, middle)
+    return documents
+
+
+@jit
+def _away(vector: NDArray[np.float64], middle: NDArray[np.float64]) -> None:
+    """Make it a unit vector, take the middle off, and make it one again."""
+    for j in range(vector.size if _normalise(vector) else 0):
+        vector[j] -= middle[j]
+    _normalise(vector)
+
+
+@jit
+def _normalise(vector: NDArray[np.float64]) -> bool:
+    size = 0.0
+    for j in range(vector.size):
+        size += vector[j] * vector[j]
+    if size == 0.0:
+        return False
+    size = np.sqrt(size)
+    for j in range(vector.size):
+        vector[j] /= size
+    return True
+
+
+@jit
+def nearest(documents: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.int32]:
+    """argmax over k of documents[d] · centres[:, k], the first of equals; −1 for a document that is zero."""
+    n_centres = centres.shape[1]
+    found = np.empty(documents.shape[0], np.int32)
+    score = np.empty(n_centres)
+    for d in range(documents.shape[0]):
+        score[:] = 0.0
+        known = False
+        for j in range(documents.shape[1]):
+            x = documents[d, j]
+            known = known or x != 0.0
+            row = centres[j]
+            for k in range(n_centres):  # over centres, so that it can be vectorised without reordering a sum
+                score[k] += x * row[k]
+        best = 0
+        for k in range(1, n_centres):
+            if score[k] > score[best]:
+                best = k
+        found[d] = best if known else -1
+    return found
+
+
+@jit
+def votes(
+    doc_start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    topic: NDArray[np.int32],
+    score: NDArray[np.float32],
+    most: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Each document's ``most`` words of the highest positive score[w, its topic], with weights ∝ score, L2 norm one.
+
+    Returns where each document's votes start, their words and weights. Of equal scores the lower word number wins.
+    """
+    n_docs = doc_start.size - 1
+    start = np.zeros(n_docs + 1, np.int64)
+    chosen = np.empty(n_docs * most, np.int32)
+    weight = np.empty(n_docs * most)
+    for d in range(n_docs):
+        first, n, k = start[d], 0, topic[d]
+        for e in range(doc_start[d], doc_start[d + 1] if k >= 0 else doc_start[d]):
+            w = word[e]
+            value = np.float64(score[w, k])
+            if value <= 0.0:
+                continue
+            place = n
+            while place > 0 and (
+                value > weight[first + place - 1]
+                or (value == weight[first + place - 1] and w < chosen[first + place - 1])
+            ):
+                place -= 1
+            if place >= most:
+                continue
+            n = min(n + 1, most)
+            for i in range(n - 1, place, -1):
+                chosen[first + i], weight[first + i] = chosen[first + i - 1], weight[first + i - 1]
+            chosen[first + place], weight[first + place] = w, value
+        size = 0.0
+        for i in range(first, first + n):
+            size += weight[i] * weight[i]
+        for i in range(first, first + n):
+            weight[i] /= np.sqrt(size)
+        start[d + 1] = first + n
+    return start, chosen[: start[n_docs]], weight[: start[n_docs]]
