@@ -3,10 +3,11 @@
 Distances between fits on neighbouring data sets first (long; kept in results/topicdp_pairs.json, a second run goes on),
 then errors of noisy matrices by ε, γ, size and model (seconds; results/topicdp.json), then figures.
 
-    python experiments/topicdp.py --data FOLDER     (enron_full_body, amazon_5core, amazon_reviews, newsgroups20 .parquet)
+    python experiments/topicdp.py --data FOLDER
 
-As published: neighbours are drawn from the private authors, the words are the data's own, and each topic's top words are
-released. "sound": neighbours and words from 20 Newsgroups, the whole matrix. All numbers are of the real texts.
+FOLDER holds enron_full_body, amazon_5core, amazon_reviews and newsgroups20 (.parquet). As published: neighbours are
+drawn from the private authors, the words are the data's own, and each topic's top words are released. "sound":
+neighbours and words from 20 Newsgroups, the whole matrix. All numbers are of the real texts.
 """
 
 import argparse
@@ -37,8 +38,8 @@ DELTA, GAMMA, WORDS, DOCS, SIZE, REPETITIONS = 1e-4, 0.1, 1000, 20, 10, 50
 EPSILONS = [float(e) for e in np.arange(1, 10.5, 0.5)]
 GAMMAS = [0.02, 0.07, 0.12, 0.17, 0.22]
 SIZES = range(2, SIZE + 1)
-FEW = n_pairs(GAMMA, SampleSize.BINOMIAL)
-PAIRS = {"enron": n_pairs(0.07, SampleSize.DKW), "amazon": n_pairs(GAMMA, SampleSize.DKW), "reviews": FEW}
+FEWEST, FEW = n_pairs(GAMMA, SampleSize.EXCHANGEABLE), n_pairs(GAMMA, SampleSize.BINOMIAL)
+MOST = {"enron": n_pairs(0.07, SampleSize.DKW), "amazon": n_pairs(GAMMA, SampleSize.DKW), "reviews": FEW}
 PASSES = 10
 
 
@@ -85,10 +86,8 @@ class Pairs:
                 lots = np.random.Generator(np.random.PCG64([0, i]))
                 first, second = (learner(part) for part in draw_pair(units, n_units, lots))
                 kept = [np.where(heaviest(m, top), m, 0.0) for m in (first, second)]
-                pairs.append(
-                    [distance(*kept), distance(*kept, matched=False)]
-                    + [distance(first, second), distance(first, second, matched=False)]
-                )
+                both = (kept, (first, second))
+                pairs.append([distance(*pair, matched=how) for pair in both for how in (True, False)])
             row["seconds"] = float(row["seconds"]) + time.perf_counter() - begin  # type: ignore[arg-type]
             FOLDER.mkdir(exist_ok=True)
             self.path.write_text(json.dumps(self.cells) + "\n", "utf-8")
@@ -102,21 +101,27 @@ class Pairs:
 
 
 def sample_all(folder: Path, pairs: Pairs) -> dict[str, Data]:
+    """What every figure needs first, and then more pairs for larger samples."""
     data = {name: Data(folder, name) for name in DATA}
     n_units = {name: int(one.corpus.n_authors or 0) for name, one in data.items()}
-    for name, one in data.items():
-        pairs.sample(f"{name} lda {SIZE}", one.own, n_units[name], models(SIZE)["lda"], SIZE, PAIRS[name])
-        if name == "reviews":
-            continue
-        for model in ("lsi", "hdp", "plsa", "lda-gibbs"):
-            pairs.sample(f"{name} {model} {SIZE}", one.own, n_units[name], models(SIZE)[model], SIZE, FEW)
-        for size in SIZES[:-1]:
-            pairs.sample(f"{name} lda {size}", one.own, n_units[name], models(size)["lda"], size, FEW)
+
+    def own(name: str, model: str, size: int, wanted: int) -> None:
+        pairs.sample(f"{name} {model} {size}", data[name].own, n_units[name], models(size)[model], size, wanted)
+
     public = Corpus.from_table(folder / "newsgroups20.parquet", text="text", author="user", drop_missing=True)
-    words = frequent(public)
+    source = public.bounded(max_docs=DOCS).limited(vocabulary=frequent(public))
     for name in ("enron", "amazon"):
-        source = public.bounded(max_docs=DOCS).limited(vocabulary=words)
-        pairs.sample(f"{name} sound", source, n_units[name], models(SIZE)["lda"], SIZE, FEW)
+        own(name, "lda", SIZE, FEW)
+        own(name, "lsi", SIZE, FEW)
+        own(name, "hdp", SIZE, FEW if name == "enron" else FEWEST)
+        for size in SIZES[:-1]:
+            own(name, "lda", size, FEWEST)
+        pairs.sample(f"{name} sound", source, n_units[name], models(SIZE)["lda"], SIZE, FEWEST)
+        for model in ("plsa", "lda-gibbs"):
+            own(name, model, SIZE, FEWEST)
+    own("reviews", "lda", SIZE, FEWEST)
+    for name, wanted in MOST.items():
+        own(name, "lda", SIZE, wanted)
     return data
 
 
@@ -152,27 +157,28 @@ def evaluate(data: dict[str, Data], pairs: Pairs) -> dict[str, object]:
     rows: list[dict[str, object]] = []
     shown: dict[str, object] = {}
 
-    def add(figure: str, name: str, model: str, size: int, epsilon: float, gamma: float, kind: SampleSize) -> None:
-        cell = f"{name} {model} {size}"
-        far = pairs.sensitivity(cell, gamma, kind)
-        if far is not None:
-            row = {"figure": figure, "data": name, "model": model, "size": size, "epsilon": epsilon, "gamma": gamma}
-            measured = errors(learned[model, size], size, epsilon, far, len(rows))
-            rows.append(row | {"sample_size": str(kind), "sensitivity": far, "errors": measured})
+    def add(figure: str, name: str, model: str, size: int, epsilon: float, gamma: float, *kinds: SampleSize) -> None:
+        """One point, with the first of these sample sizes that there are enough pairs for."""
+        for kind in kinds or SampleSize:
+            far = pairs.sensitivity(f"{name} {model} {size}", gamma, kind)
+            if far is not None:
+                row = {"figure": figure, "data": name, "model": model, "size": size, "epsilon": epsilon, "gamma": gamma}
+                measured = errors(learned[model, size], size, epsilon, far, len(rows))
+                rows.append(row | {"sample_size": str(kind), "sensitivity": far, "errors": measured})
+                return
 
     for name, one in data.items():
         counts = units_of(one.own).counts
         learned = {("lda", size): models(size)["lda"](counts) for size in SIZES}
         if name != "reviews":
             learned |= {(m, SIZE): models(SIZE)[m](counts) for m in ("lsi", "hdp", "plsa", "lda-gibbs")}
-        main = SampleSize.BINOMIAL if name == "reviews" else SampleSize.DKW
         for epsilon in EPSILONS:
-            add("3, 7a, 8a", name, "lda", SIZE, epsilon, GAMMA, main)
+            add("3, 7a, 8a", name, "lda", SIZE, epsilon, GAMMA)
         words = one.own.vocabulary
         assert words is not None
         topics = learned["lda", SIZE]
         shown[name] = {
-            "sensitivity": pairs.sensitivity(f"{name} lda {SIZE}", GAMMA, main),
+            "sensitivity": rows[-1]["sensitivity"],
             "topics": [
                 {words.words[w]: float(topics[k, w]) for w in np.argsort(-topics[k])[:SIZE]} for k in range(SIZE)
             ],
@@ -186,10 +192,11 @@ def evaluate(data: dict[str, Data], pairs: Pairs) -> dict[str, object]:
                     add("9bd, 10bd", name, model, SIZE, 3.0, gamma, kind)
         for epsilon in (3.0, 5.0):
             for size in SIZES:
-                add(f"{'5' if epsilon == 3 else '6'}, 7cd, 8cd", name, "lda", size, epsilon, GAMMA, SampleSize.BINOMIAL)
+                figure = f"{5 if epsilon == 3 else 6}, 7cd, 8cd"
+                add(figure, name, "lda", size, epsilon, GAMMA, SampleSize.EXCHANGEABLE)
         for model in ("lsi", "hdp", "plsa", "lda-gibbs"):
             for epsilon in EPSILONS:
-                add("9ac, 10ac", name, model, SIZE, epsilon, GAMMA, SampleSize.BINOMIAL)
+                add("9ac, 10ac", name, model, SIZE, epsilon, GAMMA, SampleSize.EXCHANGEABLE)
     cells = {
         cell: {
             "pairs": len(row["pairs"]),  # type: ignore[arg-type]

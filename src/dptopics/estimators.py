@@ -44,8 +44,8 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     max_docs : documents kept per author.
     max_words : distinct words that each unit may propose for the vocabulary.
     steps : rounds of learning.
-    gamma, learner, public, sample_size, sensitivity : for mechanisms "output" and "mvg": the chance that ε does not hold,
-        the name of the learner or a learner, the public Corpus that neighbours are drawn from, how many pairs are
+    gamma, learner, public, sample_size, sensitivity : for mechanisms "output" and "mvg": the chance that ε does not
+        hold, the name of the learner or a learner, the public Corpus that neighbours are drawn from, how many pairs are
         drawn, and a file to keep the sampled sensitivity in. Elsewhere they mean nothing.
     language, lemmas, min_length, max_length : how texts become words (a Corpus has its own settings).
     ledger : a Ledger or its path; without one the release is priced alone.

@@ -17,7 +17,7 @@ SCHEMA = 1
 
 
 def prepare(mechanism: Any, corpus: BoundedCorpus, path: str | Path | None, **how: Any) -> Any:
-    """A mechanism with its sensitivity: from a file, or sampled and written there. A file of another case is refused."""
+    """A mechanism with its sensitivity: read from a file, or sampled and written there. Other cases are refused."""
     if path is None:
         return mechanism.prepared(corpus, **how)
     path = Path(path)
