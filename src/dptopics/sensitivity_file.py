@@ -26,7 +26,8 @@ def prepare(mechanism: Any, corpus: BoundedCorpus, path: str | Path | None, **ho
     if not path.absolute().parent.is_dir():
         raise InputError(f"the folder of {str(path)!r} does not exist. Create it first.")
     pairs = Pairs(path.with_name(f"{path.name}.partial"))
-    ready = mechanism.prepared(corpus, checkpoint=pairs, save=lambda sampled: save(sampled, path), **how)
+    ready = mechanism.prepared(corpus, checkpoint=pairs, **how)
+    save(getattr(ready, "output", ready).sensitivity, path)
     pairs.path.unlink(missing_ok=True)
     return ready
 

@@ -12,7 +12,7 @@ _LEARNERS: dict[str, Callable[[int, int], Learner]] = {
     "variational": lambda n_topics, steps: VariationalLda(n_topics=n_topics, passes=steps),
     "gibbs": lambda n_topics, steps: GibbsLda(n_topics=n_topics, sweeps=steps),
     "lsi": lambda n_topics, steps: lsi(n_topics),
-    "plsa": lambda n_topics, steps: plsa(n_topics, steps=steps),
+    "plsa": lambda n_topics, steps: plsa(n_topics, steps=steps, tolerance=0.0),
     "hdp": lambda n_topics, steps: TomotopyLearner("HDPModel", n_topics, sweeps=steps),
 }
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -187,7 +186,6 @@ class OutputMatrix:
         corpus: BoundedCorpus,
         *,
         sensitivity: SampledSensitivity | None = None,
-        save: Callable[[SampledSensitivity], None] | None = None,
         **how: Any,
     ) -> Self:
         """The same mechanism with its sensitivity sampled, or with one that was sampled before: the offline stage.
@@ -212,8 +210,6 @@ class OutputMatrix:
             max_pairs=self.max_pairs,
             **how,
         )
-        if save is not None:
-            save(sampled)
         return replace(self, sensitivity=sampled)
 
     def exact(self, corpus: BoundedCorpus) -> tuple[NDArray[np.int64], float]:
@@ -222,7 +218,7 @@ class OutputMatrix:
         assert sampled is not None
         try:
             with progress.part(0.9, 1.0):
-                steps = steps_of(self.function, raw_counts(corpus), self.grid)
+                steps = steps_of(self.function, units_of(corpus).counts, self.grid)
         except InputError as error:
             raise NothingReleased(f"{error} (The budget was charged.)") from None
         if steps.shape != sampled.shape:
@@ -257,12 +253,15 @@ class OutputMatrix:
 def units_of(corpus: BoundedCorpus) -> Units:
     """The documents of a bounded corpus with public words, by unit. As private as the corpus."""
     sizes = unit_sizes(corpus)
-    return Units(raw_counts(corpus), np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]))
+    with progress.shown_by(lambda share: None):
+        counts = raw_counts(corpus)
+    return Units(counts, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]))
 
 
 def unit_sizes(corpus: BoundedCorpus) -> NDArray[np.int64]:
     """Documents of each unit."""
-    return np.concatenate(corpus.fold(lambda seen, block: [*seen, np.diff(block.unit_start)], [np.zeros(0, np.int64)]))
+    with progress.shown_by(lambda share: None):  # nothing of the work that people wait for
+        return np.concatenate(corpus.fold(lambda seen, block: [*seen, np.diff(block.unit_start)], [np.zeros(0, int)]))
 
 
 def _name(function: Any) -> str:
