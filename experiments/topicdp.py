@@ -29,7 +29,7 @@ from dptopics.published.mvg import mvg_deviation
 from dptopics.topics.neighbours import DrawnUnits, draw_pair
 from dptopics.topics.output import units_of
 from dptopics.topics.renyi import multiplier, renyi_epsilon
-from dptopics.topics.rows import heaviest
+from dptopics.topics.rows import heaviest, tidy
 from dptopics.topics.sensitivity import SampleSize, distance, n_pairs
 
 FOLDER = Path(__file__).parent / "results"
@@ -100,7 +100,7 @@ class Pairs:
         return max(p[column] for p in pairs[:wanted]) if len(pairs) >= wanted else None
 
 
-def sample_all(folder: Path, pairs: Pairs, more: bool) -> dict[str, Data]:
+def sample_all(folder: Path, pairs: Pairs, public: Corpus, more: bool) -> dict[str, Data]:
     """What every figure needs first, and then more pairs for larger samples."""
     data = {name: Data(folder, name) for name in DATA}
     n_units = {name: int(one.corpus.n_authors or 0) for name, one in data.items()}
@@ -108,7 +108,6 @@ def sample_all(folder: Path, pairs: Pairs, more: bool) -> dict[str, Data]:
     def own(name: str, model: str, size: int, wanted: int) -> None:
         pairs.sample(f"{name} {model} {size}", data[name].own, n_units[name], models(size)[model], size, wanted)
 
-    public = Corpus.from_table(folder / "newsgroups20.parquet", text="text", author="user", drop_missing=True)
     source = public.bounded(max_docs=DOCS).limited(vocabulary=frequent(public))
     for name in ("enron", "amazon"):
         own(name, "lda", SIZE, FEW)
@@ -156,8 +155,27 @@ def errors(topics: np.ndarray, size: int, epsilon: float, far: float, seed: int)
     return found
 
 
-def evaluate(data: dict[str, Data], pairs: Pairs) -> dict[str, object]:
+def whole_matrix(topics: np.ndarray, far: float, seed: int) -> dict[str, dict[str, float]]:
+    """The whole topic-word matrix instead of top words: analytic noise, rows projected to the simplex."""
+    found = {}
+    for epsilon in (1.0, 3.0, 10.0):
+        rng = np.random.default_rng(seed)
+        deviation = multiplier(epsilon, DELTA) * far
+        runs = []
+        for _ in range(REPETITIONS):
+            noisy = tidy(topics + rng.normal(0, deviation, topics.shape), "simplex")
+            best = heaviest(topics, SIZE) & heaviest(noisy, SIZE)
+            runs.append([l1_distance(topics, noisy), best.sum() / (topics.shape[0] * SIZE)])
+        l1, kept = np.mean(runs, axis=0)
+        sure = float(np.mean(np.sum(topics > 3 * deviation, axis=1)))
+        row = {"deviation": deviation, "l1": float(l1), "top 10 kept": float(kept), "words above 3 deviations": sure}
+        found[str(epsilon)] = row
+    return found
+
+
+def evaluate(data: dict[str, Data], pairs: Pairs, words_of_others: Vocabulary) -> dict[str, object]:
     rows: list[dict[str, object]] = []
+    whole: dict[str, object] = {}
     shown: dict[str, object] = {}
 
     def add(figure: str, name: str, model: str, size: int, epsilon: float, gamma: float, *kinds: SampleSize) -> None:
@@ -186,8 +204,15 @@ def evaluate(data: dict[str, Data], pairs: Pairs) -> dict[str, object]:
                 {words.words[w]: float(topics[k, w]) for w in np.argsort(-topics[k])[:SIZE]} for k in range(SIZE)
             ],
         }
+        far = pairs.sensitivity(f"{name} lda {SIZE}", GAMMA, SampleSize.EXCHANGEABLE, column=2)
+        assert far is not None
+        whole[name] = whole_matrix(topics, far, 0) | {"sensitivity": far}
         if name == "reviews":
             continue
+        far = pairs.sensitivity(f"{name} sound", GAMMA, SampleSize.EXCHANGEABLE, column=2)
+        assert far is not None
+        public_words = models(SIZE)["lda"](units_of(one.bounded.limited(vocabulary=words_of_others)).counts)
+        whole[f"{name} sound"] = whole_matrix(public_words, far, 0) | {"sensitivity": far}
         for gamma in GAMMAS:
             for kind in SampleSize:
                 add("4, 7b, 8b", name, "lda", SIZE, 3.0, gamma, kind)
@@ -216,6 +241,7 @@ def evaluate(data: dict[str, Data], pairs: Pairs) -> dict[str, object]:
         "table 1": {name: shape(one.corpus) for name, one in data.items()},
         "sensitivities": cells,
         "keywords": shown,
+        "whole matrix, exchangeable": whole,
         "rows": rows,
     }
 
@@ -237,8 +263,10 @@ def main() -> None:
     path = FOLDER / "topicdp.json"
     if not arguments.figures_only:
         pairs = Pairs()
-        data = sample_all(arguments.data, pairs, arguments.more)
-        path.write_text(json.dumps(evaluate(data, pairs), indent=1) + "\n", "utf-8")
+        news = arguments.data / "newsgroups20.parquet"
+        public = Corpus.from_table(news, text="text", author="user", drop_missing=True)
+        data = sample_all(arguments.data, pairs, public, arguments.more)
+        path.write_text(json.dumps(evaluate(data, pairs, frequent(public)), indent=1) + "\n", "utf-8")
     from topicdp_figures import draw
 
     draw(json.loads(path.read_text("utf-8")), FOLDER)
