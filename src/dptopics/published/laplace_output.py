@@ -31,7 +31,7 @@ class LaplaceOutputTopics:
     Two rows of non-negative steps that add up to at most one differ by at most two, whatever the data: pure ε, for any
     two data sets, and next to nothing left of the topics. Proof: docs/guarantees/output.md
 
-    >>> LaplaceOutputTopics(learner=len, n_topics=10, scale=1.0, delta=1e-6).guarantee.epsilon
+    >>> round(LaplaceOutputTopics(learner=len, n_topics=10, scale=1.0, delta=1e-6).guarantee.epsilon, 4)
     1.0
     """
 

@@ -72,7 +72,10 @@ def n_pairs(gamma: float, sample_size: SampleSize | str = SampleSize.EXCHANGEABL
 
 def steps_of(function: MatrixFunction, counts: Counts, grid: float) -> NDArray[np.int64]:
     """f(counts) in whole steps of the grid: the function that is protected. Refuses what is not a finite matrix."""
-    matrix = np.asarray(function(counts), np.float64)
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):  # more threads change the order of sums, and with it the last digits of f
+        matrix = np.asarray(function(counts), np.float64)
     if matrix.ndim != 2 or matrix.size == 0:
         raise InputError(f"the function must return a matrix with rows and columns, got shape {matrix.shape}.")
     if not np.isfinite(matrix).all():
@@ -167,8 +170,7 @@ def sample_sensitivity(
 
     def one(i: int) -> tuple[int, float, tuple[int, int]]:
         lots = np.random.Generator(np.random.PCG64([seed, i]))
-        # One thread for sums: more of them change their order, and with it the last digits of f.
-        with progress.shown_by(lambda share: None), threadpool_limits(1):
+        with progress.shown_by(lambda share: None):
             first, second = (steps_of(function, part, grid) for part in draw_pair(neighbours, n_units, lots))
         return i, distance(first, second, matched=matched) * grid, (first.shape[0], first.shape[1])
 
@@ -183,7 +185,7 @@ def sample_sensitivity(
         )
     todo = [i for i in range(wanted) if i not in known] or [0]  # one at least: for the shape
     shape: tuple[int, int] | None = None
-    with threadpool_limits(1):
+    with threadpool_limits(1):  # around all of them: one thread's end must not lift the limit of another
         pool = Parallel(workers, "loky" if processes else "threading", return_as="generator_unordered")
         for i, far, found in pool(delayed(one)(i) for i in todo):
             if shape not in (None, found):
