@@ -9,6 +9,9 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
+from dptopics.plots import keyword_plot
+from dptopics.topics.renyi import multiplier
+
 LABELS = {
     "renyi (published)": ("TopicDP as published (renyi)", "C0"),
     "analytic": ("the same, analytic", "C2"),
@@ -119,27 +122,17 @@ def by_model(data: dict[str, Any], folder: Path) -> None:
 
 
 def keywords(data: dict[str, Any], folder: Path) -> None:
-    from dptopics.topics.renyi import multiplier
-    from dptopics.topics.rows import tidy
-
-    figure, axes = plt.subplots(2, 4, figsize=(16, 7))
-    for row, (name, chosen) in enumerate((("enron", (2, 4, 5, 9)), ("amazon", (2, 3, 6, 7)))):
+    """Figures 12 and 13, with the paper's numbers of topics."""
+    for name, chosen in (("enron", (2, 4, 5, 9)), ("amazon", (2, 3, 6, 7))):
         shown = data["keywords"][name]
-        rng = np.random.default_rng(12)
-        for column, topic in enumerate(chosen):
-            words = shown["topics"][topic - 1]
-            exact = np.array(list(words.values()))
-            place = np.arange(exact.size)
-            axes[row, column].bar(place - 0.3, exact, 0.3, color="grey", label="before")
-            for shift, kind in ((0.0, "renyi"), (0.3, "analytic")):
-                label, colour = LABELS["renyi (published)" if kind == "renyi" else kind]
-                noisy = exact + rng.normal(0, multiplier(3.0, DELTA, kind) * shown["sensitivity"], exact.size)
-                noisy = tidy(noisy[None], "clip")[0] * exact.sum()
-                axes[row, column].bar(place + shift, noisy, 0.3, color=colour, label=label)
-            axes[row, column].set_xticks(place, words, rotation=60, fontsize=7)
-            axes[row, column].set_title(f"{NAMES[name]}, topic {topic}", fontsize=9)
-    axes[0, 0].legend(fontsize=7)
-    save(figure, folder, "keywords", "Figures 12 and 13: keywords before and after, ε = 3, γ = 0.1, clipped")
+        words = sorted({word for topic in shown["topics"] for word in topic})
+        exact = np.array([[topic.get(word, 0.0) for word in words] for topic in shown["topics"]])
+        listed, after = exact > 0, {}
+        for kind, label in (("renyi", "renyi (published)"), ("analytic", "analytic")):
+            drawn = np.random.default_rng(12).normal(0, multiplier(3.0, DELTA, kind), exact.shape)
+            noisy = np.maximum(np.where(listed, exact + shown["sensitivity"] * drawn, 0.0), 0.0)
+            after[f"{LABELS[label][0]}, clipped"] = noisy / noisy.sum(axis=1, keepdims=True) * exact.sum(1)[:, None]
+        keyword_plot(exact, after, words, folder / f"topicdp_keywords_{name}.png", topics=[k - 1 for k in chosen])
 
 
 def draw(data: dict[str, Any], folder: Path) -> None:
