@@ -113,6 +113,14 @@ def test_mvg_bound_is_the_root_of_its_quadratic():
     assert found == pytest.approx(root**2, rel=1e-9)
 
 
+def test_mvg_is_worse_than_laplace_however_small_the_sensitivity():
+    # 10 × 10, ε = 3: the paper's order TopicDP < MVG < Laplace cannot come out of the two formulas.
+    settings = {"epsilon": 3.0, "delta": DELTA, "largest_norm": sqrt(10)}
+    least = mvg_deviation(10, 10, sensitivity=1e-9, **settings)
+    assert least == pytest.approx(11.51, abs=0.01)
+    assert least > sqrt(2) * 2 * 10 / 3
+
+
 def test_figure_2_rises():
     points = [renyi_epsilon(e / 2, DELTA, 2.0) for e in range(2, 21)]
     assert points == sorted(points)

@@ -337,6 +337,12 @@ def test_what_it_cannot_run_on():
         mechanism(public=bounded(OTHERS[:6])).check(private())
 
 
+def test_noise_too_large_for_the_grid_is_refused_before_it_is_charged():
+    one = mechanism(grid=2.0**-40)
+    with pytest.raises(InputError, match="coarser grid"):
+        one.prepared(private()).check(private())
+
+
 def test_a_learner_that_fails_on_the_private_data_only():
     def fragile(counts):
         documents = counts.n_documents

@@ -154,6 +154,11 @@ class OutputMatrix:
                 "the saved sensitivity is of another corpus, vocabulary, learner or setting (or another number of "
                 "units). Sample it again, or use the settings it was sampled with."
             )
+        if self.sensitivity is not None and self.sigma * self.sensitivity.value / self.grid > noise.MAX_SCALE:
+            raise InputError(
+                f"noise of deviation {self.sigma * self.sensitivity.value:.3g} is too large for a grid of {self.grid:.3g}. "
+                "Use a coarser grid; for topics: nothing would be left of them, so raise epsilon."
+            )
 
     def key(self, corpus: BoundedCorpus) -> str:
         """A hash of all that the sampled sensitivity depends on.
