@@ -156,7 +156,7 @@ class OutputMatrix:
             )
         if self.sensitivity is not None and self.sigma * self.sensitivity.value / self.grid > noise.MAX_SCALE:
             raise InputError(
-                f"noise of deviation {self.sigma * self.sensitivity.value:.3g} is too large for a grid of {self.grid:.3g}. "
+                f"noise of {self.sigma * self.sensitivity.value:.3g} is too large for a grid of {self.grid:.3g}. "
                 "Use a coarser grid; for topics: nothing would be left of them, so raise epsilon."
             )
 
