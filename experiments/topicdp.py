@@ -15,6 +15,7 @@ import json
 import time
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -254,6 +255,15 @@ def shape(corpus: Corpus) -> dict[str, float]:
     return {"users": authors, "documents": documents, "words": words, "documents per user": documents / authors}
 
 
+def short(value: Any) -> Any:
+    """The same with five digits: a smaller file."""
+    if isinstance(value, dict):
+        return {name: short(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [short(part) for part in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with the parquet files")
@@ -266,7 +276,7 @@ def main() -> None:
         news = arguments.data / "newsgroups20.parquet"
         public = Corpus.from_table(news, text="text", author="user", drop_missing=True)
         data = sample_all(arguments.data, pairs, public, arguments.more)
-        path.write_text(json.dumps(evaluate(data, pairs, frequent(public)), indent=1) + "\n", "utf-8")
+        path.write_text(json.dumps(short(evaluate(data, pairs, frequent(public)))) + "\n", "utf-8")
     from topicdp_figures import draw
 
     draw(json.loads(path.read_text("utf-8")), FOLDER)
