@@ -21,6 +21,8 @@ def promise(**fields):
         "unit": Unit.AUTHOR,
         "strength": Strength.PROVED,
     } | fields
+    if fields["strength"] is Strength.RANDOM:
+        fields = {"gamma": 0.1} | fields
     return Guarantee(**fields)
 
 

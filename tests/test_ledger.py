@@ -39,6 +39,8 @@ def promise(epsilon=1.0, delta=1e-7, **fields):
     """A guarantee that costs exactly this much."""
     events = (Laplace(1 / epsilon), Failure(delta))
     fields = {"unit": Unit.AUTHOR, "strength": Strength.PROVED, "events": events} | fields
+    if fields["strength"] is Strength.RANDOM:
+        fields = {"gamma": 0.1} | fields
     return Guarantee(delta=delta, **fields)
 
 

@@ -12,13 +12,14 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dptopics import bundle
+from dptopics import bundle, sensitivity_file
 from dptopics.corpus import Corpus
 from dptopics.errors import InputError, PrivacyWarning
 from dptopics.guarantee import Unit
+from dptopics.learners import Learner
 from dptopics.ledger import Ledger, Unrecorded
 from dptopics.noise import secure_rng
-from dptopics.registry import DEFAULT_SHARE, topic_mechanism
+from dptopics.registry import DEFAULT_GAMMA, DEFAULT_SHARE, OUTPUT, topic_mechanism
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
 
@@ -43,6 +44,9 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     max_docs : documents kept per author.
     max_words : distinct words that each unit may propose for the vocabulary.
     steps : rounds of learning.
+    gamma, learner, public, sample_size, sensitivity : for mechanisms "output" and "mvg": the chance that ε does not
+        hold, the name of the learner or a learner, the public Corpus that neighbours are drawn from, how many pairs are
+        drawn, and a file to keep the sampled sensitivity in. Elsewhere they mean nothing.
     language, lemmas, min_length, max_length : how texts become words (a Corpus has its own settings).
     ledger : a Ledger or its path; without one the release is priced alone.
     accept_unproven : allow mechanisms whose guarantee is not proved.
@@ -71,6 +75,11 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         max_docs: int | None = None,
         max_words: int = 200,
         steps: int = 15,
+        gamma: float = DEFAULT_GAMMA,
+        learner: str | Learner = "variational",
+        public: Corpus | None = None,
+        sample_size: str = "exchangeable",
+        sensitivity: str | Path | None = None,
         language: str = "english",
         lemmas: bool = False,
         min_length: int = 3,
@@ -91,6 +100,11 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.max_docs = max_docs
         self.max_words = max_words
         self.steps = steps
+        self.gamma = gamma
+        self.learner = learner
+        self.public = public
+        self.sample_size = sample_size
+        self.sensitivity = sensitivity
         self.language = language
         self.lemmas = lemmas
         self.min_length = min_length
@@ -115,6 +129,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             max_vocabulary=self.max_vocabulary,
             noise=self.noise,
             steps=self.steps,
+            **self._output_settings(unit),
         )
         if unit is Unit.DOCUMENT and self.unit is None:
             warnings.warn(
@@ -128,6 +143,8 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         bounded = corpus.bounded(unit=unit, max_docs=self.max_docs)
         ledger.check(mechanism.guarantee, accept_unproven=self.accept_unproven)
         mechanism.check(bounded)
+        if hasattr(mechanism, "prepared"):  # the offline stage: before anything is charged
+            mechanism = sensitivity_file.prepare(mechanism, bounded, self.sensitivity)
         self._count_fit(ledger)
         self.release_ = ledger.run(mechanism, bounded, self._rng(), accept_unproven=self.accept_unproven)
         self.model_ = self.release_.value
@@ -192,6 +209,12 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _names(self, matrix: Any) -> list[str]:
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(matrix.shape[1])] if names is None else [str(n) for n in names]
+
+    def _output_settings(self, unit: Unit) -> dict[str, Any]:
+        if self.mechanism not in OUTPUT:
+            return {}
+        public = None if self.public is None else self.public.bounded(unit=unit, max_docs=self.max_docs)
+        return {"gamma": self.gamma, "learner": self.learner, "sample_size": self.sample_size, "public": public}
 
     def _vocabulary(self, corpus: Corpus) -> str | Path | Vocabulary:
         if corpus.vocabulary is not None:

@@ -83,7 +83,8 @@ def check_budget(epsilon: float, delta: float) -> None:
 class Guarantee:
     """What a release promises, read from the same fields as the noise that was drawn.
 
-    ``delta`` is the δ at which ε is stated; the same events have an ε at every other δ too.
+    ``delta`` is the δ at which ε is stated; the same events have an ε at every other δ too. ``gamma`` is the chance
+    that the statement does not hold for the data at hand, where it is one about data sets of a stated distribution.
 
     >>> g = Guarantee(events=(ev.Gaussian(3.185703),), delta=1e-4, unit=Unit.AUTHOR, strength=Strength.PROVED)
     >>> round(g.epsilon, 6), round(g.epsilon_at(1e-6), 3)
@@ -97,6 +98,13 @@ class Guarantee:
     relation: Relation = Relation.ADD_OR_REMOVE
     trust: Trust = Trust.CENTRAL
     assumptions: tuple[str, ...] = ()
+    gamma: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.gamma <= 1:
+            raise InputError(f"gamma must lie between 0 and 1, got {self.gamma}.")
+        if self.strength is Strength.RANDOM and self.gamma == 0:
+            raise InputError("a guarantee of strength 'random' must say with which chance it fails: give gamma.")
 
     @property
     def epsilon(self) -> float:
@@ -137,6 +145,8 @@ class Guarantee:
             return "nobody"
         if self.relation is Relation.REPLACE_WORD:
             return "single words; NOT documents, NOT authors: what many words say together is not hidden"
+        if self.gamma:
+            return f"{_ONE[self.unit]} like those that the sampled neighbours were drawn from; NOT every {self.unit}"
         return _PROTECTED[self.unit]
 
     def _how_much(self) -> str:
@@ -150,6 +160,8 @@ class Guarantee:
             Relation.REPLACE_WORD: "whether one place in one document holds a certain word or another",
         }[self.relation]
         lead = "If the claim is right: " if self.strength is Strength.CLAIMED else ""
+        if self.gamma:
+            lead += f"Except with a chance of γ = {show(self.gamma)} over data and neighbours drawn as said below: "
         return (
             f"{lead}ε = {show(epsilon)}, δ = {show(self.delta)} ({self.relation}). "
             f"An attacker who wants to know {change} can improve the odds of being right at most {fold}-fold "
@@ -175,7 +187,7 @@ class Guarantee:
             "strength": str(self.strength),
             "assumptions": list(self.assumptions),
             "events": [ev.to_dict(e) for e in self.events],
-        }
+        } | ({"gamma": self.gamma} if self.gamma else {})
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -197,6 +209,7 @@ class Guarantee:
                 trust=Trust(data["trust"]),
                 strength=Strength(data["strength"]),
                 assumptions=tuple(map(str, data["assumptions"])),
+                gamma=float(data.get("gamma", 0.0)),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise BundleError(f"the guarantee is damaged ({type(error).__name__}). Get the release again.") from error

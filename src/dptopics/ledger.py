@@ -215,6 +215,11 @@ class Ledger:
         """The weakest strength among the charges."""
         return weakest(Strength.PROVED, *(r.strength for r in self.receipts()))
 
+    @property
+    def gamma(self) -> float:
+        """Chance that not all of it holds, where releases are about data of a stated distribution: their γ added up."""
+        return float(min(Fraction(1), _total(r.guarantee.gamma for r in self.receipts())))
+
     def card(self) -> str:
         """A short account for people."""
         budget, spent, left, receipts = self.budget, self.spent, self.left, self.receipts()
@@ -227,6 +232,8 @@ class Ledger:
             f"Left        ε = {_floor(left.epsilon)}, δ = {_floor(left.delta)}",
             f"Strength    {self.strength.upper()}: {self.strength.meaning}.",
         ]
+        if self.gamma:
+            lines.append(f"Chance      γ = {show(self.gamma)} that not all of this holds (see the releases' cards).")
         for r in receipts:
             price = f"ε = {show(r.epsilon)}, δ = {show(r.delta)}"
             lines.append(f"{r.number:>3}. {r.time}  {r.what}: {price}, {r.strength}")

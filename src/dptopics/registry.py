@@ -5,20 +5,29 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
+from dptopics.corpus import Corpus
 from dptopics.errors import InputError, PrivacyError
 from dptopics.events import Noise
 from dptopics.guarantee import Relation, Strength, Unit, check_budget
+from dptopics.learners import Learner
+from dptopics.learners.named import named_learner
 from dptopics.mechanism import Mechanism, calibrate
+from dptopics.published.laplace_output import LaplaceOutputTopics
+from dptopics.published.mvg import MvgTopics
 from dptopics.published.zhao import ZhaoTopics
 from dptopics.published.zhu import ZhuTopics
 from dptopics.release import Vocabulary
 from dptopics.topic_model import TopicModel
+from dptopics.topics.output_topics import OutputTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
+from dptopics.topics.renyi import Calibration
+from dptopics.topics.sensitivity import n_pairs
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.count import CountVocabulary
 from dptopics.vocabulary.greedy import GreedyVocabulary
 from dptopics.vocabulary.policy import PolicyVocabulary
 from dptopics.vocabulary.public import PublicVocabulary, read_words
+from dptopics.vocabulary.replaced import ReplaceOneVocabulary
 from dptopics.vocabulary.weighted import WeightedVocabulary
 
 PrivateVocabulary = WeightedVocabulary | CountVocabulary | PolicyVocabulary | GreedyVocabulary
@@ -26,12 +35,19 @@ PrivateVocabulary = WeightedVocabulary | CountVocabulary | PolicyVocabulary | Gr
 TOPICS = {"variational": VariationalTopics}
 # Reproductions: not proved, so they run only with accept_unproven.
 PUBLISHED: dict[str, type[ZhuTopics | ZhaoTopics]] = {"zhu": ZhuTopics, "zhao": ZhaoTopics}
+# Noise on the output of any learner, and the two baselines of that paper.
+OUTPUT: dict[str, type[OutputTopics | MvgTopics | LaplaceOutputTopics]] = {
+    "output": OutputTopics,
+    "mvg": MvgTopics,
+    "laplace": LaplaceOutputTopics,
+}
 VOCABULARIES: dict[str, type[PrivateVocabulary]] = {
     "weighted": WeightedVocabulary,
     "count": CountVocabulary,
     "policy": PolicyVocabulary,
     "greedy": GreedyVocabulary,
 }
+DEFAULT_GAMMA = 0.1  # the paper's
 DEFAULT_SHARE = 0.4  # of the privacy budget (in μ²) for the vocabulary; chosen on the demo corpus and 20 Newsgroups
 
 
@@ -73,14 +89,20 @@ def topic_mechanism(
     """
     check_budget(epsilon, delta)
     kind = TOPICS.get(name) or PUBLISHED.get(name)
-    if kind is None:
-        raise InputError(f"there is no mechanism {name!r}. The mechanisms are: {', '.join([*TOPICS, *PUBLISHED])}.")
+    if kind is None and name not in OUTPUT:
+        known = ", ".join([*TOPICS, *OUTPUT, *PUBLISHED])
+        raise InputError(f"there is no mechanism {name!r}. The mechanisms are: {known}.")
     if not 0 < vocabulary_share < 1:
         raise InputError(f"vocabulary_share must lie strictly between 0 and 1, got {vocabulary_share}.")
     # Topics have Gaussian noise and need a part of δ, whatever the noise of the vocabulary.
+    tail = delta / 2 if kind else delta / 4  # an exchange of units can fail twice
     words = _vocabulary(
-        vocabulary, delta=delta, unit=unit, noise=noise, tail=delta / 2, max_words=max_words, max_size=max_vocabulary
+        vocabulary, delta=delta, unit=unit, noise=noise, tail=tail, max_words=max_words, max_size=max_vocabulary
     )
+    if kind is None:
+        return _output(
+            name, words, share=vocabulary_share, n_topics=n_topics, epsilon=epsilon, delta=delta, unit=unit, **settings
+        )
     share = 0.0
     if not isinstance(words, PublicVocabulary):
         share = vocabulary_share
@@ -108,6 +130,47 @@ def topic_mechanism(
     return calibrate(template, epsilon=epsilon)
 
 
+def _output(
+    name: str,
+    words: PrivateVocabulary | PublicVocabulary,
+    *,
+    share: float,
+    n_topics: int,
+    epsilon: float,
+    delta: float,
+    unit: Unit,
+    learner: str | Learner = "variational",
+    steps: int = 15,
+    **settings: Any,
+) -> Mechanism[TopicModel]:
+    """Output perturbation over public words, or after a vocabulary that is priced for an exchange of units too."""
+    learner = named_learner(learner, n_topics, steps=steps) if isinstance(learner, str) else learner
+    settings = {"learner": learner, "n_topics": n_topics, "delta": delta, "unit": unit} | settings
+    if name == "laplace":
+        settings = {key: value for key, value in settings.items() if key in LaplaceOutputTopics.__dataclass_fields__}
+    else:
+        settings = {"gamma": DEFAULT_GAMMA} | settings
+    kind = OUTPUT[name]
+    if isinstance(words, PublicVocabulary):
+        return kind.calibrated(epsilon=epsilon, vocabulary=words.vocabulary, **settings)
+    if settings.get("calibration", Calibration.ANALYTIC) != Calibration.ANALYTIC:
+        raise InputError("with a private vocabulary only calibration 'analytic' is offered. Give public words.")
+    if name != "laplace":
+        limit, wanted = (
+            settings.get("max_pairs", 1000),
+            n_pairs(settings["gamma"], settings.get("sample_size", "exchangeable")),
+        )
+        if limit is not None and wanted > limit:
+            raise InputError(f"{wanted:,} pairs of fits are more than {limit:,}. Say --yes (max_pairs=None).")
+        settings["words_of_data"] = True
+    first = calibrate(ReplaceOneVocabulary(vocabulary=words), epsilon=epsilon)
+    topics = kind.calibrated(epsilon=epsilon, **settings)
+    both = VocabularyThenTopics(
+        vocabulary=first.rescaled(1 / sqrt(share)), topics=topics.rescaled(1 / sqrt(1 - share)), delta=delta
+    )
+    return calibrate(both, epsilon=epsilon)
+
+
 def _vocabulary(
     name: str | Path | Vocabulary, *, delta: float, unit: Unit, noise: Noise | str | None, **settings: Any
 ) -> PrivateVocabulary | PublicVocabulary:
@@ -125,11 +188,17 @@ def _vocabulary(
     return PublicVocabulary(vocabulary=read_words(name), delta=delta, unit=unit)
 
 
+_EXAMPLE: dict[str, Any] = {"n_topics": 2, "epsilon": 1.0, "delta": 1e-6, "unit": Unit.AUTHOR, "share": DEFAULT_SHARE}
+
+
 def catalogue() -> list[dict[str, str]]:
     """Every mechanism with its unit, relation, strength and paper, read from the mechanism itself."""
-    parts: list[tuple[str, Mechanism[Any]]] = [("vocabulary", PublicVocabulary(vocabulary=Vocabulary(()), delta=1e-6))]
+    no_words = PublicVocabulary(vocabulary=Vocabulary(()), delta=1e-6)
+    parts: list[tuple[str, Mechanism[Any]]] = [("vocabulary", no_words)]
     parts += [("vocabulary", kind.template(delta=1e-6)) for kind in VOCABULARIES.values()]
     parts += [("topics", kind.template(n_topics=2, delta=1e-6)) for kind in TOPICS.values()]
+    public = Corpus.from_texts(["some public text"]).bounded()  # what makes output perturbation more than a claim
+    parts += [("topics", _output(name, no_words, public=public, **_EXAMPLE)) for name in OUTPUT]
     parts += [("topics", kind.template(n_topics=2, delta=1e-6)) for kind in PUBLISHED.values()]
     return [
         {

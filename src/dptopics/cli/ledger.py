@@ -7,7 +7,7 @@ import typer
 
 from dptopics.cli import options as o
 from dptopics.cli.terminal import out, print_json
-from dptopics.guarantee import Unit
+from dptopics.guarantee import Relation, Unit
 
 
 def create(
@@ -15,6 +15,9 @@ def create(
     epsilon: Annotated[float, typer.Option(help="Total privacy loss of all releases.", show_default=False)],
     delta: Annotated[float, typer.Option(help="Total δ of all releases.", show_default=False)],
     unit: Annotated[Unit, typer.Option(help="Whom the releases protect.")] = Unit.AUTHOR,
+    relation: Annotated[
+        Relation, typer.Option(help="Which data sets must look alike; 'replace' is for --mechanism output.")
+    ] = Relation.ADD_OR_REMOVE,
     composition: Annotated[
         str, typer.Option(help="How releases add up: 'sum', or 'zcdp' (room for more Gaussian releases).")
     ] = "sum",
@@ -22,7 +25,8 @@ def create(
     """Make a ledger with a total budget."""
     from dptopics.ledger import Ledger
 
-    out.print(Ledger.create(path, epsilon=epsilon, delta=delta, unit=unit, composition=composition).card())
+    ledger = Ledger.create(path, epsilon=epsilon, delta=delta, unit=unit, relation=relation, composition=composition)
+    out.print(ledger.card())
 
 
 def show(
@@ -45,6 +49,7 @@ def show(
             "unit": str(ledger.unit),
             "relation": str(ledger.relation),
             "strength": str(ledger.strength),
+            "gamma": ledger.gamma,
             "composition": str(ledger.composition),
             "budget": vars(ledger.budget),
             "spent": vars(ledger.spent),

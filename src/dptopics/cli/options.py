@@ -30,6 +30,86 @@ VocabularyNoise = Annotated[
         "--noise", help="Noise of the vocabulary: gaussian or laplace.", show_default="gaussian; greedy: laplace"
     ),
 ]
+_OUTPUT = "Noise on the output (--mechanism output, mvg or laplace)"
+Gamma = Annotated[
+    float | None,
+    typer.Option(
+        help="Chance that ε does not hold, over data drawn like the public corpus.",
+        show_default="0.1",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+LearnerName = Annotated[
+    str | None,
+    typer.Option(
+        "--learner",
+        help="variational, gibbs, lsi, plsa or hdp.",
+        show_default="variational",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+PublicCorpus = Annotated[
+    Path | None,
+    typer.Option(
+        help="Table of public texts that neighbours are drawn from. Without one: from the private data, as published, "
+        "and the guarantee is only claimed.",
+        show_default=False,
+        rich_help_panel=_OUTPUT,
+    ),
+]
+PublicText = Annotated[
+    str | None, typer.Option(help="Its column with the texts.", show_default="as --text", rich_help_panel=_OUTPUT)
+]
+PublicAuthor = Annotated[
+    str | None, typer.Option(help="Its column with the authors.", show_default="as --author", rich_help_panel=_OUTPUT)
+]
+Generated = Annotated[
+    bool,
+    typer.Option(
+        "--generated", help="Draw neighbours from a model fitted to the public corpus.", rich_help_panel=_OUTPUT
+    ),
+]
+SensitivityFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--sensitivity",
+        help="File of the sampled sensitivity: used if it exists, else written (an interrupted run goes on).",
+        show_default=False,
+        rich_help_panel=_OUTPUT,
+    ),
+]
+SampleSizeName = Annotated[
+    str | None,
+    typer.Option(
+        "--sample-size",
+        help="dkw (published), binomial or exchangeable.",
+        show_default="exchangeable",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+CalibrationName = Annotated[
+    str | None,
+    typer.Option(
+        "--calibration",
+        help="analytic, renyi-best or renyi (published).",
+        show_default="analytic",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+PostName = Annotated[
+    str | None,
+    typer.Option("--post", help="Noisy rows: simplex, clip or none.", show_default="simplex", rich_help_panel=_OUTPUT),
+]
+TopWords = Annotated[
+    int | None,
+    typer.Option(
+        "--top",
+        help="Release only so many words of each topic, as published; claimed: which words is not hidden.",
+        show_default="all words",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Sample however long it takes.", rich_help_panel=_OUTPUT)]
 MinLength = Annotated[int, typer.Option(help="Letters of the shortest word kept.")]
 MaxLength = Annotated[int, typer.Option(help="Letters of the longest word kept.")]
 MaxWords = Annotated[int, typer.Option(help="Distinct words each unit may propose for the vocabulary.")]

@@ -4,7 +4,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -43,6 +43,18 @@ def fit(
     max_words: o.MaxWords = 200,
     max_docs: o.MaxDocs = None,
     steps: Annotated[int, typer.Option(help="Rounds of learning.")] = 15,
+    gamma: o.Gamma = None,
+    learner: o.LearnerName = None,
+    public_corpus: o.PublicCorpus = None,
+    public_text: o.PublicText = None,
+    public_author: o.PublicAuthor = None,
+    generated: o.Generated = False,
+    sensitivity: o.SensitivityFile = None,
+    sample_size: o.SampleSizeName = None,
+    calibration: o.CalibrationName = None,
+    post: o.PostName = None,
+    top: o.TopWords = None,
+    yes: o.Yes = False,
     language: o.Language = "english",
     lemmas: o.Lemmas = False,
     min_length: o.MinLength = 3,
@@ -54,10 +66,29 @@ def fit(
     as_json: o.Json = False,
 ) -> None:
     """Release topics of a table of texts: the main job."""
-    from dptopics.registry import topic_mechanism
+    from dptopics.registry import OUTPUT, topic_mechanism
 
     chosen = _unit(unit, author)
     settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
+    output: dict[str, Any] = {
+        "gamma": gamma,
+        "learner": learner,
+        "generated": generated or None,
+        "sample_size": sample_size,
+        "calibration": calibration,
+        "post": post,
+        "top": top,
+    }
+    output = {name: value for name, value in output.items() if value is not None}
+    if mechanism not in OUTPUT and (output or public_corpus or sensitivity):
+        raise InputError(f"--mechanism {mechanism} has no options for noise on the output: see dptopics fit --help.")
+    if public_corpus is not None:
+        column = public_author or author if chosen is Unit.AUTHOR else None
+        output["public"] = _read(
+            public_corpus, public_text or text, column, chosen, 0.0, max_docs, settings, drop_missing, encoding
+        )
+    if yes:
+        output["max_pairs"] = None
     plan = topic_mechanism(
         mechanism,
         vocabulary=vocabulary,
@@ -70,6 +101,7 @@ def fit(
         max_vocabulary=max_vocabulary,
         noise=noise,
         steps=steps,
+        **output,
     )
     release = _publish(
         plan,
@@ -78,6 +110,7 @@ def fit(
         accept_unproven=accept_unproven,
         out_folder=out_folder,
         title="Learning private topics",
+        sensitivity=sensitivity,
     )
     model = release.value
     if as_json:
@@ -177,9 +210,10 @@ def _publish(
     accept_unproven: bool,
     out_folder: Path,
     title: str,
+    sensitivity: Path | None = None,
 ) -> "Release[T]":
-    """Refuse early what can be refused; then read, charge, run, save."""
-    from dptopics import bundle, progress
+    """Refuse early what can be refused; then read, sample sensitivity if need be, charge, run, save."""
+    from dptopics import bundle, progress, sensitivity_file
     from dptopics.ledger import Ledger, Unrecorded
     from dptopics.noise import secure_rng
 
@@ -188,6 +222,14 @@ def _publish(
     bundle.check_target(out_folder)
     try:
         corpus = read()
+        if hasattr(plan, "prepared"):  # the offline stage: before anything is charged
+            with progress_bar("Sampling the sensitivity") as sink, progress.shown_by(sink):
+                plan = sensitivity_file.prepare(plan, corpus, sensitivity)
+        elif sensitivity is not None:
+            raise InputError(
+                "a sensitivity can be kept only for a list of public words: those of a private vocabulary are known "
+                "after it is charged for. Leave --sensitivity out, or give --vocabulary FILE."
+            )
         with progress_bar(title) as sink, progress.shown_by(sink):
             release = door.run(plan, corpus, secure_rng(), accept_unproven=accept_unproven)
     except KeyboardInterrupt:

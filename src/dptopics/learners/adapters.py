@@ -47,7 +47,7 @@ def lsi(n_topics: int, *, signed: bool = False) -> SklearnLearner:
     return SklearnLearner(TruncatedSVD(n_topics, algorithm="randomized", random_state=0), signed=signed)
 
 
-def plsa(n_topics: int, *, steps: int = 200, seed: int = 0) -> SklearnLearner:
+def plsa(n_topics: int, *, steps: int = 200, seed: int = 0, tolerance: float = 1e-5) -> SklearnLearner:
     """Probabilistic latent semantic analysis (Hofmann 1999), which is NMF under Kullback-Leibler divergence."""
     from sklearn.decomposition import NMF
 
@@ -58,7 +58,7 @@ def plsa(n_topics: int, *, steps: int = 200, seed: int = 0) -> SklearnLearner:
             solver="mu",
             beta_loss="kullback-leibler",
             max_iter=steps,
-            tol=1e-5,
+            tol=tolerance,
             random_state=seed,
         )
     )

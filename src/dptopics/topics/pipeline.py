@@ -46,6 +46,7 @@ class VocabularyThenTopics:
             events=first.events + second.events,
             delta=self.delta,
             strength=weakest(first.strength, second.strength),
+            gamma=min(1.0, first.gamma + second.gamma),
             assumptions=tuple(a for a in dict.fromkeys(first.assumptions + second.assumptions) if a != PUBLIC_WORDS),
         )
 

@@ -1,0 +1,286 @@
+"""Figures 2 to 10, 12, 13 and table 1 of Wang et al. 2022 (TopicDP) on Enron and Amazon. NOT FOR RELEASE.
+
+Distances between fits on neighbouring data sets first (long; kept in results/topicdp_pairs.json, a second run goes on),
+then errors of noisy matrices by ε, γ, size and model (seconds; results/topicdp.json), then figures.
+
+    python experiments/topicdp.py --data FOLDER
+
+FOLDER holds enron_full_body, amazon_5core, amazon_reviews and newsgroups20 (.parquet). As published: neighbours are
+drawn from the private authors, the words are the data's own, and each topic's top words are released. "sound":
+neighbours and words from 20 Newsgroups, the whole matrix. All numbers are of the real texts.
+"""
+
+import argparse
+import json
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dptopics import Corpus, Vocabulary
+from dptopics.corpus import BoundedCorpus
+from dptopics.learners import Learner
+from dptopics.learners.adapters import TomotopyLearner, lsi, plsa
+from dptopics.learners.lda_gibbs import GibbsLda
+from dptopics.learners.lda_variational import VariationalLda
+from dptopics.metrics import kendall_distance, l1_distance, rmse, row_distance
+from dptopics.published.mvg import mvg_deviation
+from dptopics.topics.neighbours import DrawnUnits, draw_pair
+from dptopics.topics.output import units_of
+from dptopics.topics.renyi import multiplier, renyi_epsilon
+from dptopics.topics.rows import heaviest, tidy
+from dptopics.topics.sensitivity import SampleSize, distance, n_pairs
+
+FOLDER = Path(__file__).parent / "results"
+DATA = {"enron": "enron_full_body", "amazon": "amazon_5core", "reviews": "amazon_reviews"}
+DELTA, GAMMA, WORDS, DOCS, SIZE, REPETITIONS = 1e-4, 0.1, 1000, 20, 10, 50
+EPSILONS = [float(e) for e in np.arange(1, 10.5, 0.5)]
+GAMMAS = [0.02, 0.07, 0.12, 0.17, 0.22]
+SIZES = range(2, SIZE + 1)
+FEWEST, FEW = n_pairs(GAMMA, SampleSize.EXCHANGEABLE), n_pairs(GAMMA, SampleSize.BINOMIAL)
+MOST = {"enron": n_pairs(0.07, SampleSize.DKW), "amazon": n_pairs(GAMMA, SampleSize.DKW), "reviews": FEW}
+PASSES = 5
+
+
+def models(n_topics: int) -> dict[str, Learner]:
+    """The functions that are protected: each one learner with a fixed public key."""
+    return {
+        "lda": VariationalLda(n_topics=n_topics, passes=PASSES),
+        "lda-gibbs": GibbsLda(n_topics=n_topics, sweeps=20),
+        "lsi": lsi(n_topics),
+        "plsa": plsa(n_topics, steps=20, tolerance=0.0),
+        "hdp": TomotopyLearner("HDPModel", n_topics, sweeps=20),
+    }
+
+
+class Data:
+    """One corpus, bounded, over its own most frequent words or over public ones."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.corpus = Corpus.from_table(folder / f"{DATA[name]}.parquet", text="text", author="user", drop_missing=True)
+        self.bounded = self.corpus.bounded(max_docs=DOCS)
+        self.own = self.bounded.limited(vocabulary=frequent(self.corpus))
+
+
+def frequent(corpus: Corpus) -> Vocabulary:
+    """The words that are in the most documents."""
+    common = np.argsort(-np.bincount(corpus.word, minlength=len(corpus.words)), kind="stable")[:WORDS]
+    return Vocabulary.of([corpus.words[w] for w in common])
+
+
+class Pairs:
+    """Distances between fits on neighbouring data sets, by cell; saved as they come."""
+
+    def __init__(self) -> None:
+        self.path = FOLDER / "topicdp_pairs.json"
+        self.cells: dict[str, dict[str, object]] = json.loads(self.path.read_text()) if self.path.exists() else {}
+
+    def sample(self, cell: str, source: BoundedCorpus, n_units: int, learner: Learner, top: int, wanted: int) -> None:
+        row = self.cells.setdefault(cell, {"n_units": n_units, "seconds": 0.0, "pairs": []})
+        units, pairs = DrawnUnits(units_of(source)), row["pairs"]
+        assert isinstance(pairs, list)
+        while len(pairs) < wanted:
+            begin = time.perf_counter()
+            for i in islice(range(len(pairs), wanted), 10):
+                lots = np.random.Generator(np.random.PCG64([0, i]))
+                first, second = (learner(part) for part in draw_pair(units, n_units, lots))
+                kept = [np.where(heaviest(m, top), m, 0.0) for m in (first, second)]
+                both = (kept, (first, second))
+                pairs.append([distance(*pair, matched=how) for pair in both for how in (True, False)])
+            row["seconds"] = float(row["seconds"]) + time.perf_counter() - begin  # type: ignore[arg-type]
+            FOLDER.mkdir(exist_ok=True)
+            self.path.write_text(json.dumps(self.cells) + "\n", "utf-8")
+            print(cell, len(pairs), f"{max(p[0] for p in pairs):.4f}", f"{row['seconds']:.0f} s", flush=True)
+
+    def sensitivity(self, cell: str, gamma: float, size: SampleSize, column: int = 0) -> float | None:
+        """Largest distance of the pairs that γ asks for; None if there are not so many."""
+        pairs, wanted = self.cells[cell]["pairs"], n_pairs(gamma, size)
+        assert isinstance(pairs, list)
+        return max(p[column] for p in pairs[:wanted]) if len(pairs) >= wanted else None
+
+
+def sample_all(folder: Path, pairs: Pairs, public: Corpus, more: bool) -> dict[str, Data]:
+    """What every figure needs first, and then more pairs for larger samples."""
+    data = {name: Data(folder, name) for name in DATA}
+    n_units = {name: int(one.corpus.n_authors or 0) for name, one in data.items()}
+
+    def own(name: str, model: str, size: int, wanted: int) -> None:
+        pairs.sample(f"{name} {model} {size}", data[name].own, n_units[name], models(size)[model], size, wanted)
+
+    source = public.bounded(max_docs=DOCS).limited(vocabulary=frequent(public))
+    for name in ("enron", "amazon"):
+        own(name, "lda", SIZE, FEW)
+        own(name, "lsi", SIZE, FEW)
+        for size in SIZES[:-1]:
+            own(name, "lda", size, FEWEST)
+        pairs.sample(f"{name} sound", source, n_units[name], models(SIZE)["lda"], SIZE, FEWEST)
+        for model in ("hdp", "plsa", "lda-gibbs"):
+            own(name, model, SIZE, FEWEST)
+    own("reviews", "lda", SIZE, FEWEST)
+    own("enron", "lda", SIZE, n_pairs(GAMMA, SampleSize.DKW))
+    if more:
+        for name, wanted in MOST.items():
+            own(name, "lda", SIZE, wanted)
+            if name != "reviews":
+                own(name, "hdp", SIZE, FEW)
+    return data
+
+
+def deviations(size: int, epsilon: float, far: float) -> dict[str, float]:
+    """Deviation of the noise on every entry; for Laplace, its scale."""
+    norm = size**0.5  # rows are distributions
+    return {
+        "renyi (published)": multiplier(epsilon, DELTA, "renyi") * far,
+        "renyi-best": multiplier(epsilon, DELTA, "renyi-best") * far,
+        "analytic": multiplier(epsilon, DELTA) * far,
+        "mvg": mvg_deviation(size, size, epsilon=epsilon, delta=DELTA, sensitivity=far, largest_norm=norm),
+        "laplace": 2 * size / epsilon,
+    }
+
+
+def errors(topics: np.ndarray, size: int, epsilon: float, far: float, seed: int) -> dict[str, dict[str, float]]:
+    """Errors of the top-n matrix of each topic, mean over repetitions. The noise is seeded and plain: not private."""
+    exact = -np.sort(-topics, axis=1)[:, :size]
+    found = {}
+    for name, scale in deviations(size, epsilon, far).items():
+        rng = np.random.default_rng(seed)
+        runs = []
+        for _ in range(REPETITIONS):
+            drawn = rng.laplace(0, scale, exact.shape) if name == "laplace" else rng.normal(0, scale, exact.shape)
+            noisy = exact + drawn
+            runs.append([measure(exact, noisy) for measure in (row_distance, l1_distance, rmse, kendall_distance)])
+        row = np.mean(runs, axis=0)
+        found[name] = dict(zip(("row_distance", "l1", "rmse", "kendall"), map(float, row), strict=True))
+    return found
+
+
+def whole_matrix(topics: np.ndarray, far: float, seed: int) -> dict[str, dict[str, float]]:
+    """The whole topic-word matrix instead of top words: analytic noise, rows projected to the simplex."""
+    found = {}
+    for epsilon in (1.0, 3.0, 10.0):
+        rng = np.random.default_rng(seed)
+        deviation = multiplier(epsilon, DELTA) * far
+        runs = []
+        for _ in range(REPETITIONS):
+            noisy = tidy(topics + rng.normal(0, deviation, topics.shape), "simplex")
+            best = heaviest(topics, SIZE) & heaviest(noisy, SIZE)
+            runs.append([l1_distance(topics, noisy), best.sum() / (topics.shape[0] * SIZE)])
+        l1, kept = np.mean(runs, axis=0)
+        sure = float(np.mean(np.sum(topics > 3 * deviation, axis=1)))
+        row = {"deviation": deviation, "l1": float(l1), "top 10 kept": float(kept), "words above 3 deviations": sure}
+        found[str(epsilon)] = row
+    return found
+
+
+def evaluate(data: dict[str, Data], pairs: Pairs, words_of_others: Vocabulary) -> dict[str, object]:
+    rows: list[dict[str, object]] = []
+    whole: dict[str, object] = {}
+    shown: dict[str, object] = {}
+
+    def add(figure: str, name: str, model: str, size: int, epsilon: float, gamma: float, *kinds: SampleSize) -> None:
+        """One point, with the first of these sample sizes that there are enough pairs for."""
+        for kind in kinds or SampleSize:
+            far = pairs.sensitivity(f"{name} {model} {size}", gamma, kind)
+            if far is not None:
+                row = {"figure": figure, "data": name, "model": model, "size": size, "epsilon": epsilon, "gamma": gamma}
+                measured = errors(learned[model, size], size, epsilon, far, len(rows))
+                rows.append(row | {"sample_size": str(kind), "sensitivity": far, "errors": measured})
+                return
+
+    for name, one in data.items():
+        counts = units_of(one.own).counts
+        learned = {("lda", size): models(size)["lda"](counts) for size in SIZES}
+        if name != "reviews":
+            learned |= {(m, SIZE): models(SIZE)[m](counts) for m in ("lsi", "hdp", "plsa", "lda-gibbs")}
+        for epsilon in EPSILONS:
+            add("3, 7a, 8a", name, "lda", SIZE, epsilon, GAMMA)
+        words = one.own.vocabulary
+        assert words is not None
+        topics = learned["lda", SIZE]
+        shown[name] = {
+            "sensitivity": rows[-1]["sensitivity"],
+            "topics": [
+                {words.words[w]: float(topics[k, w]) for w in np.argsort(-topics[k])[:SIZE]} for k in range(SIZE)
+            ],
+        }
+        far = pairs.sensitivity(f"{name} lda {SIZE}", GAMMA, SampleSize.EXCHANGEABLE, column=2)
+        assert far is not None
+        whole[name] = whole_matrix(topics, far, 0) | {"sensitivity": far}
+        if name == "reviews":
+            continue
+        far = pairs.sensitivity(f"{name} sound", GAMMA, SampleSize.EXCHANGEABLE, column=2)
+        assert far is not None
+        public_words = models(SIZE)["lda"](units_of(one.bounded.limited(vocabulary=words_of_others)).counts)
+        whole[f"{name} sound"] = whole_matrix(public_words, far, 0) | {"sensitivity": far}
+        for gamma in GAMMAS:
+            for kind in SampleSize:
+                add("4, 7b, 8b", name, "lda", SIZE, 3.0, gamma, kind)
+                for model in ("lsi", "hdp"):
+                    add("9bd, 10bd", name, model, SIZE, 3.0, gamma, kind)
+        for epsilon in (3.0, 5.0):
+            for size in SIZES:
+                figure = f"{5 if epsilon == 3 else 6}, 7cd, 8cd"
+                add(figure, name, "lda", size, epsilon, GAMMA, SampleSize.EXCHANGEABLE)
+        for model in ("lsi", "hdp", "plsa", "lda-gibbs"):
+            for epsilon in EPSILONS:
+                add("9ac, 10ac", name, model, SIZE, epsilon, GAMMA, SampleSize.EXCHANGEABLE)
+    cells = {
+        cell: {
+            "pairs": len(row["pairs"]),  # type: ignore[arg-type]
+            "n_units": row["n_units"],
+            "seconds": row["seconds"],
+            "largest": [max(p[c] for p in row["pairs"]) for c in range(4)],  # type: ignore[attr-defined]
+        }
+        for cell, row in pairs.cells.items()
+    }
+    return {
+        "note": "NOT FOR RELEASE: computed from the texts, with seeded noise.",
+        "columns of largest": ["top, matched", "top, as ordered", "whole, matched", "whole, as ordered"],
+        "figure 2": [[e, renyi_epsilon(e, DELTA, 2.0)] for e in EPSILONS],
+        "table 1": {name: shape(one.corpus) for name, one in data.items()},
+        "sensitivities": cells,
+        "keywords": shown,
+        "whole matrix, exchangeable": whole,
+        "rows": rows,
+    }
+
+
+def shape(corpus: Corpus) -> dict[str, float]:
+    """Table 1, over the words that are left after stop words; documents without an author are left out."""
+    authors = corpus.n_authors or 1
+    words = float(corpus.count.sum() / corpus.n_documents)
+    documents = corpus.n_documents
+    return {"users": authors, "documents": documents, "words": words, "documents per user": documents / authors}
+
+
+def short(value: Any) -> Any:
+    """The same with five digits: a smaller file."""
+    if isinstance(value, dict):
+        return {name: short(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [short(part) for part in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder with the parquet files")
+    parser.add_argument("--more", action="store_true", help="as many pairs as the published sample sizes ask for")
+    parser.add_argument("--figures-only", action="store_true", help="draw the results that are there")
+    arguments = parser.parse_args()
+    path = FOLDER / "topicdp.json"
+    if not arguments.figures_only:
+        pairs = Pairs()
+        news = arguments.data / "newsgroups20.parquet"
+        public = Corpus.from_table(news, text="text", author="user", drop_missing=True)
+        data = sample_all(arguments.data, pairs, public, arguments.more)
+        path.write_text(json.dumps(short(evaluate(data, pairs, frequent(public)))) + "\n", "utf-8")
+    from topicdp_figures import draw
+
+    draw(json.loads(path.read_text("utf-8")), FOLDER)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Learners by the names that people type."""
+
+from collections.abc import Callable
+
+from dptopics.errors import InputError
+from dptopics.learners import Learner
+from dptopics.learners.adapters import TomotopyLearner, lsi, plsa
+from dptopics.learners.lda_gibbs import GibbsLda
+from dptopics.learners.lda_variational import VariationalLda
+
+_LEARNERS: dict[str, Callable[[int, int], Learner]] = {
+    "variational": lambda n_topics, steps: VariationalLda(n_topics=n_topics, passes=steps),
+    "gibbs": lambda n_topics, steps: GibbsLda(n_topics=n_topics, sweeps=steps),
+    "lsi": lambda n_topics, steps: lsi(n_topics),
+    "plsa": lambda n_topics, steps: plsa(n_topics, steps=steps, tolerance=0.0),
+    "hdp": lambda n_topics, steps: TomotopyLearner("HDPModel", n_topics, sweeps=steps),
+}
+
+
+def named_learner(name: str, n_topics: int, *, steps: int = 15) -> Learner:
+    """variational, gibbs, lsi, plsa or hdp (truncated to so many topics); ``steps`` are passes or sweeps.
+
+    >>> named_learner("gibbs", 5, steps=20).sweeps
+    20
+    """
+    if name not in _LEARNERS:
+        raise InputError(f"there is no learner {name!r}. The learners are: {', '.join(_LEARNERS)}.")
+    if steps < 1:
+        raise InputError(f"steps must be at least 1, got {steps}.")
+    return _LEARNERS[name](n_topics, steps)

@@ -1,0 +1,127 @@
+"""Numbers of TopicDP (Wang et al. 2022) and MVG (Chanyaswad et al. 2018), computed from the formulas by other code."""
+
+from math import ceil, exp, log, sqrt
+
+import pytest
+from scipy.optimize import brentq
+
+from dptopics.errors import InputError
+from dptopics.events import Gaussian, epsilon_of
+from dptopics.published.mvg import mvg_deviation, mvg_precision
+from dptopics.topics.renyi import Calibration, multiplier, renyi_epsilon
+from dptopics.topics.sensitivity import SampleSize, n_pairs, sampler_risk
+
+DELTA = 1e-4
+# γ: ρ, h of algorithm 1, and the sizes of the two other samples
+SAMPLES = {
+    0.02: (0.0014165, 9498, 350, 49),
+    0.05: (0.0041829, 1305, 117, 19),
+    0.1: (0.0097446, 285, 49, 9),
+    0.15: (0.0162308, 116, 29, 6),
+    0.2: (0.0235330, 61, 20, 4),
+}
+
+
+@pytest.mark.parametrize("gamma, golden", SAMPLES.items())
+def test_sample_sizes(gamma, golden):
+    rho, *sizes = golden
+    assert sampler_risk(gamma) == pytest.approx(rho, abs=6e-8)
+    assert [n_pairs(gamma, kind) for kind in SampleSize] == sizes
+
+
+@pytest.mark.parametrize("gamma", SAMPLES)
+def test_the_order_statistic_is_the_largest(gamma):
+    # k = h(1 − γ + ρ + √(ln(1/ρ)/(2h))), which the paper leaves unrounded, is within one of h.
+    rho, h = sampler_risk(gamma), n_pairs(gamma, "dkw")
+    assert ceil(h * (1 - gamma + rho + sqrt(log(1 / rho) / (2 * h))) - 1e-9) == h
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 0.3, 0.5, 0.9, 0.999])
+def test_sample_sizes_mean_what_they_say(gamma):
+    rho = sampler_risk(gamma)
+    assert 0 < rho < gamma
+    h = n_pairs(gamma, "binomial")
+    assert (1 - (gamma - rho)) ** h <= rho
+    h = n_pairs(gamma, "exchangeable")
+    assert 1 / (h + 1) <= gamma
+    assert h == 1 or 1 / h > gamma
+
+
+@pytest.mark.parametrize("gamma", [0, 1, -0.1, 1.5, float("nan")])
+def test_gamma_must_be_a_chance(gamma):
+    with pytest.raises(InputError, match="gamma must lie strictly between 0 and 1"):
+        n_pairs(gamma)
+
+
+# ε: ε_R and σ/Δ as published (α = 2), σ/Δ at the best order, σ/Δ analytic (Balle & Wang 2018)
+NOISE = {
+    1: (3.43606e-4, 53.9473, 3.50790, 3.185703),
+    3: (3.80985e-3, 16.2012, 1.32868, 1.223157),
+    5: (2.90564e-2, 5.86650, 0.858528, 0.795940),
+    10: (2.17595, 0.677915, 0.485970, 0.455265),
+}
+
+
+@pytest.mark.parametrize("epsilon, golden", NOISE.items())
+def test_noise(epsilon, golden):
+    order_two, published, best, analytic = golden
+    assert renyi_epsilon(epsilon, DELTA, 2.0) == pytest.approx(order_two, rel=5e-6)
+    assert multiplier(epsilon, DELTA, "renyi") == pytest.approx(published, rel=5e-6)
+    assert multiplier(epsilon, DELTA, "renyi-best") == pytest.approx(best, rel=5e-6)
+    assert multiplier(epsilon, DELTA) == pytest.approx(analytic, rel=5e-6)
+
+
+@pytest.mark.parametrize("kind", Calibration)
+@pytest.mark.parametrize("epsilon", [0.5, 3.0, 8.0])
+def test_every_calibration_keeps_its_promise(kind, epsilon):
+    # The price is that of the noise: what Rényi bounds ask for beyond need shows as a lower ε.
+    assert epsilon_of((Gaussian(multiplier(epsilon, DELTA, kind)),), DELTA) <= epsilon
+
+
+def test_ten_times_less_noise_than_published():
+    assert multiplier(3.0, DELTA, "renyi") / multiplier(3.0, DELTA) > 13
+
+
+def test_theorem_3_is_false():
+    # It takes √(α/2)·Δ/ε for the deviation of (α, ε)-Rényi DP, and so says that α = 2, ε = 0.5 needs 2Δ. The right
+    # Δ√(α/(2ε)) is 1.41Δ there; at ε = 4 theirs is 0.25Δ, whose divergence αΔ²/(2σ²) is 16, not 4.
+    theirs = sqrt(2 / 2) / 4
+    assert 2 / (2 * theirs**2) == pytest.approx(16)
+
+
+def test_unknown_calibration():
+    with pytest.raises(InputError, match="calibration must be 'analytic'"):
+        multiplier(1.0, DELTA, "guess")
+
+
+def test_mvg():
+    settings = {"epsilon": 3.0, "delta": DELTA, "sensitivity": 1.0, "largest_norm": sqrt(10)}
+    assert mvg_precision(10, 10, **settings) == pytest.approx(3.26956e-6, rel=5e-6)
+    assert mvg_deviation(10, 10, **settings) == pytest.approx(1748.86, rel=3e-6)
+
+
+def test_mvg_bound_is_the_root_of_its_quadratic():
+    # α x² + β x = 2ε at x = √B (the proof of theorem 2), solved by other means.
+    m, n, epsilon, s, norm = 4, 7, 2.0, 0.3, 2.0
+    order = range(1, 5)
+    h, half = sum(1 / i for i in order), sum(i**-0.5 for i in order)
+    alpha = (h + half) * norm**2 + 2 * h * norm * s
+    zeta = 2 * sqrt(-m * n * log(DELTA)) - 2 * log(DELTA) + m * n
+    beta = 2 * (m * n) ** 0.25 * zeta * h * s
+    root = brentq(lambda x: alpha * x * x + beta * x - 2 * epsilon, 0, 10, xtol=1e-16)
+    found = mvg_precision(m, n, epsilon=epsilon, delta=DELTA, sensitivity=s, largest_norm=norm)
+    assert found == pytest.approx(root**2, rel=1e-9)
+
+
+def test_mvg_is_worse_than_laplace_however_small_the_sensitivity():
+    # 10 × 10, ε = 3: the paper's order TopicDP < MVG < Laplace cannot come out of the two formulas.
+    settings = {"epsilon": 3.0, "delta": DELTA, "largest_norm": sqrt(10)}
+    least = mvg_deviation(10, 10, sensitivity=1e-9, **settings)
+    assert least == pytest.approx(11.51, abs=0.01)
+    assert least > sqrt(2) * 2 * 10 / 3
+
+
+def test_figure_2_rises():
+    points = [renyi_epsilon(e / 2, DELTA, 2.0) for e in range(2, 21)]
+    assert points == sorted(points)
+    assert points[0] < exp(-7)
