@@ -52,6 +52,26 @@ class Laplace:
 
 
 @dataclass(frozen=True)
+class RandomizedResponse:
+    """One of ``values`` answers is given: the true one with probability ``keep``, else one of the others alike.
+
+    ``count`` answers are given independently: as many as two inputs can differ in.
+    """
+
+    keep: float
+    values: int = 2
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        _check(self.values >= 2 and self.count >= 1 and 1 / self.values <= self.keep < 1, self)
+
+    @property
+    def epsilon(self) -> float:
+        """ε of one answer, at δ = 0: ln(keep · (values − 1)/(1 − keep))."""
+        return log(self.keep * (self.values - 1) / (1 - self.keep))
+
+
+@dataclass(frozen=True)
 class Failure:
     """With this probability anything may be revealed (a lone word that clears its threshold): it is paid from δ."""
 
@@ -67,8 +87,10 @@ def _check(possible: bool, event: object) -> None:
         raise PrivacyError(f"impossible privacy event {event}: scales are positive, counts at least 1, rates up to 1.")
 
 
-Event = Gaussian | SampledGaussian | Laplace | Failure
-_KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in (Gaussian, SampledGaussian, Laplace, Failure)}
+Event = Gaussian | SampledGaussian | Laplace | RandomizedResponse | Failure
+_KINDS: dict[str, type[Event]] = {
+    kind.__name__: kind for kind in (Gaussian, SampledGaussian, Laplace, RandomizedResponse, Failure)
+}
 
 
 class Noise(StrEnum):
@@ -153,6 +175,25 @@ def laplace_delta(epsilon: float, scale: float, mu: float = 0.0) -> float:
     return float(weight @ np.maximum(deltas, 0.0)) * (1 + 1e-9)  # far above the error of the quadrature
 
 
+def response_delta(epsilon: float, event: RandomizedResponse) -> float:
+    """δ(ε) of randomised responses to two inputs that differ in all of them, exactly.
+
+    The loss of one answer is ±ε₀ where it is one of the two true values, else 0. The sum of ``count`` such losses has a
+    law on the multiples of ε₀, and δ(ε) = E[max(0, 1 − e^(ε − loss))].
+
+    >>> round(response_delta(0.5, RandomizedResponse(0.75)), 6)  # 0.75 − e^0.5 · 0.25
+    0.33782
+    """
+    other = (1 - event.keep) / (event.values - 1)
+    law, one, left = np.ones(1), np.array([other, 1 - event.keep - other, event.keep]), event.count
+    while left:  # powers by squaring: the convolution of positive numbers keeps its digits
+        if left & 1:
+            law = np.convolve(law, one)
+        one, left = np.convolve(one, one), left >> 1
+    loss = event.epsilon * np.arange(-event.count, event.count + 1)
+    return float(law @ -np.expm1(np.minimum(0.0, epsilon - loss))) * _UP
+
+
 def smallest(
     holds: Callable[[float], bool], *, start: float = 1.0, limit: float = 1e12, tolerance: float = 1e-12
 ) -> float:
@@ -192,11 +233,17 @@ def epsilon_of(events: tuple[Event, ...], delta: float) -> float:
     if sampled:
         return _pld_epsilon(events, left)
     laplace = [e for e in events if isinstance(e, Laplace)]
-    plain = sum(e.count / e.scale for e in laplace)
+    responses = [e for e in events if isinstance(e, RandomizedResponse)]
+    plain = sum(e.count / e.scale for e in laplace) + sum(e.count * e.epsilon for e in responses)
     if mu:
         plain += smallest(lambda epsilon: gaussian_delta(epsilon, mu) <= left)
-    if not laplace or left == 0:
+    if left == 0 or not (laplace or responses):
         return plain
+    if responses:
+        if mu == 0 and not laplace and len(responses) == 1:
+            only = responses[0]
+            return 0.0 if plain == 0 else min(plain, smallest(lambda e: response_delta(e, only) <= left, start=plain))
+        return min(plain, _pld_epsilon(events, left))
     one = laplace[0].scale
     if len(laplace) == laplace[0].count == 1 and (mu == 0 or 2 / (one * mu) <= _MAX_PANELS):
         return min(plain, smallest(lambda epsilon: laplace_delta(epsilon, one, mu) <= left))
@@ -216,6 +263,9 @@ def _pld_epsilon(events: Sequence[Event], delta: float) -> float:
                 part = pld.from_gaussian_mechanism(sigma, sampling_prob=rate).self_compose(count)
             case Laplace(scale, count):
                 part = pld.from_laplace_mechanism(scale).self_compose(count)
+            case RandomizedResponse(keep, values, count):
+                noise = (1 - keep) * values / (values - 1)  # chance of an answer drawn from all values
+                part = pld.from_randomized_response(noise, values).self_compose(count)
             case Failure():
                 continue
         parts.append(part)
@@ -238,6 +288,8 @@ def zcdp_of(events: Sequence[Event]) -> tuple[float, float]:
                 rho += count / sigma / sigma / 2
             case Laplace(scale, count):
                 rho += count / scale / scale / 2
+            case RandomizedResponse(count=count):
+                rho += count * event.epsilon**2 / 2
             case Failure(probability):
                 tau += probability
             case SampledGaussian():
