@@ -53,22 +53,27 @@ class Laplace:
 
 @dataclass(frozen=True)
 class RandomizedResponse:
-    """One of ``values`` answers is given: the true one with probability ``keep``, else one of the others alike.
+    """One of ``values`` answers is given: each of the wrong ones with probability ``lie``, else the true one.
 
     ``count`` answers are given independently: as many as two inputs can differ in.
     """
 
-    keep: float
+    lie: float
     values: int = 2
     count: int = 1
 
     def __post_init__(self) -> None:
-        _check(self.values >= 2 and self.count >= 1 and 1 / self.values <= self.keep < 1, self)
+        _check(self.values >= 2 and self.count >= 1 and 0 < self.lie <= 1 / self.values, self)
+
+    @property
+    def keep(self) -> float:
+        """Probability of the true answer."""
+        return 1 - (self.values - 1) * self.lie
 
     @property
     def epsilon(self) -> float:
-        """ε of one answer, at δ = 0: ln(keep · (values − 1)/(1 − keep))."""
-        return log(self.keep * (self.values - 1) / (1 - self.keep))
+        """ε of one answer, at δ = 0: ln(keep/lie)."""
+        return max(0.0, log(self.keep / self.lie))
 
 
 @dataclass(frozen=True)
@@ -181,11 +186,11 @@ def response_delta(epsilon: float, event: RandomizedResponse) -> float:
     The loss of one answer is ±ε₀ where it is one of the two true values, else 0. The sum of ``count`` such losses has a
     law on the multiples of ε₀, and δ(ε) = E[max(0, 1 − e^(ε − loss))].
 
-    >>> round(response_delta(0.5, RandomizedResponse(0.75)), 6)  # 0.75 − e^0.5 · 0.25
+    >>> round(response_delta(0.5, RandomizedResponse(0.25)), 6)  # 0.75 − e^0.5 · 0.25
     0.33782
     """
-    other = (1 - event.keep) / (event.values - 1)
-    law, one, left = np.ones(1), np.array([other, 1 - event.keep - other, event.keep]), event.count
+    neither = (event.values - 2) * event.lie
+    law, one, left = np.ones(1), np.array([event.lie, neither, event.keep]), event.count
     while left:  # powers by squaring: the convolution of positive numbers keeps its digits
         if left & 1:
             law = np.convolve(law, one)
@@ -263,9 +268,8 @@ def _pld_epsilon(events: Sequence[Event], delta: float) -> float:
                 part = pld.from_gaussian_mechanism(sigma, sampling_prob=rate).self_compose(count)
             case Laplace(scale, count):
                 part = pld.from_laplace_mechanism(scale).self_compose(count)
-            case RandomizedResponse(keep, values, count):
-                noise = (1 - keep) * values / (values - 1)  # chance of an answer drawn from all values
-                part = pld.from_randomized_response(noise, values).self_compose(count)
+            case RandomizedResponse(lie, values, count):  # an answer drawn from all values with chance values · lie
+                part = pld.from_randomized_response(values * lie, values).self_compose(count)
             case Failure():
                 continue
         parts.append(part)

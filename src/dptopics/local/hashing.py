@@ -1,5 +1,6 @@
 """All of ε on one or three words: optimised local hashing (Wang et al. 2017), client and server side."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import exp, inf, sqrt
@@ -48,7 +49,7 @@ class LocalHash:
     @property
     def event(self) -> RandomizedResponse:
         """What one answer costs, whatever the value."""
-        return RandomizedResponse(self.keep, self.n_buckets)
+        return RandomizedResponse(1 / (exp(self.epsilon) + self.n_buckets - 1), self.n_buckets)
 
     @property
     def unit_deviation(self) -> float:
@@ -79,7 +80,8 @@ class HashedPair:
     """Send one (topic, word) pair: the document's public topic and one of its words, by optimised local hashing.
 
     Topics are public lists of words; a document belongs to the list that most of its words are on. One word is drawn
-    from the document at random. All of ε goes into the one pair, so it holds for the whole document, however long.
+    at random from those that the document repeats, if there are any, else from all: repeated words tell what it is
+    about. All of ε goes into the one pair, so it holds for the whole document, however long.
     Proof: docs/guarantees/local_pair.md
 
     >>> words = Vocabulary.of(["knee", "rash", "skin"])
@@ -142,6 +144,8 @@ class HashedPair:
         known = [self.vocabulary.index[w] for w in words if w in self.vocabulary.index]
         value = self.n_values - 1
         if known:
+            times = Counter(known)
+            known = [w for w in known if times[w] > 1] or known
             word = known[int(rng.integers(0, len(known)))]
             value = self.topic_of(words) * len(self.vocabulary) + word
         return self.hash.send(np.array([value], np.int64), rng).tobytes()

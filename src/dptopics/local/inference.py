@@ -26,15 +26,15 @@ class FlipChannelLda:
     variational EM needs. Topics have a Dirichlet prior around the background: the word frequencies that the bits
     themselves estimate. Where bits are too noisy to tell topics apart, the background is what is left.
 
-    ``background`` is that prior's weight in tokens. None: the strongest of ``strengths`` that predicts held-out reports
-    as well as any, up to one standard error, when one half of a report's words predicts the other half. Reports are
-    private already, so choosing costs nothing.
+    ``background`` is that prior's weight, in tokens for each word of the vocabulary. None: the strongest of
+    ``strengths`` that predicts held-out reports as well as any, up to one standard error, when one half of a report's
+    words predicts the other half. Reports are private already, so choosing costs nothing.
     """
 
     n_topics: int
     alpha: float = 0.1
     background: float | None = None
-    strengths: tuple[float, ...] = (1000.0, 3000.0, 10000.0)
+    strengths: tuple[float, ...] = (1.0, 3.0, 10.0)
     passes: int = 30
     key: int = 0
 
@@ -67,7 +67,7 @@ class FlipChannelLda:
         there = likely_counts(count_ones(bits, n_words), n_documents, f) / n_documents
         rate = -np.log1p(-np.minimum(there, 0.99))  # Poisson rates with these chances of at least one
         length = float(rate.sum())
-        prior = background * rate / length
+        prior = background * n_words * rate / length
         rng = np.random.Generator(np.random.PCG64(self.key))
         weights = prior + rng.standard_exponential((self.n_topics, n_words)) * rate * (n_documents / self.n_topics)
         gamma = np.full((n_documents, self.n_topics), self.alpha + length / self.n_topics, np.float32)

@@ -103,7 +103,7 @@ class BitFlips:
             raise InputError(f"epsilon must be a positive number, got {epsilon}.")
         flips = cls(vocabulary=vocabulary, f=1.0, max_words=max_words, per=per, delta=delta)
         bits = 1 if per == "word" else flips.most_different_bits
-        low, high = 0.0, 2 / (1 + exp(epsilon / bits))  # enough at δ = 0
+        low, high = 0.0, min(1.0, 2 / (1 + exp(epsilon / bits)) * (1 + 1e-12))  # enough at δ = 0, rounded up
         while high - low > 1e-12 * high:
             middle = (low + high) / 2
             fits = replace(flips, f=middle).guarantee.epsilon <= epsilon
@@ -137,7 +137,7 @@ class BitFlips:
     @property
     def guarantee(self) -> Guarantee:
         """Priced from the f that flips the bits, at the unit chosen; the other unit is named beside it."""
-        word = RandomizedResponse(1 - self.flip)
+        word = RandomizedResponse(self.flip)
         document = replace(word, count=self.most_different_bits)
         by_word = self.per == "word"
 

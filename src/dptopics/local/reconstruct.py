@@ -46,19 +46,24 @@ def count_deviation(n_reports: int, f: float) -> float:
 
 
 def likely_counts(ones: NDArray[np.int64], n_reports: int, f: float) -> NDArray[np.float64]:
-    """Posterior mean of each word's document count, all positive: the noise is known, so it need not be believed.
+    """Posterior mean of each word's document count, all positive: the noise is known, so it need not be believed."""
+    estimate = estimated_counts(ones, n_reports, f)
+    return posterior_means(estimate, max(count_deviation(n_reports, f), 0.5), n_reports)
 
-    The prior is a mixture of 80 counts between one half and M, whose weights are learned from all words together by
-    EM (empirical Bayes: Kiefer & Wolfowitz 1956). Where the noise is far below the counts they come out unchanged.
 
-    >>> likely_counts(np.array([260, 255, 245, 240, 500]), 1000, 0.5).round()
+def posterior_means(estimate: NDArray[np.float64], deviation: float, most: float) -> NDArray[np.float64]:
+    """What counts between one half and ``most`` probably were, given estimates with normal noise of known deviation.
+
+    The prior is a mixture of 80 counts whose weights are learned from all estimates together by EM (empirical Bayes:
+    Kiefer & Wolfowitz 1956). Where the noise is far below the counts they come out unchanged; the order stays.
+
+    >>> posterior_means(np.array([20.0, 10.0, -10.0, -20.0, 500.0]), 25.0, 1000.0).round()
     array([  1.,   1.,   1.,   1., 502.])
     """
-    estimate = estimated_counts(ones, n_reports, f)
-    deviation = max(count_deviation(n_reports, f), 0.5)
-    grid = np.geomspace(0.5, n_reports, _GRID)
-    # At small noise the grid would be coarser than the estimate: keep the offset from the nearest grid point.
-    spread = np.hypot(deviation, np.gradient(grid))
+    grid = np.geomspace(0.5, max(1.0, most), _GRID)
+    # At small noise the grid would be coarser than the estimates: a grid point stands for its whole cell.
+    cell = np.gradient(grid) ** 2
+    spread = np.sqrt(deviation**2 + cell)
     log_fit = -0.5 * ((estimate[:, None] - grid) / spread) ** 2 - np.log(spread)
     fit = np.exp(log_fit - log_fit.max(axis=1, keepdims=True))
     weight = np.full(_GRID, 1 / _GRID)
@@ -66,10 +71,9 @@ def likely_counts(ones: NDArray[np.int64], n_reports: int, f: float) -> NDArray[
         share = fit * weight
         share /= share.sum(axis=1, keepdims=True)
         weight = share.mean(axis=0)
-    # Inside a cell of the grid the estimate itself decides, as far as its noise allows.
-    cell = np.gradient(grid) ** 2
-    inner = grid + (estimate[:, None] - grid) * cell / (cell + deviation**2)
-    return np.asarray(np.clip(np.sum(share * inner, axis=1), 0.5, n_reports))
+    # Inside a cell the estimate itself decides, as far as its noise allows.
+    inner = grid + (estimate[:, None] - grid) * cell / spread**2
+    return np.asarray(np.clip(np.sum(share * inner, axis=1), 0.5, max(1.0, most)))
 
 
 def rebuilt(bits: Bits, n_words: int, f: float, *, key: int = 0) -> Bits:

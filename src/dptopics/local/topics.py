@@ -14,10 +14,16 @@ from dptopics.local.hashing import ANSWER, HashedPair, ThreeWords
 from dptopics.local.inference import FlipChannelLda
 from dptopics.local.mixture import HashedMixture
 from dptopics.local.randomizer import BitFlips
-from dptopics.local.reconstruct import as_counts, count_deviation, count_ones, estimated_counts, rebuilt
+from dptopics.local.reconstruct import (
+    as_counts,
+    count_deviation,
+    count_ones,
+    estimated_counts,
+    posterior_means,
+    rebuilt,
+)
 from dptopics.release import Release, describe
 from dptopics.topic_model import TopicModel
-from dptopics.topics.shrink import expected_given_noisy
 
 METHODS = ("likelihood", "published")
 Parts = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]  # topics, shares, deviations
@@ -95,7 +101,7 @@ def _learner(
         table = pair.table(answers(data)[:, 0])
         sigma = pair.hash.unit_deviation * np.sqrt(len(data))
         # What each count probably was: the noise is known, so most of a rare word's estimate is not believed.
-        likely = expected_given_noisy(table.T, sigma).T + 1e-9
+        likely = np.array([posterior_means(row, sigma, len(data)) for row in table])
         total = likely.sum(axis=1)
         return likely / total[:, None], total / total.sum(), sigma / total
 
