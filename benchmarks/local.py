@@ -3,8 +3,8 @@
     python benchmarks/local.py            the bars
     python benchmarks/local.py --curve    also: words found by ε, public topics (pairs) beside three hashed words
 
-The corpus is synthetic: 10 topics over 1,000 words drawn from a Dirichlet, documents of 50 tokens with topic shares from
-Dirichlet(0.1). The public list of a topic holds its words of rank 11 to 30, none of its top ten. No data is needed.
+The corpus is synthetic: 10 topics over 1,000 words drawn from a Dirichlet, documents of 50 tokens with topic shares
+from Dirichlet(0.1). The public list of a topic holds its words of rank 11 to 30, none of its top ten. It needs no data.
 """
 
 import argparse

@@ -26,9 +26,11 @@ def table(rows: Rows) -> None:
             print(f"  {name}: {'; '.join(cells)}")
         for row in rows:
             if (row["part"], row["corpus"]) == ("figure 1", corpus):
-                word, document = row["word"], row["document"]
-                halves = [f"{series[149]:.4g} after 150, {series[-1]:.4g} after 300" for series in (word, document)]  # type: ignore[index]
-                print(f"  monitor: word {halves[0]}; document (N = {row['longest_document']}) {halves[1]}")
+                for level, removed in row["removed"].items():  # type: ignore[attr-defined]
+                    series = row[level]
+                    print(
+                        f"  monitor, {level} (N = {removed}): {series[149]:.4g} after 150, {series[-1]:.4g} after 300"
+                    )  # type: ignore[index]
 
 
 def draw(rows: Rows, folder: Path) -> None:
@@ -41,13 +43,14 @@ def draw(rows: Rows, folder: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2))
-    for panel, level in zip(axes, ("document", "word"), strict=True):
+    figure, axes = plt.subplots(1, 3, figsize=(15, 4.2))
+    titles = {"document": "N = longest document", "mean_document": "N = mean length", "word": "N = 1 word"}
+    for panel, level in zip(axes, titles, strict=True):
         for row in rows:
             if row["part"] == "figure 1":
                 values = row[level]
                 panel.plot(range(1, len(values) + 1), values, label=row["corpus"])  # type: ignore[arg-type]
-        panel.set(title=f"Figure 1: monitored ε, {level} level", xlabel="sweeps", ylabel="ε of the monitor (no bound)")
+        panel.set(title=f"Figure 1: {titles[level]}", xlabel="sweeps", ylabel="ε of the monitor (no bound)")
         panel.grid(alpha=0.3)
         panel.legend()
     _save(figure, folder / "gibbs_monitor.png")
@@ -73,6 +76,12 @@ def _save(figure, path: Path) -> None:  # type: ignore[no-untyped-def]
     print(f"Written: {path.name}")
 
 
+def results(folder: Path) -> Rows:
+    """All rows there are."""
+    files = [folder / name for name in ("gibbs_monitor.json", "local_perplexity.json")]
+    return [row for file in files if file.exists() for row in json.loads(file.read_text("utf-8"))]
+
+
 if __name__ == "__main__":
-    results = Path(__file__).parent / "results"
-    draw(json.loads((results / "gibbs_and_local.json").read_text("utf-8")), results)
+    here = Path(__file__).parent / "results"
+    draw(results(here), here)

@@ -141,12 +141,13 @@ class Inbox:
 
     def finish(self) -> NDArray[np.uint8]:
         """Reports × bytes, the first of each number; this object must not be used afterwards."""
-        numbers = self._numbers.finish().view(np.dtype((np.void, _NUMBER_BYTES)))
+        numbers = self._numbers.finish().view(np.uint64).reshape(-1, 2)
         data = self._data.finish().reshape(-1, self._collection.randomizer.n_bytes)
-        first = np.sort(np.unique(numbers, return_index=True)[1])
-        self.rejected["sent before (same number)"] += numbers.size - first.size
+        order = np.lexsort(numbers.T)  # stable: of equal numbers the first report stays first
+        repeated = order[1:][np.all(numbers[order[1:]] == numbers[order[:-1]], axis=1)]
+        self.rejected["sent before (same number)"] += repeated.size
         self.rejected = +self.rejected
-        return data if first.size == numbers.size else data[first]
+        return np.delete(data, repeated, axis=0) if repeated.size else data
 
 
 _LOOSE = pa.schema([("collection", pa.string()), ("version", pa.string()), ("report", pa.binary()),
@@ -180,5 +181,10 @@ def _parquet(path: Path) -> Iterator[Any]:
 
 def _bytes(column: Any, width: int) -> NDArray[np.uint8]:
     """A column of binary values, all of this width, as rows × bytes."""
-    joined = b"".join(column.to_pylist()) if len(column) else b""
-    return np.frombuffer(joined, np.uint8).reshape(-1, width)
+    parts = [chunk for chunk in getattr(column, "chunks", [column]) if len(chunk)]
+    found = []
+    for part in parts:
+        _, offsets, values = part.buffers()
+        first, last = np.frombuffer(offsets, np.int32)[[part.offset, part.offset + len(part)]]
+        found.append(np.frombuffer(values, np.uint8)[first:last])
+    return np.concatenate(found or [np.empty(0, np.uint8)]).reshape(-1, width)

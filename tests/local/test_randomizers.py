@@ -1,8 +1,8 @@
 """Randomizers of local collection: exact channels, laws of what is sent, and refusals.
 
 The channel of a small domain is written out whole, all inputs and all outputs, from the same fields that the sampler
-reads. The largest ratio is the claimed ε, exactly. That the sampler draws from that channel is a statistical test, which
-a twin with an eighth of the noise fails.
+reads. The largest ratio is the claimed ε, exactly. That the sampler draws from that channel is a statistical test,
+which a twin with an eighth of the noise fails.
 """
 
 from itertools import product

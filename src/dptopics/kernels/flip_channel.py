@@ -37,6 +37,18 @@ def channel_likelihood(bits: NDArray[np.uint8], flip: float, rate: NDArray[np.fl
 
 
 @jit
+def ones_of_each(bits: NDArray[np.uint8], n_words: int) -> NDArray[np.int64]:
+    """How many rows have each bit set."""
+    total = np.zeros(8 * bits.shape[1], np.int64)
+    for d in range(bits.shape[0]):
+        for byte in range(bits.shape[1]):
+            value = np.int64(bits[d, byte])
+            for bit in range(8):
+                total[8 * byte + bit] += (value >> (7 - bit)) & 1
+    return total[:n_words]
+
+
+@jit
 def repair(
     bits: NDArray[np.uint8],
     ones: NDArray[np.int64],
@@ -59,7 +71,7 @@ def repair(
                 continue
             mask = np.uint8(128) >> np.uint8(w & 7)
             if ((bits[d, w >> 3] & mask) != 0) == turn_off[w]:
-                if np.float64(draw(row, w) >> np.uint64(11)) * 2.0**-53 * left[w] < need[w]:
+                if ((draw(row, w) >> np.uint64(32)) * np.uint64(left[w])) >> np.uint64(32) < np.uint64(need[w]):
                     bits[d, w >> 3] ^= mask
                     need[w] -= 1
                 left[w] -= 1

@@ -123,15 +123,20 @@ def sweep_shifted(
     n_topics = nw.shape[1]
     total_beta = nw.shape[0] * beta
     p = np.empty(n_topics)
+    per_token = 1.0 / np.maximum(nk + total_beta, 1e-9)
     for d in range(start.size - 1):
+        pull = nd[d]
         for i in range(start[d], start[d + 1]):
-            w, old = word[i], topic[i]
-            nd[d, old] -= 1.0
-            nw[w, old] -= 1.0
+            row, old = nw[word[i]], topic[i]
+            pull[old] -= 1.0
+            row[old] -= 1.0
             nk[old] -= 1.0
+            per_token[old] = 1.0 / max(nk[old] + total_beta, 1e-9)
+            for k in range(n_topics):
+                a, b = pull[k] + alpha, row[k] + beta
+                p[k] = (a if a > 0 else 0.0) * (b if b > 0 else 0.0) * per_token[k]
             total = 0.0
             for k in range(n_topics):
-                p[k] = max(nd[d, k] + alpha, 0.0) * max(nw[w, k] + beta, 0.0) / max(nk[k] + total_beta, 1e-9)
                 total += p[k]
             uniform = np.float64(bits[i] >> np.uint64(11)) * 2.0**-53
             new = int(uniform * n_topics)  # all topics alike, if none has weight
@@ -142,6 +147,7 @@ def sweep_shifted(
                     left -= p[new]
                     new += 1
             topic[i] = new
-            nd[d, new] += 1.0
-            nw[w, new] += 1.0
+            pull[new] += 1.0
+            row[new] += 1.0
             nk[new] += 1.0
+            per_token[new] = 1.0 / max(nk[new] + total_beta, 1e-9)

@@ -82,7 +82,7 @@ class HashedPair:
     Topics are public lists of words; a document belongs to the list that most of its words are on. One word is drawn
     at random from those that the document repeats, if there are any, else from all: repeated words tell what it is
     about. All of ε goes into the one pair, so it holds for the whole document, however long.
-    Proof: docs/guarantees/local_pair.md
+    Proof: docs/guarantees/local.md
 
     >>> words = Vocabulary.of(["knee", "rash", "skin"])
     >>> pair = HashedPair(vocabulary=words, topics=(("knee",), ("skin",)), epsilon=4.0)
@@ -161,7 +161,7 @@ class ThreeWords:
     """Send three words of the document, each hashed at ε/3: enough, with many reports, to find topics nobody listed.
 
     Three places of the document are drawn without replacement; a shorter document sends "no word" for the rest.
-    Proof: docs/guarantees/local_three_words.md
+    Proof: docs/guarantees/local.md
 
     >>> three = ThreeWords(vocabulary=Vocabulary.of(["knee", "skin"]), epsilon=6.0)
     >>> round(three.guarantee.epsilon, 9), len(three(["knee"], np.random.default_rng(0)))

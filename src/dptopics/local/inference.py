@@ -68,8 +68,8 @@ class FlipChannelLda:
         rate = -np.log1p(-np.minimum(there, 0.99))  # Poisson rates with these chances of at least one
         length = float(rate.sum())
         prior = background * n_words * rate / length
-        rng = np.random.Generator(np.random.PCG64(self.key))
-        weights = prior + rng.standard_exponential((self.n_topics, n_words)) * rate * (n_documents / self.n_topics)
+        public = np.random.Generator(np.random.PCG64(self.key))
+        weights = prior + public.standard_exponential((self.n_topics, n_words)) * rate * (n_documents / self.n_topics)
         gamma = np.full((n_documents, self.n_topics), self.alpha + length / self.n_topics, np.float32)
         exposure = 1 + self.alpha * self.n_topics / length
         for number in range(passes):

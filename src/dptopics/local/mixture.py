@@ -78,8 +78,8 @@ class HashedMixture:
         frequency = np.mean([hash_.estimate(np.ascontiguousarray(answers[:, i]), n_values) for i in range(3)], axis=0)
         frequency = np.maximum(frequency, hash_.unit_deviation * np.sqrt(len(answers)) / 10)
         frequency /= frequency.sum()
-        rng = np.random.Generator(np.random.PCG64([self.key, start]))
-        topics = frequency * rng.gamma(3.0, 1.0, (self.n_topics, n_values))
+        public = np.random.Generator(np.random.PCG64([self.key, start]))
+        topics = frequency * public.gamma(3.0, 1.0, (self.n_topics, n_values))
         topics /= topics.sum(axis=1, keepdims=True)
         share = np.full(self.n_topics, 1 / self.n_topics)
         score = -np.inf

@@ -63,7 +63,7 @@ class BitFlips:
 
     ε of one bit is ln((1 − f/2)/(f/2)). Two documents of at most ``max_words`` distinct words differ in at most
     min(2·max_words, V) bits: that many times as much. Of a longer document a random choice of its words is kept.
-    ``per`` says which of the two is the headline. Proof: docs/guarantees/local_bits.md
+    ``per`` says which of the two is the headline. Proof: docs/guarantees/local.md
 
     >>> flips = BitFlips(vocabulary=Vocabulary.of(["knee", "pain", "skin"]), f=0.5, max_words=1)
     >>> round(flips.guarantee.epsilon, 4)  # two bits of ln 3

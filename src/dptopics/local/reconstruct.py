@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from dptopics.counts import Counts
 from dptopics.errors import InputError
-from dptopics.kernels.flip_channel import repair
+from dptopics.kernels.flip_channel import ones_of_each, repair
 from dptopics.kernels.siphash import siphash
 
 _BLOCK = 8192
@@ -16,10 +16,7 @@ Bits = NDArray[np.uint8]  # reports × bytes, the first word in the highest bit 
 
 def count_ones(bits: Bits, n_words: int) -> NDArray[np.int64]:
     """How many reports have each word's bit set (step 1)."""
-    total = np.zeros(n_words, np.int64)
-    for first in range(0, len(bits), _BLOCK):
-        total += unpacked(bits[first : first + _BLOCK], n_words).sum(axis=0, dtype=np.int64)
-    return total
+    return ones_of_each(np.ascontiguousarray(bits), n_words)
 
 
 def unpacked(bits: Bits, n_words: int) -> NDArray[np.uint8]:
