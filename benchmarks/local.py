@@ -156,7 +156,7 @@ def curve() -> None:
     for epsilon in (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0):
         rows.append({"kind": "public topic and word", "epsilon": epsilon, "found": crowd.pairs(epsilon)})
         print(rows[-1], flush=True)
-    for epsilon in (4.0, 8.0, 10.0, 12.0, 14.0, 16.0, 20.0):
+    for epsilon in (4.0, 8.0, 12.0, 16.0, 20.0, 24.0):
         rows.append({"kind": "three words", "epsilon": epsilon, "found": crowd.three_words(epsilon)})
         print(rows[-1], flush=True)
     save("local_curve", rows)

@@ -10,12 +10,14 @@ from math import exp, inf, log
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare
 
 from dptopics import Vocabulary, noise
 from dptopics.errors import InputError
 from dptopics.guarantee import Relation, Strength, Trust
-from dptopics.kernels.local_hash import buckets, support, supports
+from dptopics.kernels.local_hash import buckets, support, supported_values, supports
 from dptopics.local.hashing import ANSWER, HashedPair, LocalHash, ThreeWords
 from dptopics.local.randomizer import BitFlips
 
@@ -151,6 +153,17 @@ def test_an_empty_document_is_a_document_like_others():
     assert len(ThreeWords(vocabulary=WORDS, epsilon=1.0)(["unknown"], noise.secure_rng())) == 3 * ANSWER.itemsize
 
 
+@given(st.sets(st.integers(0, 11)), st.sets(st.integers(0, 11)), st.integers(1, 8))
+def test_any_two_documents_differ_in_few_bits(first, second, max_words):
+    words = Vocabulary.of([f"w{i:02d}" for i in range(12)])
+    quiet = BitFlips(vocabulary=words, f=1e-15, max_words=max_words)  # as good as no flips: the bits are those kept
+    rng = np.random.default_rng(0)
+    sent = [quiet([f"w{i:02d}" for i in chosen], rng) for chosen in (first, second)]
+    bits = np.unpackbits(np.array([list(report) for report in sent], np.uint8), axis=1)
+    assert bits.sum(axis=1).max() <= max_words
+    assert (bits[0] != bits[1]).sum() <= quiet.most_different_bits
+
+
 def test_a_long_document_counts_with_some_of_its_words():
     bits = sent_bits(flips(f=1e-9, max_words=3), [*WORDS.words, "unknown"], 400)
     assert set(bits.sum(axis=1)) == {3}
@@ -244,6 +257,9 @@ def test_hash_kernels():
     out = np.empty((50, 9), np.float32)
     supports(seeds, sent, 5, out)
     np.testing.assert_array_equal(out, bucket == sent[:, None])
+    start, value = supported_values(seeds, sent, 5, 9)
+    np.testing.assert_array_equal(value, np.nonzero(bucket == sent[:, None])[1])
+    np.testing.assert_array_equal(np.diff(start), out.sum(axis=1))
 
 
 def test_estimates_are_unbiased():

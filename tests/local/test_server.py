@@ -8,6 +8,7 @@ from dptopics import Vocabulary
 from dptopics.errors import InputError
 from dptopics.guarantee import Trust
 from dptopics.kernels.flip_channel import channel_likelihood, channel_weights, repair
+from dptopics.kernels.local_hash import mixture_pass
 from dptopics.local.collection import Collection
 from dptopics.local.hashing import ANSWER, HashedPair, ThreeWords
 from dptopics.local.inference import FlipChannelLda
@@ -190,6 +191,25 @@ def test_moments_are_unbiased():
     np.testing.assert_allclose(triple, exact, atol=0.06)
     wrong = x[0].T @ x[0] / len(answers)  # one place with itself: the diagonal is far off
     assert abs(np.diag(wrong) - np.diag(np.mean([np.outer(s, s) for s in seen[:, 0]], axis=0))).min() > 0.1
+
+
+def test_mixture_pass_against_a_slow_twin():
+    rng = np.random.default_rng(0)
+    seen = rng.random((8, 3, 5)) < 0.4  # which values each answer supports
+    start = np.concatenate([[0], np.cumsum(seen.sum(axis=2).ravel())])
+    value = np.nonzero(seen.reshape(24, 5))[1].astype(np.int32)
+    topics, share = rng.dirichlet(np.ones(5), 2).T.copy(), np.array([0.3, 0.7])
+    counts, heads = np.zeros((5, 2)), np.zeros(2)
+    score = mixture_pass(start, value, 3, 0.6, 0.1, topics, share, counts, heads)
+    channel = np.where(seen, 0.6, 0.1)
+    chance = channel @ topics  # reports × answers × topics
+    joint = share * chance.prod(axis=1)
+    belongs = joint / joint.sum(axis=1, keepdims=True)
+    assert score == pytest.approx(np.log(joint.sum(axis=1)).sum())
+    np.testing.assert_allclose(heads, belongs.sum(axis=0))
+    slow = np.einsum("dk,div,vk,dik->vk", belongs, channel, topics, 1 / chance)
+    np.testing.assert_allclose(counts, slow)
+    np.testing.assert_allclose(counts.sum(), 24)
 
 
 def test_three_words_find_planted_topics_where_epsilon_is_large():

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from dptopics import progress
 from dptopics.errors import InputError
-from dptopics.kernels.local_hash import supports
+from dptopics.kernels.local_hash import mixture_pass, supported_values, supports
 from dptopics.local.hashing import ThreeWords
+from dptopics.local.reconstruct import posterior_means
 
 _BLOCK = 4096
 
@@ -64,52 +65,34 @@ class HashedMixture:
 
     def __call__(self, three: ThreeWords, answers: NDArray[np.void]) -> tuple[Matrix, Matrix]:
         """Topics × words and the topics' shares."""
+        hashing, flat = three.hash, answers.reshape(-1)
+        seed, sent = np.ascontiguousarray(flat["seed"]), np.ascontiguousarray(flat["bucket"])
+        start, value = supported_values(seed, sent, hashing.n_buckets, three.n_values)
+        found = hashing.estimate(flat, three.n_values)
+        frequency = posterior_means(found, hashing.unit_deviation * np.sqrt(flat.size), flat.size)
+        frequency /= frequency.sum()
         runs = []
-        for start in range(self.starts):
-            with progress.part(start / self.starts, (start + 1) / self.starts):
-                runs.append(self._fit(three, answers, start))
+        for attempt in range(self.starts):
+            with progress.part(attempt / self.starts, (attempt + 1) / self.starts):
+                runs.append(self._fit(three, start, value, frequency, attempt))
         topics, share, _ = max(runs, key=lambda run: run[2])
         words = topics[:, :-1]  # without "no word"
         return words / words.sum(axis=1, keepdims=True), share
 
-    def _fit(self, three: ThreeWords, answers: NDArray[np.void], start: int) -> tuple[Matrix, Matrix, float]:
-        hash_, n_values = three.hash, three.n_values
-        miss = (1 - hash_.keep) / (hash_.n_buckets - 1)
-        frequency = np.mean([hash_.estimate(np.ascontiguousarray(answers[:, i]), n_values) for i in range(3)], axis=0)
-        frequency = np.maximum(frequency, hash_.unit_deviation * np.sqrt(len(answers)) / 10)
-        frequency /= frequency.sum()
-        public = np.random.Generator(np.random.PCG64([self.key, start]))
-        topics = frequency * public.gamma(3.0, 1.0, (self.n_topics, n_values))
-        topics /= topics.sum(axis=1, keepdims=True)
+    def _fit(
+        self, three: ThreeWords, start: NDArray[np.int64], value: NDArray[np.int32], frequency: Matrix, attempt: int
+    ) -> tuple[Matrix, Matrix, float]:
+        """EM from one random start: topics × values, shares, and the log-likelihood before the last pass."""
+        keep, g = three.hash.keep, three.hash.n_buckets
+        public = np.random.Generator(np.random.PCG64([self.key, attempt]))
+        topics = frequency[:, None] * public.gamma(3.0, 1.0, (frequency.size, self.n_topics))
+        topics /= topics.sum(axis=0)
         share = np.full(self.n_topics, 1 / self.n_topics)
-        score = -np.inf
-        block = np.empty((_BLOCK, n_values), np.float32)
+        score = 0.0
         for number in range(self.passes):
-            score, heads, totals = 0.0, np.zeros(self.n_topics), np.zeros((self.n_topics, n_values))
-            rest = np.zeros(self.n_topics)
-            pull = topics.T.astype(np.float32)
-            for first in range(0, len(answers), _BLOCK):
-                some = answers[first : first + _BLOCK]
-                # P[y | w] = miss + (keep − miss)·[h(w) = y]: the first part needs no matrix.
-                held, chances = [], []
-                for place in range(3):
-                    one = some[:, place]
-                    out = block[: len(some)] if place == 0 else np.empty((len(some), n_values), np.float32)
-                    seed, sent = np.ascontiguousarray(one["seed"]), np.ascontiguousarray(one["bucket"])
-                    supports(seed, sent, hash_.n_buckets, out)
-                    held.append(out)
-                    chances.append(miss + (hash_.keep - miss) * (out @ pull).astype(np.float64))
-                joint = share * chances[0] * chances[1] * chances[2]
-                whole = joint.sum(axis=1, keepdims=True)
-                score += float(np.log(whole).sum())
-                belongs = joint / whole
-                heads += belongs.sum(axis=0)
-                for out, chance in zip(held, chances, strict=True):
-                    weight = belongs / chance
-                    totals += (hash_.keep - miss) * (weight.T.astype(np.float32) @ out)
-                    rest += miss * weight.sum(axis=0)
-            counts = topics * (totals + rest[:, None]) + self.background * frequency
-            topics = counts / counts.sum(axis=1, keepdims=True)
-            share = (heads + 1) / (heads + 1).sum()
+            counts, heads = np.zeros_like(topics), np.ones(self.n_topics)
+            score = mixture_pass(start, value, 3, keep, (1 - keep) / (g - 1), topics, share, counts, heads)
+            counts += self.background * frequency[:, None]
+            topics, share = counts / counts.sum(axis=0), heads / heads.sum()
             progress.report((number + 1) / self.passes)
-        return topics, share, score
+        return topics.T, share, score
