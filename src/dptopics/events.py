@@ -7,12 +7,13 @@ they are the very numbers that the mechanism hands to the noise. An unknown even
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import ceil, exp, expm1, inf, log, sqrt
 from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
+from scipy.stats import binom
 
 from dptopics.errors import InputError, PrivacyError
 
@@ -155,6 +156,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
 _UP = 1 + 1e-12  # the two terms nearly cancel at small δ: round the difference up, never down
 _MAX_PANELS = 200
+_MAX_RESPONSES = 1000  # with more than two answers; nothing here sends so many
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
@@ -189,13 +191,15 @@ def response_delta(epsilon: float, event: RandomizedResponse) -> float:
     >>> round(response_delta(0.5, RandomizedResponse(0.25)), 6)  # 0.75 − e^0.5 · 0.25
     0.33782
     """
-    neither = (event.values - 2) * event.lie
-    law, one, left = np.ones(1), np.array([event.lie, neither, event.keep]), event.count
-    while left:  # powers by squaring: the convolution of positive numbers keeps its digits
-        if left & 1:
-            law = np.convolve(law, one)
-        one, left = np.convolve(one, one), left >> 1
-    loss = event.epsilon * np.arange(-event.count, event.count + 1)
+    n = event.count
+    if event.values == 2:
+        loss, law = event.epsilon * np.arange(-n, n + 1, 2), binom.pmf(np.arange(n + 1), n, event.keep)
+    elif n <= _MAX_RESPONSES:  # the convolution of positive numbers keeps its digits
+        one = np.array([event.lie, (event.values - 2) * event.lie, event.keep])
+        law = reduce(np.convolve, [one] * n)
+        loss = event.epsilon * np.arange(-n, n + 1)
+    else:
+        return 0.0 if epsilon >= n * event.epsilon else 1.0
     return float(law @ -np.expm1(np.minimum(0.0, epsilon - loss))) * _UP
 
 

@@ -119,6 +119,7 @@ class Inbox:
 
         columns = dict(zip(table.column_names, table.columns, strict=True))
         names, versions, numbers, data = (columns[name] for name in COLUMNS)
+        names, versions = pc.cast(names, pa.string()), pc.cast(versions, pa.string())  # other tools write large strings
         numbers, data = pc.cast(numbers, pa.binary()), pc.cast(data, pa.binary())
 
         def keep(chosen: Any, reason: str) -> None:
