@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
-from scipy.stats import binom
 
 from dptopics.errors import InputError, PrivacyError
 
@@ -193,6 +192,8 @@ def response_delta(epsilon: float, event: RandomizedResponse) -> float:
     """
     n = event.count
     if event.values == 2:
+        from scipy.stats import binom  # slow to load
+
         loss, law = event.epsilon * np.arange(-n, n + 1, 2), binom.pmf(np.arange(n + 1), n, event.keep)
     elif n <= _MAX_RESPONSES:  # the convolution of positive numbers keeps its digits
         one = np.array([event.lie, (event.values - 2) * event.lie, event.keep])
