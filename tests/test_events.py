@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from math import inf, nan
+from math import inf, log, nan
 
 import pytest
 from hypothesis import given
@@ -13,10 +13,12 @@ from dptopics.events import (
     Failure,
     Gaussian,
     Laplace,
+    RandomizedResponse,
     SampledGaussian,
     epsilon_of,
     from_dict,
     laplace_delta,
+    response_delta,
     smallest,
     to_dict,
     zcdp_of,
@@ -28,6 +30,7 @@ EVENT = st.one_of(
     st.builds(Gaussian, POSITIVE, COUNT),
     st.builds(SampledGaussian, POSITIVE, st.floats(1e-6, 1.0), COUNT),
     st.builds(Laplace, POSITIVE, COUNT),
+    st.builds(RandomizedResponse, st.floats(1e-9, 0.1), st.integers(2, 10), COUNT),
     st.builds(Failure, st.floats(0, 0.999)),
 )
 
@@ -179,3 +182,43 @@ def test_little_gaussian_noise_next_to_laplace_costs_little():
     assert alone == pytest.approx(0.5, abs=1e-5)
     assert alone <= epsilon_of((Laplace(2.0), Gaussian(1e4)), 1e-6) <= alone + 1e-3  # too narrow a loss: by composition
     assert alone <= epsilon_of((Laplace(2.0), Gaussian(150.0)), 1e-6) <= alone + 0.05
+
+
+# --- randomised responses ---
+
+
+@pytest.mark.parametrize("lie", [0.0, -0.1, 0.51, nan, inf])
+def test_a_lie_is_at_most_as_likely_as_the_truth(lie):
+    with pytest.raises(PrivacyError, match="impossible privacy event"):
+        RandomizedResponse(lie)
+
+
+def test_price_of_responses_at_no_delta():
+    assert epsilon_of((RandomizedResponse(0.25, count=7),), 0.0) == pytest.approx(7 * log(3))
+    assert epsilon_of((RandomizedResponse(0.5, count=7),), 1e-6) == 0  # coins
+    assert epsilon_of((RandomizedResponse(0.1, values=5),), 0.0) == pytest.approx(log(6))
+    assert epsilon_of((RandomizedResponse(0.25), Laplace(2.0)), 0.0) == pytest.approx(log(3) + 0.5)
+    assert epsilon_of((RandomizedResponse(0.25), Failure(1e-3)), 1e-6) == inf
+
+
+@pytest.mark.parametrize("values", [2, 5])
+@pytest.mark.parametrize("count", [1, 2, 7, 200])
+def test_responses_agree_with_the_privacy_loss_distribution(count, values):
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    event = RandomizedResponse(0.12, values, count)
+    one = pld.from_randomized_response(values * 0.12, values, value_discretization_interval=1e-4)
+    total = one
+    for _ in range(count - 1):  # a loop of n, not n at once
+        total = total.compose(one)
+    for delta in (1e-2, 1e-6):
+        ours = epsilon_of((event,), delta)
+        assert ours == pytest.approx(total.get_epsilon_for_delta(delta), rel=0.02, abs=1e-3)
+        assert response_delta(ours, event) <= delta
+
+
+def test_responses_with_other_noise_cost_no_more_than_the_sum():
+    both = epsilon_of((RandomizedResponse(0.25, count=3), Gaussian(2.0)), 1e-5)
+    assert epsilon_of((RandomizedResponse(0.25, count=3),), 1e-5) < both
+    assert both <= 3 * log(3) + epsilon_of((Gaussian(2.0),), 1e-5)
+    assert zcdp_of((RandomizedResponse(0.25, count=2),)) == pytest.approx((log(3) ** 2, 0))

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from dptopics.estimators import PrivateTopics
     from dptopics.guarantee import Guarantee, Relation, Strength, Trust, Unit
     from dptopics.ledger import Budget, Ledger
+    from dptopics.local.collection import Client, Collection
+    from dptopics.local.hashing import HashedPair, ThreeWords
+    from dptopics.local.randomizer import BitFlips
+    from dptopics.local.topics import fit_reports
     from dptopics.noise import secure_rng
     from dptopics.release import Release, Vocabulary
     from dptopics.text import TextSettings
@@ -27,13 +31,17 @@ if TYPE_CHECKING:
 
 # Loaded on first use: reading a bundle should not wait for the compiler or scikit-learn.
 _HOME = {
+    "BitFlips": "local.randomizer",
     "BoundedCorpus": "corpus",
     "Budget": "ledger",
     "BudgetExceeded": "errors",
     "BundleError": "errors",
+    "Client": "local.collection",
+    "Collection": "local.collection",
     "Corpus": "corpus",
     "DptopicsError": "errors",
     "Guarantee": "guarantee",
+    "HashedPair": "local.hashing",
     "InputError": "errors",
     "Ledger": "ledger",
     "LedgerError": "errors",
@@ -44,22 +52,28 @@ _HOME = {
     "Release": "release",
     "Strength": "guarantee",
     "TextSettings": "text",
+    "ThreeWords": "local.hashing",
     "TopicModel": "topic_model",
     "Trust": "guarantee",
     "Unit": "guarantee",
     "Vocabulary": "release",
+    "fit_reports": "local.topics",
     "secure_rng": "noise",
 }
 
 __version__ = "0.1.0"
 __all__ = [
+    "BitFlips",
     "BoundedCorpus",
     "Budget",
     "BudgetExceeded",
     "BundleError",
+    "Client",
+    "Collection",
     "Corpus",
     "DptopicsError",
     "Guarantee",
+    "HashedPair",
     "InputError",
     "Ledger",
     "LedgerError",
@@ -70,10 +84,12 @@ __all__ = [
     "Release",
     "Strength",
     "TextSettings",
+    "ThreeWords",
     "TopicModel",
     "Trust",
     "Unit",
     "Vocabulary",
+    "fit_reports",
     "secure_rng",
 ]
 

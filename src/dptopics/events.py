@@ -7,7 +7,7 @@ they are the very numbers that the mechanism hands to the noise. An unknown even
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import ceil, exp, expm1, inf, log, sqrt
 from typing import Any
 
@@ -52,6 +52,31 @@ class Laplace:
 
 
 @dataclass(frozen=True)
+class RandomizedResponse:
+    """One of ``values`` answers is given: each of the wrong ones with probability ``lie``, else the true one.
+
+    ``count`` answers are given independently: as many as two inputs can differ in.
+    """
+
+    lie: float
+    values: int = 2
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        _check(self.values >= 2 and self.count >= 1 and 0 < self.lie <= 1 / self.values, self)
+
+    @property
+    def keep(self) -> float:
+        """Probability of the true answer."""
+        return 1 - (self.values - 1) * self.lie
+
+    @property
+    def epsilon(self) -> float:
+        """ε of one answer, at δ = 0: ln(keep/lie)."""
+        return max(0.0, log(self.keep / self.lie))
+
+
+@dataclass(frozen=True)
 class Failure:
     """With this probability anything may be revealed (a lone word that clears its threshold): it is paid from δ."""
 
@@ -67,8 +92,10 @@ def _check(possible: bool, event: object) -> None:
         raise PrivacyError(f"impossible privacy event {event}: scales are positive, counts at least 1, rates up to 1.")
 
 
-Event = Gaussian | SampledGaussian | Laplace | Failure
-_KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in (Gaussian, SampledGaussian, Laplace, Failure)}
+Event = Gaussian | SampledGaussian | Laplace | RandomizedResponse | Failure
+_KINDS: dict[str, type[Event]] = {
+    kind.__name__: kind for kind in (Gaussian, SampledGaussian, Laplace, RandomizedResponse, Failure)
+}
 
 
 class Noise(StrEnum):
@@ -128,6 +155,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
 _UP = 1 + 1e-12  # the two terms nearly cancel at small δ: round the difference up, never down
 _MAX_PANELS = 200
+_MAX_RESPONSES = 1000  # with more than two answers; nothing here sends so many
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
@@ -151,6 +179,29 @@ def laplace_delta(epsilon: float, scale: float, mu: float = 0.0) -> float:
     left = epsilon - loss
     deltas = ndtr(mu / 2 - left / mu) * _UP - np.exp(left + log_ndtr(-mu / 2 - left / mu))
     return float(weight @ np.maximum(deltas, 0.0)) * (1 + 1e-9)  # far above the error of the quadrature
+
+
+def response_delta(epsilon: float, event: RandomizedResponse) -> float:
+    """δ(ε) of randomised responses to two inputs that differ in all of them, exactly.
+
+    The loss of one answer is ±ε₀ where it is one of the two true values, else 0. The sum of ``count`` such losses has a
+    law on the multiples of ε₀, and δ(ε) = E[max(0, 1 − e^(ε − loss))].
+
+    >>> round(response_delta(0.5, RandomizedResponse(0.25)), 6)  # 0.75 − e^0.5 · 0.25
+    0.33782
+    """
+    n = event.count
+    if event.values == 2:
+        from scipy.stats import binom  # slow to load
+
+        loss, law = event.epsilon * np.arange(-n, n + 1, 2), binom.pmf(np.arange(n + 1), n, event.keep)
+    elif n <= _MAX_RESPONSES:  # the convolution of positive numbers keeps its digits
+        one = np.array([event.lie, (event.values - 2) * event.lie, event.keep])
+        law = reduce(np.convolve, [one] * n)
+        loss = event.epsilon * np.arange(-n, n + 1)
+    else:
+        return 0.0 if epsilon >= n * event.epsilon else 1.0
+    return float(law @ -np.expm1(np.minimum(0.0, epsilon - loss))) * _UP
 
 
 def smallest(
@@ -192,11 +243,17 @@ def epsilon_of(events: tuple[Event, ...], delta: float) -> float:
     if sampled:
         return _pld_epsilon(events, left)
     laplace = [e for e in events if isinstance(e, Laplace)]
-    plain = sum(e.count / e.scale for e in laplace)
+    responses = [e for e in events if isinstance(e, RandomizedResponse)]
+    plain = sum(e.count / e.scale for e in laplace) + sum(e.count * e.epsilon for e in responses)
     if mu:
         plain += smallest(lambda epsilon: gaussian_delta(epsilon, mu) <= left)
-    if not laplace or left == 0:
+    if left == 0 or not (laplace or responses):
         return plain
+    if responses:
+        if mu == 0 and not laplace and len(responses) == 1:
+            only = responses[0]
+            return 0.0 if plain == 0 else min(plain, smallest(lambda e: response_delta(e, only) <= left, start=plain))
+        return min(plain, _pld_epsilon(events, left))
     one = laplace[0].scale
     if len(laplace) == laplace[0].count == 1 and (mu == 0 or 2 / (one * mu) <= _MAX_PANELS):
         return min(plain, smallest(lambda epsilon: laplace_delta(epsilon, one, mu) <= left))
@@ -216,6 +273,8 @@ def _pld_epsilon(events: Sequence[Event], delta: float) -> float:
                 part = pld.from_gaussian_mechanism(sigma, sampling_prob=rate).self_compose(count)
             case Laplace(scale, count):
                 part = pld.from_laplace_mechanism(scale).self_compose(count)
+            case RandomizedResponse(lie, values, count):  # an answer drawn from all values with chance values · lie
+                part = pld.from_randomized_response(values * lie, values).self_compose(count)
             case Failure():
                 continue
         parts.append(part)
@@ -238,6 +297,8 @@ def zcdp_of(events: Sequence[Event]) -> tuple[float, float]:
                 rho += count / sigma / sigma / 2
             case Laplace(scale, count):
                 rho += count / scale / scale / 2
+            case RandomizedResponse(count=count):
+                rho += count * event.epsilon**2 / 2
             case Failure(probability):
                 tau += probability
             case SampledGaussian():

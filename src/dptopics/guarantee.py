@@ -30,12 +30,15 @@ class Relation(StrEnum):
     """Which two data sets must look alike.
 
     With and without a unit; with one unit exchanged for another; or with a single word of one document exchanged for
-    another word, which hides neither documents nor authors: only claims of published methods are made for that.
+    another word, which hides neither documents nor authors: only claims of published methods are made for that. With
+    and without one certain word in one document hides as little; reports of local collection state it beside the
+    document's ε.
     """
 
     ADD_OR_REMOVE = "add-or-remove"
     REPLACE = "replace"
     REPLACE_WORD = "replace-word"
+    ADD_OR_REMOVE_WORD = "add-or-remove-word"
 
 
 class Trust(StrEnum):
@@ -143,7 +146,7 @@ class Guarantee:
     def _protected(self) -> str:
         if self.strength is Strength.NONE:
             return "nobody"
-        if self.relation is Relation.REPLACE_WORD:
+        if self.relation in (Relation.REPLACE_WORD, Relation.ADD_OR_REMOVE_WORD):
             return "single words; NOT documents, NOT authors: what many words say together is not hidden"
         if self.gamma:
             return f"{_ONE[self.unit]} like those that the sampled neighbours were drawn from; NOT every {self.unit}"
@@ -158,14 +161,17 @@ class Guarantee:
             Relation.ADD_OR_REMOVE: f"whether {_ONE[self.unit]} is in the data or not",
             Relation.REPLACE: f"whether the data holds {_ONE[self.unit]} or another in its place",
             Relation.REPLACE_WORD: "whether one place in one document holds a certain word or another",
+            Relation.ADD_OR_REMOVE_WORD: "whether one document holds a certain word or not",
         }[self.relation]
+        seen = "the release" if self.trust is Trust.CENTRAL else "the report and all that is made of it"
+        slip = f", except for a chance of about {self.delta:.1g} that more is revealed" if self.delta else ""
         lead = "If the claim is right: " if self.strength is Strength.CLAIMED else ""
         if self.gamma:
             lead += f"Except with a chance of γ = {show(self.gamma)} over data and neighbours drawn as said below: "
         return (
             f"{lead}ε = {show(epsilon)}, δ = {show(self.delta)} ({self.relation}). "
             f"An attacker who wants to know {change} can improve the odds of being right at most {fold}-fold "
-            f"by seeing the release, except for a chance of about {self.delta:.1g} that more is revealed."
+            f"by seeing {seen}{slip}."
         )
 
     def __str__(self) -> str:

@@ -1,6 +1,5 @@
 """Names on the outside, and the mechanisms behind them. To add a mechanism, add it here and nowhere else."""
 
-from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -8,10 +7,13 @@ from typing import Any
 from dptopics.corpus import Corpus
 from dptopics.errors import InputError, PrivacyError
 from dptopics.events import Noise
-from dptopics.guarantee import Relation, Strength, Unit, check_budget
+from dptopics.guarantee import Relation, Strength, Trust, Unit, check_budget
 from dptopics.learners import Learner
 from dptopics.learners.named import named_learner
+from dptopics.local.hashing import HashedPair, ThreeWords
+from dptopics.local.randomizer import BitFlips, Randomizer
 from dptopics.mechanism import Mechanism, calibrate
+from dptopics.published.laplace_counts import LaplaceCountsTopics
 from dptopics.published.laplace_output import LaplaceOutputTopics
 from dptopics.published.mvg import MvgTopics
 from dptopics.published.zhao import ZhaoTopics
@@ -34,7 +36,11 @@ PrivateVocabulary = WeightedVocabulary | CountVocabulary | PolicyVocabulary | Gr
 
 TOPICS = {"variational": VariationalTopics}
 # Reproductions: not proved, so they run only with accept_unproven.
-PUBLISHED: dict[str, type[ZhuTopics | ZhaoTopics]] = {"zhu": ZhuTopics, "zhao": ZhaoTopics}
+PUBLISHED: dict[str, type[ZhuTopics | ZhaoTopics | LaplaceCountsTopics]] = {
+    "zhu": ZhuTopics,
+    "zhao": ZhaoTopics,
+    "laplace-counts": LaplaceCountsTopics,
+}
 # Noise on the output of any learner, and the two baselines of that paper.
 OUTPUT: dict[str, type[OutputTopics | MvgTopics | LaplaceOutputTopics]] = {
     "output": OutputTopics,
@@ -112,13 +118,13 @@ def topic_mechanism(
     elif n_topics > len(words.vocabulary):
         raise InputError(f"{n_topics} topics need at least as many words, but the list has {len(words.vocabulary)}.")
     topics = kind.template(n_topics=n_topics, delta=delta, unit=unit, **settings)
-    if isinstance(topics, ZhaoTopics):  # it hides single words: what hides units cannot stand in front of it
+    if isinstance(topics, ZhaoTopics | LaplaceCountsTopics):  # about single words: what hides units cannot go first
         if not isinstance(words, PublicVocabulary):
             raise PrivacyError(
-                "zhao is about single words, a vocabulary chosen from the data about whole units: the two do not add "
-                "up. Give a list of public words."
+                f"{name} is about single words, a vocabulary chosen from the data about whole units: the two do not "
+                "add up. Give a list of public words."
             )
-        return calibrate(replace(topics, vocabulary=words.vocabulary), epsilon=epsilon)
+        return calibrate(topics.over(words.vocabulary), epsilon=epsilon)
     if isinstance(topics, ZhuTopics):  # its claim is one of Laplace noise: the same factor again
         gaussian = calibrate(WeightedVocabulary.template(delta=delta), epsilon=epsilon)
         topics = topics.rescaled(1 / (epsilon * gaussian.scale))
@@ -194,12 +200,18 @@ _EXAMPLE: dict[str, Any] = {"n_topics": 2, "epsilon": 1.0, "delta": 1e-6, "unit"
 def catalogue() -> list[dict[str, str]]:
     """Every mechanism with its unit, relation, strength and paper, read from the mechanism itself."""
     no_words = PublicVocabulary(vocabulary=Vocabulary(()), delta=1e-6)
-    parts: list[tuple[str, Mechanism[Any]]] = [("vocabulary", no_words)]
+    word = Vocabulary(("word",))
+    parts: list[tuple[str, Mechanism[Any] | Randomizer]] = [("vocabulary", no_words)]
     parts += [("vocabulary", kind.template(delta=1e-6)) for kind in VOCABULARIES.values()]
     parts += [("topics", kind.template(n_topics=2, delta=1e-6)) for kind in TOPICS.values()]
     public = Corpus.from_texts(["some public text"]).bounded()  # what makes output perturbation more than a claim
     parts += [("topics", _output(name, no_words, public=public, **_EXAMPLE)) for name in OUTPUT]
     parts += [("topics", kind.template(n_topics=2, delta=1e-6)) for kind in PUBLISHED.values()]
+    parts += [
+        ("local", BitFlips(vocabulary=word, f=0.5, max_words=1)),
+        ("local", HashedPair(vocabulary=word, topics=(("word",),), epsilon=1.0)),
+        ("local", ThreeWords(vocabulary=word, epsilon=1.0)),
+    ]
     return [
         {
             "job": job,
@@ -214,14 +226,17 @@ def catalogue() -> list[dict[str, str]]:
     ]
 
 
-def _protected(mechanism: Mechanism[Any]) -> str:
+def _protected(mechanism: Mechanism[Any] | Randomizer) -> str:
     """Whom it protects, of those that can be asked for."""
     if mechanism.guarantee.strength is Strength.NONE:
         return "nobody"
-    return "single words" if mechanism.guarantee.relation is Relation.REPLACE_WORD else "author or document"
+    if mechanism.guarantee.trust is Trust.LOCAL:
+        return "document"
+    words = (Relation.REPLACE_WORD, Relation.ADD_OR_REMOVE_WORD)
+    return "single words" if mechanism.guarantee.relation in words else "author or document"
 
 
-def _noise(mechanism: Mechanism[Any]) -> str:
+def _noise(mechanism: Mechanism[Any] | Randomizer) -> str:
     """Kinds of noise to choose from, or the one there is."""
     choices = getattr(mechanism, "noises", None)
     kinds = [type(event).__name__.lower() for event in mechanism.guarantee.events] if choices is None else choices

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from dptopics.cli import audit, ledger, look, release
+from dptopics.cli import audit, ledger, local, look, monitor, release
 from dptopics.cli.terminal import err, out, warn
 from dptopics.errors import BudgetExceeded, DptopicsError, PrivacyWarning
 
@@ -20,11 +20,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 ledger_app = typer.Typer(help="Keep count of what all releases of the same data have spent.", no_args_is_help=True)
+local_app = typer.Typer(
+    help="Collect without a trusted owner: clients randomise, the server learns.", no_args_is_help=True
+)
 for command in (release.fit, release.vocabulary, look.show, look.transform, look.mechanisms, look.demo, audit.audit):
     app.command()(command)
+app.command()(monitor.monitor)
+local_app.command()(local.create)
+local_app.command()(local.randomize)
+local_app.command()(local.fit)
 ledger_app.command()(ledger.create)
 ledger_app.command()(ledger.show)
 app.add_typer(ledger_app, name="ledger")
+app.add_typer(local_app, name="local")
 
 
 def _version(asked: bool) -> None:

@@ -1,4 +1,4 @@
-"""Gibbs sweeps of published private LDAs: one draws from perturbed counts, one from a table that stays fixed.
+"""Gibbs sweeps of published private LDAs: from counts perturbed at each draw, or at the start, or from a fixed table.
 
 Randomness enters as arrays with one entry per token: ``bits`` are 64 uniform bits.
 """
@@ -102,3 +102,52 @@ def sweep_fixed(
                 new += 1
             topic[i] = new
             nd[new] += 1.0
+
+
+@jit
+def sweep_shifted(
+    start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    topic: NDArray[np.int32],
+    nw: NDArray[np.float64],
+    nk: NDArray[np.float64],
+    nd: NDArray[np.float64],
+    alpha: float,
+    beta: float,
+    bits: NDArray[np.uint64],
+) -> None:
+    """Draw each token's topic from p(k) ∝ (n_dk + α)(n_wk + β)/(n_k + Vβ), counts that started off noisy.
+
+    The noise stays in the counts while tokens move; a factor that it makes negative counts as zero.
+    """
+    n_topics = nw.shape[1]
+    total_beta = nw.shape[0] * beta
+    p = np.empty(n_topics)
+    per_token = 1.0 / np.maximum(nk + total_beta, 1e-9)
+    for d in range(start.size - 1):
+        pull = nd[d]
+        for i in range(start[d], start[d + 1]):
+            row, old = nw[word[i]], topic[i]
+            pull[old] -= 1.0
+            row[old] -= 1.0
+            nk[old] -= 1.0
+            per_token[old] = 1.0 / max(nk[old] + total_beta, 1e-9)
+            for k in range(n_topics):
+                a, b = pull[k] + alpha, row[k] + beta
+                p[k] = (a if a > 0 else 0.0) * (b if b > 0 else 0.0) * per_token[k]
+            total = 0.0
+            for k in range(n_topics):
+                total += p[k]
+            uniform = np.float64(bits[i] >> np.uint64(11)) * 2.0**-53
+            new = int(uniform * n_topics)  # all topics alike, if none has weight
+            if total > 0:
+                left = uniform * total
+                new = 0
+                while new < n_topics - 1 and left >= p[new]:
+                    left -= p[new]
+                    new += 1
+            topic[i] = new
+            pull[new] += 1.0
+            row[new] += 1.0
+            nk[new] += 1.0
+            per_token[new] = 1.0 / max(nk[new] + total_beta, 1e-9)

@@ -1,4 +1,4 @@
-"""Three pieces of machine code that the compiler does not find by itself. Settled: kernels of other files call them."""
+"""Four pieces of machine code that the compiler does not find by itself. Settled: kernels of other files call them."""
 
 from typing import Any
 
@@ -98,6 +98,45 @@ def absorb(typing_context: Any, total: Any, pull: Any, row: Any, source: Any, co
         return context.get_dummy_value()
 
     return types.void(total, pull, row, source, types.float32), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def steepest(typing_context: Any, p: Any, grow: Any, total: Any) -> Any:
+    """max over k of max{p[k]·grow[k]/total, grow[k]·(total − p[k])/(total + p[k]·grow[k])}, at least zero.
+
+    float32 arrays of the same size, a multiple of WIDTH. NaN entries are passed over.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        scalar, index = ir.FloatType(), ir.IntType(64)
+        vector = ir.VectorType(scalar, WIDTH)
+        p_data, grow_data = (_data(context, builder, signature, arguments, i) for i in range(2))
+        size = builder.extract_value(context.make_array(signature.args[0])(context, builder, arguments[0]).shape, 0)
+
+        def at(array: Any, k: Any) -> Any:
+            return builder.load(builder.bitcast(builder.gep(array, [k]), vector.as_pointer()), align=4)
+
+        def larger(left: Any, right: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(">", left, right), left, right)
+
+        totals = ir.Constant(vector, ir.Undefined)
+        for lane in range(WIDTH):
+            totals = builder.insert_element(totals, arguments[2], ir.IntType(32)(lane))
+        zero = ir.Constant(vector, [0.0] * WIDTH)
+        lifted, others = (cgutils.alloca_once_value(builder, zero) for _ in range(2))
+        with cgutils.for_range_slice(builder, index(0), size, index(WIDTH)) as (k, _):
+            mass, more = at(p_data, k), at(grow_data, k)
+            lift = builder.fmul(mass, more)
+            other = builder.fdiv(builder.fmul(more, builder.fsub(totals, mass)), builder.fadd(totals, lift))
+            builder.store(larger(lift, builder.load(lifted)), lifted)
+            builder.store(larger(other, builder.load(others)), others)
+        best = larger(builder.fdiv(builder.load(lifted), totals), builder.load(others))
+        found = builder.extract_element(best, ir.IntType(32)(0))
+        for lane in range(1, WIDTH):
+            found = larger(builder.extract_element(best, ir.IntType(32)(lane)), found)
+        return found
+
+    return types.float32(p, grow, types.float32), generate
 
 
 def _data(context: Any, builder: Any, signature: Any, arguments: Any, i: int) -> Any:

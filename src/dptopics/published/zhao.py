@@ -90,6 +90,10 @@ class ZhaoTopics:
         """The largest count that a draw may see: 2 ln(clip/β + 1) = epsilon_draws."""
         return self.beta * expm1(min(self.epsilon_draws / 2, 700.0))
 
+    def over(self, vocabulary: Vocabulary) -> Self:
+        """The same with public words of its own."""
+        return replace(self, vocabulary=vocabulary)
+
     @property
     def guarantee(self) -> Guarantee:
         """The published sum, as one event of pure ε: T · (epsilon_noise + epsilon_draws)."""

@@ -1,0 +1,122 @@
+"""Commands of local collection: make the public parameters, randomise one document, learn from all reports."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dptopics.cli import options as o
+from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_topics, topics_data, warn
+from dptopics.errors import InputError
+
+Parameters = Annotated[Path, typer.Argument(help="File with the collection's public parameters.", show_default=False)]
+
+
+def create(
+    path: Annotated[Path, typer.Argument(help="File to write the public parameters to.", show_default=False)],
+    name: Annotated[str, typer.Option(help="Name of the collection. A client reports once for each name.")],
+    vocabulary: Annotated[Path, typer.Option(help="File with one public word on each line.", show_default=False)],
+    kind: Annotated[str, typer.Option(help="What is sent: bits, pair or three-words.")] = "bits",
+    epsilon: Annotated[float | None, typer.Option(help="Privacy loss of one report.", show_default=False)] = None,
+    f: Annotated[float | None, typer.Option("--f", help="bits: chance that a bit is replaced by a coin.")] = None,
+    max_words: Annotated[int, typer.Option(help="bits: distinct words of a document that count.")] = 50,
+    per: Annotated[str, typer.Option(help="bits: what ε is stated for, 'document' or 'word'.")] = "document",
+    topics: Annotated[
+        Path | None, typer.Option(help="pair: file with the public words of one topic on each line.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="State ε at this δ; 0 for pure ε.")] = 0.0,
+    language: o.Language = "english",
+) -> None:
+    """Write the public parameters of a collection, for clients and server."""
+    from dptopics.local.collection import Collection
+    from dptopics.local.hashing import HashedPair, ThreeWords
+    from dptopics.local.randomizer import BitFlips
+    from dptopics.reports import write_collection
+    from dptopics.text import TextSettings
+    from dptopics.vocabulary.public import read_words
+
+    words = read_words(vocabulary)
+    randomizer: BitFlips | HashedPair | ThreeWords
+    if kind == "bits":
+        if (f is None) == (epsilon is None):
+            raise InputError("a collection of bits needs either --f or --epsilon.")
+        if f is not None:
+            randomizer = BitFlips(vocabulary=words, f=f, max_words=max_words, per=per, delta=delta)
+        else:
+            randomizer = BitFlips.calibrated(
+                vocabulary=words, epsilon=epsilon or 0.0, max_words=max_words, per=per, delta=delta
+            )
+    elif kind in ("pair", "three-words"):
+        if epsilon is None or f is not None:
+            raise InputError(f"a collection of kind {kind!r} needs --epsilon, and no --f.")
+        if kind == "three-words":
+            randomizer = ThreeWords(vocabulary=words, epsilon=epsilon, delta=delta)
+        elif topics is None:
+            raise InputError("a collection of pairs needs --topics: the public words of one topic on each line.")
+        else:
+            lines = topics.read_text("utf-8-sig").lower().splitlines()
+            lists = tuple(tuple(line.replace(",", " ").split()) for line in lines if line.strip())
+            randomizer = HashedPair(vocabulary=words, topics=lists, epsilon=epsilon, delta=delta)
+    else:
+        raise InputError(f"there is no kind {kind!r}. The kinds are: bits, pair, three-words.")
+    collection = Collection(name=name, randomizer=randomizer, text=TextSettings(language=language))
+    write_collection(collection, path)
+    show_card(collection.guarantee)
+    err.print(f"Written to [bold]{path}[/], version {collection.version}. It is public: give it to every client.")
+
+
+def randomize(
+    collection: Parameters,
+    document: Annotated[Path, typer.Argument(help="File with one document, or '-' for standard input.")],
+    state: Annotated[Path, typer.Option(help="Folder that remembers what was sent, kept on the client.")],
+) -> None:
+    """Turn one document into one report, on the client. It prints a line of JSON, and only once for each collection."""
+    from dptopics.local.collection import Client
+    from dptopics.noise import secure_rng
+    from dptopics.reports import SentFolder, read_collection, to_line
+
+    parameters = read_collection(collection)
+    try:
+        text = sys.stdin.read() if str(document) == "-" else document.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{document.name!r} is not valid UTF-8.") from None
+    print(to_line(Client(SentFolder(state)).report(parameters, text, secure_rng())))
+
+
+def fit(
+    collection: Parameters,
+    reports: Annotated[list[Path], typer.Argument(help="Reports: .jsonl or .parquet files.", show_default=False)],
+    out_folder: o.Out,
+    topics: Annotated[int | None, typer.Option(help="Topics to look for.", show_default="20; pair: its own")] = None,
+    method: Annotated[
+        str, typer.Option(help="bits: 'likelihood', or 'published' (rebuild, then Gibbs).")
+    ] = "likelihood",
+    sweeps: Annotated[int, typer.Option(help="Sweeps of the published method.")] = 300,
+    as_json: o.Json = False,
+) -> None:
+    """Learn topics from reports. They are private already: it spends nothing and may be repeated."""
+    from dptopics import bundle, progress
+    from dptopics.local.topics import fit_reports
+    from dptopics.reports import Inbox, read_collection
+
+    bundle.check_target(out_folder)
+    parameters = read_collection(collection)
+    inbox = Inbox(parameters)
+    with err.status("Reading reports"):
+        for path in reports:
+            inbox.read(path)
+        data = inbox.finish()
+    for reason, number in sorted(inbox.rejected.items()):
+        warn(f"{number} reports left out: {reason}.")
+    with progress_bar("Learning topics") as sink, progress.shown_by(sink):
+        release = fit_reports(parameters, data, n_topics=topics, method=method, sweeps=sweeps)
+    bundle.save(release, out_folder)
+    if as_json:
+        content: dict[str, Any] = {"reports": len(data), "rejected": dict(inbox.rejected)}
+        print_json(content | {"topics": topics_data(release.value, 10), "guarantee": release.guarantee.to_dict()})
+        return
+    show_topics(release.value, 10)
+    show_card(release.guarantee)
+    out.print(f"{len(data)} reports used, {sum(inbox.rejected.values())} left out.", highlight=False)
+    err.print(f"Written to [bold]{out_folder}[/].")

@@ -1,0 +1,127 @@
+"""The Gibbs sweep of `kernels.gibbs` with the privacy monitor of Zhao et al. 2019 in its inner loop."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.kernels.gibbs import AHEAD, draw
+from dptopics.kernels.jit import jit
+from dptopics.kernels.simd import BANKS, LINE, STEP, WIDTH, prefetch, steepest, weigh
+
+
+@jit
+def growth(count: int, removed: int, total_beta: float) -> np.float32:
+    """N/(n + Vβ − N), N = min(removed, n): by how much a topic's weights grow when it loses N tokens."""
+    lost = min(count, removed)
+    return np.float32(lost / (count - lost + total_beta))
+
+
+@jit
+def log1plus(x: float) -> float:
+    """ln(1 + x) for x ≥ 0: a series where it is exact to the last digits, since the monitor spends its time here."""
+    if x > 2.0**-7:
+        return float(np.log1p(x))
+    return x * (1 - x * (1 / 2 - x * (1 / 3 - x * (1 / 4 - x * (1 / 5 - x * (1 / 6 - x / 7))))))
+
+
+@jit
+def monitored_sweep(
+    start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    topic: NDArray[np.int32],
+    nw: NDArray[np.float32],
+    nk: NDArray[np.int64],
+    alpha: float,
+    beta: float,
+    n_topics: int,
+    doc_seed: NDArray[np.uint64],
+    sweep: int,
+    removed: NDArray[np.int64],
+    loss: NDArray[np.float64],
+) -> NDArray[np.int64]:
+    """`gibbs_sweep`, draw for draw, which adds to loss[j, i] what token i's draw says about ``removed[j]`` tokens.
+
+    With r_k the weights of the draw, R = Σ r_k, D_k = n_k + Vβ and N_k = min(N, n_k), all N tokens in topic k:
+
+        q_k = r_k D_k/(D_k − N_k),  R_k = R − r_k + q_k,  loss = 2 max_k max{ln(R_k/R), ln(q_k R/(r_k R_k))}
+
+    (Zhao et al. 2019, algorithm 1, its step 4 corrected.) With g_k = N_k/(D_k − N_k) the two are ln(1 + r_k g_k/R) and
+    ln(1 + g_k (R − r_k)/(R + r_k g_k)): nothing cancels. Returns in how many draws some topic held fewer than N tokens.
+    """
+    padded = nw.shape[1]
+    cells = nw.reshape(-1)
+    total_beta = nw.shape[0] * beta
+    b, one = np.float32(beta), np.float32(1)
+    nd = np.zeros(n_topics, np.float32)
+    p = np.zeros(padded, np.float32)
+    pull = np.zeros(padded, np.float32)  # (n_dk + α)/(n_k + Vβ): a token changes it in two places only
+    sums = np.zeros(STEP, np.float32)
+    lanes = np.zeros(WIDTH, np.float32)
+    grow = np.zeros((removed.size, padded), np.float32)
+    short = np.zeros(removed.size, np.int64)  # topics with fewer tokens than would be removed
+    capped = np.zeros(removed.size, np.int64)
+    for j in range(removed.size):
+        for k in range(n_topics):
+            grow[j, k] = growth(nk[k], removed[j], total_beta)
+            short[j] += nk[k] < removed[j]
+    for d in range(start.size - 1):
+        seed = draw(doc_seed[d], -1 - sweep)
+        nd[:] = np.float32(0)
+        for i in range(start[d], start[d + 1]):
+            nd[topic[i]] += one
+        for k in range(n_topics):
+            pull[k] = np.float32((nd[k] + alpha) / (nk[k] + total_beta))
+        for i in range(start[d], start[d + 1]):
+            if i + AHEAD < word.size and word[i + AHEAD] != word[i + AHEAD - 1]:
+                for k in range(0, padded, LINE):
+                    prefetch(cells, word[i + AHEAD] * padded + k)
+            old = topic[i]
+            row = nw[word[i]]
+            nd[old] -= one
+            row[old] -= one
+            nk[old] -= 1
+            pull[old] = np.float32((nd[old] + alpha) / (nk[old] + total_beta))
+            for j in range(removed.size):
+                grow[j, old] = growth(nk[old], removed[j], total_beta)
+                short[j] += nk[old] == removed[j] - 1
+            weigh(p, pull, row, b, sums)
+            for lane in range(WIDTH):
+                lanes[lane] = (sums[lane] + sums[lane + 8]) + (sums[lane + 16] + sums[lane + 24])
+            s01, s23, s45, s67 = lanes[0] + lanes[1], lanes[2] + lanes[3], lanes[4] + lanes[5], lanes[6] + lanes[7]
+            low = s01 + s23
+            bits = draw(seed, i - start[d])
+            total = low + (s45 + s67)
+            for j in range(removed.size):
+                loss[j, i] += 2.0 * log1plus(np.float64(steepest(p, grow[j], total)))
+                capped[j] += short[j] > 0
+            u = np.float32(np.float64(bits >> np.uint64(40)) * 2.0**-24) * total
+            new = 0
+            if u >= low:
+                u -= low
+                new = 4
+                s01 = s45
+            if u >= s01:
+                u -= s01
+                new += 2
+            if u >= lanes[new]:
+                u -= lanes[new]
+                new += 1
+            for _ in range(BANKS - 1):
+                if u >= sums[new]:
+                    u -= sums[new]
+                    new += WIDTH
+                else:
+                    break
+            while new + STEP < padded and u >= p[new]:
+                u -= p[new]
+                new += STEP
+            if new >= n_topics:  # rounding can push the draw into the padding, which has no mass
+                new = n_topics - 1
+            topic[i] = new
+            nd[new] += one
+            row[new] += one
+            nk[new] += 1
+            pull[new] = np.float32((nd[new] + alpha) / (nk[new] + total_beta))
+            for j in range(removed.size):
+                grow[j, new] = growth(nk[new], removed[j], total_beta)
+                short[j] -= nk[new] == removed[j]
+    return capped

@@ -1,0 +1,120 @@
+"""Hashes of local hashing: which bucket a value falls into under a report's seed, and who supports which value."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.kernels.jit import jit
+
+
+@jit
+def bucket(seed: np.uint64, value: int, n_buckets: int) -> np.uint32:
+    """h(value) in 0 … g − 1: 32 bits of a mixed word (splitmix64, Steele et al. 2014), scaled to g.
+
+    What a report hides does not depend on the hash; how well the server estimates does.
+    """
+    x = seed + np.uint64(value + 1) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return np.uint32(((x >> np.uint64(32)) * np.uint64(n_buckets)) >> np.uint64(32))
+
+
+@jit
+def buckets(seed: NDArray[np.uint64], value: NDArray[np.int64], n_buckets: int) -> NDArray[np.int64]:
+    """The bucket of each value under its own seed."""
+    out = np.empty(value.size, np.int64)
+    for i in range(value.size):
+        out[i] = bucket(seed[i], value[i], n_buckets)
+    return out
+
+
+@jit
+def support(seed: NDArray[np.uint64], sent: NDArray[np.uint32], n_buckets: int, n_values: int) -> NDArray[np.int64]:
+    """How many answers fall into the bucket of each value."""
+    total = np.zeros(n_values, np.int64)
+    for d in range(seed.size):
+        for i in range(n_values):
+            total[i] += bucket(seed[d], i, n_buckets) == sent[d]
+    return total
+
+
+@jit
+def supports(seed: NDArray[np.uint64], sent: NDArray[np.uint32], n_buckets: int, out: NDArray[np.float32]) -> None:
+    """out[d, i] = 1 where answer d falls into the bucket of value i, else 0."""
+    for d in range(seed.size):
+        for i in range(out.shape[1]):
+            out[d, i] = np.float32(bucket(seed[d], i, n_buckets) == sent[d])
+
+
+@jit
+def supported_values(
+    seed: NDArray[np.uint64], sent: NDArray[np.uint32], n_buckets: int, n_values: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The values in the bucket that each answer names, listed: answer a owns start[a]:start[a+1]."""
+    start = np.zeros(seed.size + 1, np.int64)
+    for a in range(seed.size):
+        start[a + 1] = start[a]
+        for i in range(n_values):
+            start[a + 1] += bucket(seed[a], i, n_buckets) == sent[a]
+    value = np.empty(start[-1], np.int32)
+    for a in range(seed.size):
+        place = start[a]
+        for i in range(n_values):
+            if bucket(seed[a], i, n_buckets) == sent[a]:
+                value[place] = i
+                place += 1
+    return start, value
+
+
+@jit
+def mixture_pass(
+    start: NDArray[np.int64],
+    value: NDArray[np.int32],
+    answers: int,
+    hit: float,
+    miss: float,
+    topics: NDArray[np.float64],
+    share: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    heads: NDArray[np.float64],
+) -> float:
+    """One pass of EM for a mixture of topics (values × topics) over reports of so many answers each.
+
+    P[y | v] is ``hit`` for the values that an answer supports, else ``miss``; e_ik = Σ_v φ_vk P[y_i | v]; a report has
+    topic k with weight ∝ π_k Π_i e_ik. Adds expected counts of values and of reports; returns the log-likelihood.
+    """
+    n_topics = topics.shape[1]
+    chance = np.empty((answers, n_topics))
+    belongs = np.empty(n_topics)
+    weight = np.empty(n_topics)
+    rest = np.zeros(n_topics)  # the part of miss · weight that all values share
+    score = 0.0
+    for d in range((start.size - 1) // answers):
+        belongs[:] = share
+        for i in range(answers):
+            a = answers * d + i
+            chance[i] = 0.0
+            for e in range(start[a], start[a + 1]):
+                for k in range(n_topics):
+                    chance[i, k] += topics[value[e], k]
+            for k in range(n_topics):
+                chance[i, k] = miss + (hit - miss) * chance[i, k]
+                belongs[k] *= chance[i, k]
+        total = belongs.sum()
+        score += np.log(total)
+        for k in range(n_topics):
+            belongs[k] /= total
+            heads[k] += belongs[k]
+        for i in range(answers):
+            a = answers * d + i
+            for k in range(n_topics):
+                weight[k] = belongs[k] / chance[i, k]
+                rest[k] += miss * weight[k]
+                weight[k] *= hit - miss
+            for e in range(start[a], start[a + 1]):
+                for k in range(n_topics):
+                    counts[value[e], k] += weight[k]
+    for v in range(topics.shape[0]):
+        for k in range(n_topics):
+            counts[v, k] = topics[v, k] * (counts[v, k] + rest[k])
+    return score

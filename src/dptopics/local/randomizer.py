@@ -1,0 +1,188 @@
+"""The client side of LP-LDA (Zhao et al. 2019): one document becomes one vector of randomly flipped bits."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import ceil, exp, inf
+from typing import ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from dptopics.errors import InputError
+from dptopics.events import RandomizedResponse
+from dptopics.guarantee import Guarantee, Relation, Strength, Trust, Unit, show
+from dptopics.release import Vocabulary
+
+NOISES = ("randomised response",)
+ASSUMPTIONS = (
+    "The guarantee covers one report for each collection. A second report of the same person adds its ε.",
+    "That somebody sent a report is not hidden, only what their document says.",
+    "The word list and the settings were public beforehand; the client drew its bits from a cryptographic generator.",
+)
+
+
+class Randomizer(Protocol):
+    """Turns one document into bytes that may be sent. Its fields are public; its arguments are private."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The public words, one bit or value each."""
+        ...
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one report promises, from the fields that randomise it."""
+        ...
+
+    @property
+    def n_bytes(self) -> int:
+        """Length of every report: it says nothing."""
+        ...
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with ``factor`` times the noise."""
+        ...
+
+    def valid(self, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which rows of reports × bytes this randomizer could have sent."""
+        ...
+
+    def __call__(self, document: Iterable[str], rng: Generator) -> bytes:
+        """Randomise one document, given as its words."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class BitFlips:
+    """Send one bit for each public word, whether it is in the document; each is replaced by a coin with probability f.
+
+    ε of one bit is ln((1 − f/2)/(f/2)). Two documents of at most ``max_words`` distinct words differ in at most
+    min(2·max_words, V) bits: that many times as much. Of a longer document a random choice of its words is kept.
+    ``per`` says which of the two is the headline. Proof: docs/guarantees/local.md
+
+    >>> flips = BitFlips(vocabulary=Vocabulary.of(["knee", "pain", "skin"]), f=0.5, max_words=1)
+    >>> round(flips.guarantee.epsilon, 4)  # two bits of ln 3
+    2.1972
+    """
+
+    vocabulary: Vocabulary = field(repr=False)
+    f: float
+    max_words: int
+    per: str = "document"
+    delta: float = 0.0
+    name: ClassVar[str] = "bits"
+    paper: ClassVar[str] = "Zhao et al. 2019 (LP-LDA)"
+    noises: ClassVar[tuple[str, ...]] = NOISES
+
+    def __post_init__(self) -> None:
+        if not 0 < self.f <= 1:
+            raise InputError(f"f, the chance that a bit is replaced by a coin, must lie in (0, 1], got {self.f}.")
+        if self.max_words < 1:
+            raise InputError(f"max_words must be at least 1, got {self.max_words}.")
+        if self.per not in ("document", "word"):
+            raise InputError(f"per must be 'document' or 'word', got {self.per!r}.")
+        check_common(self.vocabulary, self.delta)
+
+    @classmethod
+    def calibrated(
+        cls,
+        *,
+        vocabulary: Vocabulary,
+        epsilon: float,
+        max_words: int,
+        per: str = "document",
+        delta: float = 0.0,
+    ) -> Self:
+        """The least f whose ε, at the unit ``per``, is at most ``epsilon``."""
+        if not 0 < epsilon < inf:
+            raise InputError(f"epsilon must be a positive number, got {epsilon}.")
+        flips = cls(vocabulary=vocabulary, f=1.0, max_words=max_words, per=per, delta=delta)
+        bits = 1 if per == "word" else flips.most_different_bits
+        low, high = 0.0, min(1.0, 2 / (1 + exp(epsilon / bits)) * (1 + 1e-12))  # enough at δ = 0, rounded up
+        while high - low > 1e-12 * high:
+            middle = (low + high) / 2
+            fits = replace(flips, f=middle).guarantee.epsilon <= epsilon
+            low, high = (low, middle) if fits else (middle, high)
+        return replace(flips, f=high)
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with f times ``factor``."""
+        return replace(self, f=min(1.0, self.f * factor))
+
+    @property
+    def flip(self) -> float:
+        """Probability that a bit is sent wrong."""
+        return self.f / 2
+
+    @property
+    def most_different_bits(self) -> int:
+        """In how many bits two documents can differ."""
+        return min(2 * self.max_words, len(self.vocabulary))
+
+    @property
+    def n_bytes(self) -> int:
+        """One bit for each word, padded to whole bytes."""
+        return -(-len(self.vocabulary) // 8)
+
+    def valid(self, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which rows of reports × bytes could be reports: bits after the last word are zero."""
+        unused = np.uint8((1 << (8 * self.n_bytes - len(self.vocabulary))) - 1)
+        return np.asarray(data[:, -1] & unused == 0)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Priced from the f that flips the bits, at the unit chosen; the other unit is named beside it."""
+        word = RandomizedResponse(self.flip)
+        document = replace(word, count=self.most_different_bits)
+        by_word = self.per == "word"
+
+        def promise(event: RandomizedResponse, relation: Relation, *more: str) -> Guarantee:
+            return Guarantee(
+                events=(event,),
+                delta=self.delta,
+                unit=Unit.DOCUMENT,
+                strength=Strength.PROVED,
+                relation=relation,
+                trust=Trust.LOCAL,
+                assumptions=(*more, *ASSUMPTIONS),
+            )
+
+        whole = promise(document, Relation.REPLACE).epsilon
+        single = promise(word, Relation.ADD_OR_REMOVE_WORD).epsilon
+        if by_word:
+            other = f"For a whole document of at most {self.max_words} distinct words: ε = {show(whole)}."
+            return promise(word, Relation.ADD_OR_REMOVE_WORD, other)
+        other = (
+            f"Documents count with at most {self.max_words} distinct words, so two differ in at most "
+            f"{self.most_different_bits} bits. For one certain word, there or not: ε = {show(single)}."
+        )
+        return promise(document, Relation.REPLACE, other)
+
+    def __call__(self, document: Iterable[str], rng: Generator) -> bytes:
+        """One report. An empty document is as good as any: its report is a draw like the others."""
+        present = np.zeros(len(self.vocabulary), bool)
+        index = self.vocabulary.index
+        words = np.array(sorted({index[w] for w in document if w in index}), np.int64)
+        if words.size > self.max_words:
+            lots = rng.integers(0, 2**64 - 1, words.size, dtype=np.uint64, endpoint=True)
+            words = words[np.argsort(lots, kind="stable")[: self.max_words]]
+        present[words] = True
+        return np.packbits(self.randomize(present, rng)).tobytes()
+
+    def randomize(self, bits: NDArray[np.bool_], rng: Generator) -> NDArray[np.bool_]:
+        """Flip each bit with probability f/2, rounded up to a multiple of 2⁻⁶⁴: never less noise than is charged."""
+        threshold = np.uint64(ceil(Fraction(self.f) / 2 * 2**64))
+        return bits ^ (rng.integers(0, 2**64 - 1, bits.shape, dtype=np.uint64, endpoint=True) < threshold)
+
+
+def check_common(vocabulary: Vocabulary, delta: float) -> None:
+    """Settings that every randomizer has."""
+    if not len(vocabulary):
+        raise InputError("the vocabulary is empty. Give at least one public word.")
+    if not 0 <= delta < 1:
+        raise InputError(f"delta must lie in [0, 1), got {delta}. Reports need none: leave it at 0.")

@@ -1,0 +1,124 @@
+"""The server side: from received reports to released topics. Reports are private already: all of it is free."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.errors import InputError
+from dptopics.learners import check_topics
+from dptopics.learners.lda_gibbs import GibbsLda
+from dptopics.local.collection import Collection
+from dptopics.local.hashing import ANSWER, HashedPair, ThreeWords
+from dptopics.local.inference import FlipChannelLda
+from dptopics.local.mixture import HashedMixture
+from dptopics.local.randomizer import BitFlips
+from dptopics.local.reconstruct import (
+    as_counts,
+    count_deviation,
+    count_ones,
+    estimated_counts,
+    posterior_means,
+    rebuilt,
+)
+from dptopics.release import Release, describe
+from dptopics.topic_model import TopicModel
+
+METHODS = ("likelihood", "published")
+Parts = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]  # topics, shares, deviations
+
+
+def fit_reports(
+    collection: Collection,
+    data: NDArray[np.uint8],
+    *,
+    n_topics: int | None = None,
+    method: str = "likelihood",
+    alpha: float = 0.1,
+    sweeps: int = 300,
+    key: int = 0,
+) -> Release[TopicModel]:
+    """Topics from the bytes of all reports, with the guarantee of the collection.
+
+    Args:
+        collection: the public parameters that the reports were made with.
+        data: reports × bytes, each valid and counted once (:class:`dptopics.reports.Inbox`).
+        n_topics: how many topics to look for; a collection of pairs knows its own.
+        method: for bits, "likelihood" (through the known channel) or "published" (rebuild documents, then Gibbs).
+        alpha: prior of a document's topics.
+        sweeps: of the published method's sampler.
+        key: a public number that the learner's random choices follow from.
+    """
+    randomizer = collection.randomizer
+    if method not in METHODS:
+        raise InputError(f"there is no method {method!r}. The methods are: {', '.join(METHODS)}.")
+    if method == "published" and not isinstance(randomizer, BitFlips):
+        raise InputError("the published method rebuilds bits; this collection sends hashed words. Use 'likelihood'.")
+    if not len(data):
+        raise InputError("there are no valid reports. Collect at least one.")
+    own = len(randomizer.topics) if isinstance(randomizer, HashedPair) else None
+    if own is not None and n_topics not in (None, own):
+        raise InputError(f"this collection has {own} public topics, so it cannot have {n_topics}. Leave it out.")
+    n_topics = own or n_topics or 20
+    if own is None:
+        check_topics(n_topics, alpha, 1.0)
+    topics, share, deviation = _learner(randomizer, method, n_topics, alpha, sweeps, key)(data)
+    model = TopicModel(
+        topic_word=topics,
+        vocabulary=randomizer.vocabulary,
+        topic_share=share,
+        alpha=alpha,
+        deviation=deviation,
+        text=collection.text,
+    )
+    settings = describe(randomizer) | {"collection": collection.name, "version": collection.version}
+    settings |= {"reports": len(data), "method": method, "n_topics": n_topics, "key": key}
+    return Release(value=model, guarantee=collection.guarantee, settings=settings)
+
+
+def _learner(
+    randomizer: BitFlips | HashedPair | ThreeWords, method: str, n_topics: int, alpha: float, sweeps: int, key: int
+) -> Callable[[NDArray[np.uint8]], Parts]:
+    def from_bits(bits: NDArray[np.uint8]) -> Parts:
+        n_words, f = len(randomizer.vocabulary), randomizer.f  # type: ignore[union-attr]
+        present = estimated_counts(count_ones(bits, n_words), len(bits), f)  # refuses f = 1
+        if method == "published":
+            learner = GibbsLda(n_topics=n_topics, alpha=alpha, sweeps=sweeps, key=key)
+            state, seeds = _begin(learner, as_counts(rebuilt(bits, n_words, f, key=key), n_words, key=key))
+            for sweep in range(sweeps):
+                learner.sweep(state, seeds, sweep)
+            size = state.topic_total[:n_topics] + alpha
+            topics, share = learner.topics(state), size / size.sum()
+        else:
+            topics, share = FlipChannelLda(n_topics=n_topics, alpha=alpha, key=key)(bits, n_words, f)
+        tokens = max(1.0, float(np.maximum(present, 0.0).sum()))
+        return topics, share, count_deviation(len(bits), f) / (np.sqrt(share) * tokens)
+
+    def from_pairs(data: NDArray[np.uint8]) -> Parts:
+        pair = randomizer
+        assert isinstance(pair, HashedPair)
+        table = pair.table(answers(data)[:, 0])
+        sigma = pair.hash.unit_deviation * np.sqrt(len(data))
+        # What each count probably was: the noise is known, so most of a rare word's estimate is not believed.
+        likely = np.array([posterior_means(row, sigma, len(data)) for row in table])
+        total = likely.sum(axis=1)
+        return likely / total[:, None], total / total.sum(), sigma / total
+
+    def from_three(data: NDArray[np.uint8]) -> Parts:
+        assert isinstance(randomizer, ThreeWords)
+        topics, share = HashedMixture(n_topics=n_topics, key=key)(randomizer, answers(data))
+        return topics, share, None
+
+    if isinstance(randomizer, BitFlips):
+        return from_bits
+    return from_pairs if isinstance(randomizer, HashedPair) else from_three
+
+
+def answers(data: NDArray[np.uint8]) -> NDArray[np.void]:
+    """Hashed answers of each report, reports × answers."""
+    return np.ascontiguousarray(data).view(ANSWER)
+
+
+def _begin(learner: GibbsLda, counts: Any) -> tuple[Any, NDArray[np.uint64]]:
+    return learner.begin(counts), learner.seeds(counts)

@@ -1,0 +1,160 @@
+"""The commands monitor and local, in process: exit codes, messages, and what lands on disk."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+
+from dptopics import bundle, cli, noise
+from dptopics.guarantee import Trust
+from dptopics.local.collection import Client
+from dptopics.reports import read_collection, to_line, to_table
+
+SECRET = "zanzibarian"
+WORDS = ["cast", "cream", "fracture", "itching", "knee", "rash", "running", "skin"]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    (tmp_path / "words.txt").write_text("\n".join(WORDS) + "\n", "utf-8")
+    (tmp_path / "topics.txt").write_text("fracture, knee\nrash skin\n", "utf-8")
+
+    def run_command(*words):
+        monkeypatch.setattr(sys, "argv", ["dptopics", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        assert SECRET not in printed.err
+        return stop.value.code or 0, printed.out, " ".join(printed.err.split())
+
+    return run_command
+
+
+def made(run, *more, kind="bits"):
+    code, out, _ = run(
+        "local", "create", "c.json", "--name", "survey", "--kind", kind, "--vocabulary", "words.txt", *more
+    )
+    assert code == 0
+    return " ".join(out.replace("│", " ").split())
+
+
+# --- local ---
+
+
+def test_from_parameters_to_topics(run, tmp_path):
+    card = made(run, "--f", 0.05, "--max-words", 3)
+    assert "everybody, the collector of the data included" in card
+    assert "For one certain word, there or not: ε = 3.67." in card
+    (tmp_path / "note.txt").write_text(f"{SECRET} has a rash, and itching skin", "utf-8")
+    code, line, _ = run("local", "randomize", "c.json", "note.txt", "--state", "state")
+    assert code == 0
+    assert SECRET not in line
+    assert json.loads(line)["collection"] == "survey"
+    code, out, message = run("local", "randomize", "c.json", "note.txt", "--state", "state")
+    assert (code, out) == (2, "")
+    assert "sent already" in message
+    collection = read_collection("c.json")
+    texts = ["knee fracture cast", "rash itching skin"] * 100
+    sent = [Client(lambda _: True).report(collection, text, noise.secure_rng()) for text in texts]
+    (tmp_path / "r.jsonl").write_text("\n".join([line.strip(), *map(to_line, sent[:100])]) + "\nnonsense\n", "utf-8")
+    parquet.write_table(to_table(sent[90:]), tmp_path / "r.parquet")
+    code, out, message = run("local", "fit", "c.json", "r.jsonl", "r.parquet", "--topics", 2, "--out", "release")
+    assert code == 0
+    assert "201 reports used, 11 left out" in out
+    assert "10 reports left out: sent before" in message
+    assert "1 reports left out: malformed" in message
+    release = bundle.load("release")
+    assert release.guarantee == collection.guarantee
+    assert release.guarantee.trust is Trust.LOCAL
+    assert release.value.transform(["a rash on my skin"]).shape == (1, 2)
+    code, out, _ = run("local", "fit", "c.json", "r.jsonl", "--topics", 2, "--method", "published", "--sweeps", 5,
+                       "--out", "again", "--json")  # fmt: skip
+    assert code == 0
+    data = json.loads(out)
+    assert (data["reports"], data["rejected"]) == (101, {"malformed": 1})
+    assert data["guarantee"]["trust"] == "local"
+
+
+@pytest.mark.parametrize("kind", ["pair", "three-words"])
+def test_hashed_kinds(run, kind, tmp_path):
+    more = ("--topics", "topics.txt") if kind == "pair" else ()
+    assert "ε = 12, δ = 0 (replace)" in made(run, "--epsilon", 12, *more, kind=kind)
+    collection = read_collection("c.json")
+    texts = ["knee fracture cast running", "rash itching skin cream"] * 200
+    sent = [Client(lambda _: True).report(collection, text, noise.secure_rng()) for text in texts]
+    parquet.write_table(to_table(sent), tmp_path / "r.parquet")
+    more = () if kind == "pair" else ("--topics", 2)
+    code, _, _ = run("local", "fit", "c.json", "r.parquet", "--out", "release", *more)
+    assert code == 0
+    tops = {frozenset(words) for words in bundle.load("release").value.top_words(4)}
+    assert tops == {frozenset(["knee", "fracture", "cast", "running"]), frozenset(["rash", "itching", "skin", "cream"])}
+
+
+def test_what_local_refuses(run, tmp_path):
+    def refused(*words):
+        code, _, message = run("local", *words)
+        assert code == 2
+        return message
+
+    base = ["create", "c.json", "--name", "s", "--vocabulary", "words.txt"]
+    assert "either --f or --epsilon" in refused(*base)
+    assert "either --f or --epsilon" in refused(*base, "--f", 0.5, "--epsilon", 1)
+    assert "must lie in (0, 1]" in refused(*base, "--f", 1.2)
+    assert "positive number" in refused(*base, "--epsilon", 0)
+    assert "needs --epsilon" in refused(*base, "--kind", "pair")
+    assert "needs --topics" in refused(*base, "--kind", "pair", "--epsilon", 1)
+    assert "no kind 'moments'" in refused(*base, "--kind", "moments")
+    assert not (tmp_path / "c.json").exists()
+    made(run, "--f", 0.5)
+    assert "never changed" in refused(*base, "--f", 0.5)
+    (tmp_path / "r.jsonl").write_text("", "utf-8")
+    assert "no valid reports" in refused("fit", "c.json", "r.jsonl", "--out", "release")
+    assert not (tmp_path / "release").exists()
+    (tmp_path / "note.txt").write_bytes(b"\xff\xfe\xff")
+    assert "not valid UTF-8" in refused("randomize", "c.json", "note.txt", "--state", "state")
+    assert not (tmp_path / "state").exists()  # nothing was noted
+    assert "no file" in refused("randomize", "d.json", "note.txt", "--state", "state")
+
+
+def test_an_empty_document_reports_too(run, tmp_path):
+    made(run, "--epsilon", 4)
+    (tmp_path / "note.txt").write_text("", "utf-8")
+    code, line, _ = run("local", "randomize", "c.json", "note.txt", "--state", "state")
+    assert code == 0
+    assert json.loads(line)["report"]
+
+
+# --- monitor ---
+
+
+@pytest.fixture
+def notes(tmp_path):
+    texts = ["knee pain after running", "knee hurts when running", "glasses for reading", SECRET] * 20
+    (tmp_path / "notes.csv").write_text("note\n" + "\n".join(texts) + "\n", "utf-8")
+    return tmp_path / "notes.csv"
+
+
+def test_monitor(run, notes):
+    code, out, _ = run("monitor", notes, "--text", "note", "--topics", 3, "--sweeps", 20)
+    assert code == 0
+    assert "NOT FOR RELEASE" in out
+    assert "It bounds no privacy loss" in out
+    code, out, _ = run("monitor", notes, "--text", "note", "--topics", 3, "--sweeps", 20, "--json")
+    data = json.loads(out)
+    assert data["not_for_release"] is True
+    curve = data["epsilon_by_sweep"]
+    assert len(curve["word"]) == len(curve["document"]) == 20
+    assert (np.diff(curve["word"]) > 0).all()
+
+
+def test_monitor_refusals(run, notes):
+    command = ("monitor", notes, "--text", "note", "--sweeps", 5)
+    assert run(*command, "--topics", 3, "--longest-document", 1)[0] == 2
+    assert run(*command, "--topics", 1)[0] == 2
+    code, _, message = run("monitor", notes, "--text", "note", "--sweeps", 0)
+    assert (code, "at least 1" in message) == (2, True)
