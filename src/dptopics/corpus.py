@@ -213,11 +213,12 @@ class Corpus:
         authors: Iterable[str | int] | None = None,
         *,
         settings: TextSettings | None = None,
+        vocabulary: Vocabulary | None = None,
     ) -> Self:
-        """From strings, and the author of each where known."""
+        """From strings, and the author of each where known. A ``vocabulary`` is public; other words are dropped."""
         from dptopics.reading import Builder
 
-        builder = Builder(settings or TextSettings(), with_authors=authors is not None)
+        builder = Builder(settings or TextSettings(), with_authors=authors is not None, vocabulary=vocabulary)
         builder.add_all(texts, authors)
         return builder.build(cls)
 
@@ -229,16 +230,23 @@ class Corpus:
         text: str,
         author: str | None = None,
         settings: TextSettings | None = None,
+        vocabulary: Vocabulary | None = None,
         drop_missing: bool = False,
         encoding: str = "utf8",
     ) -> Self:
         """From a CSV, TSV, JSON Lines or Parquet file, or any frame that speaks Arrow (pandas, Polars, DuckDB).
 
         Rows are read in batches; raw text is never held whole. ``drop_missing`` leaves out rows without text or author.
+        A ``vocabulary`` is public; words outside it are dropped while reading.
         """
         from dptopics.reading import Builder, read_batches
 
-        builder = Builder(settings or TextSettings(), with_authors=author is not None, drop_missing=drop_missing)
+        builder = Builder(
+            settings or TextSettings(),
+            with_authors=author is not None,
+            drop_missing=drop_missing,
+            vocabulary=vocabulary,
+        )
         for texts, authors in read_batches(source, text=text, author=author, encoding=encoding):
             builder.add(texts, authors)
         return builder.build(cls)

@@ -21,6 +21,7 @@ from dptopics import progress
 from dptopics.corpus import Corpus, string_keys
 from dptopics.errors import InputError
 from dptopics.kernels.counts import count_tokens
+from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
 
 C = TypeVar("C", bound=Corpus)
@@ -54,8 +55,16 @@ class GrowingArray:
 class Builder:
     """Turns batches of texts and authors into the arrays of a Corpus."""
 
-    def __init__(self, text: TextSettings, *, with_authors: bool, drop_missing: bool = False) -> None:
+    def __init__(
+        self,
+        text: TextSettings,
+        *,
+        with_authors: bool,
+        drop_missing: bool = False,
+        vocabulary: Vocabulary | None = None,
+    ) -> None:
         self._text = text
+        self._vocabulary = vocabulary  # public words: others are dropped while reading
         self._with_authors = with_authors
         self._drop_missing = drop_missing
         self._row = 0
@@ -89,6 +98,7 @@ class Builder:
         lengths: list[int] = []
         numbers: list[int] = []
         word_id, words = self._words.__getitem__, self._text.words
+        known = None if self._vocabulary is None else self._vocabulary.index
         for i, text in enumerate(texts):
             author = None if authors is None else authors[i]
             if _missing(text) or (authors is not None and _no_author(author)):
@@ -106,6 +116,8 @@ class Builder:
             if authors is not None:
                 numbers.append(self._authors[author_name(author, self._row + i + 1)])
             found = words(text)
+            if known is not None:
+                found = [w for w in found if w in known]
             tokens.extend(map(word_id, found))
             lengths.append(len(found))
         self._row += len(texts)
@@ -119,15 +131,30 @@ class Builder:
         """The corpus."""
         if self._row and not self._sizes.size:
             raise InputError("no rows are left after dropping those without text or author.")
+        if self._vocabulary is not None:
+            if self._row and not self._word.size:
+                raise InputError(
+                    "none of the listed words or n-grams occurs in the data. Check the language, the text column and "
+                    "the number of words per n-gram, or take another public list."
+                )
+            words: Sequence[str] = self._vocabulary.words
+            rename = np.array([self._vocabulary.index[w] for w in self._words], np.int32)
+        else:
+            if self._row and not self._word.size and self._text.ngrams > 1:
+                raise InputError(
+                    f"no sentence is long enough for n-grams of {self._text.ngrams} words. Ask for shorter ones."
+                )
+            words, rename = list(self._words), None
         sizes = self._sizes.finish()
+        word = self._word.finish()
         return kind(
             doc_start=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
-            word=self._word.finish(),
+            word=word if rename is None else rename[word],
             count=self._count.finish(),
-            words=list(self._words),
+            words=words,
             author=self._author.finish() if self._with_authors else None,
             author_key=string_keys(self._authors) if self._with_authors else None,
-            vocabulary=None,
+            vocabulary=self._vocabulary,
             text=self._text,
         )
 

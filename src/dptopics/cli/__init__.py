@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from dptopics.cli import audit, ledger, look, release
+from dptopics.cli import audit, ledger, look, ngrams, release
 from dptopics.cli.terminal import err, out, warn
 from dptopics.errors import BudgetExceeded, DptopicsError, PrivacyWarning
 
@@ -22,6 +22,8 @@ app = typer.Typer(
 ledger_app = typer.Typer(help="Keep count of what all releases of the same data have spent.", no_args_is_help=True)
 for command in (release.fit, release.vocabulary, look.show, look.transform, look.mechanisms, look.demo, audit.audit):
     app.command()(command)
+app.command()(ngrams.ngrams)
+app.command()(ngrams.arpa)
 ledger_app.command()(ledger.create)
 ledger_app.command()(ledger.show)
 app.add_typer(ledger_app, name="ledger")
