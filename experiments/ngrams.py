@@ -5,7 +5,7 @@ Reddit's own counts. Public: trigrams of public_english; for bigrams Google's co
 tuned on 20 Newsgroups (synthetic authors drawn from its counts, as many as in the figure), never on what is reported.
 All numbers are computed from the texts, with seeded noise: NOT FOR RELEASE.
 
-    python experiments/ngrams.py --data FOLDER              all parts; about an hour on one core
+    python experiments/ngrams.py --data FOLDER              all parts; an hour or two on one core
     python experiments/ngrams.py --data FOLDER --part 1 6   some of them
 
 FOLDER holds reddit_college, newsgroups20, public_english and google_bigrams (.parquet). Results are added to
@@ -96,9 +96,9 @@ def paper_limits(authors: int) -> tuple[int, int]:
 class Study:
     """The data, the settings and the results of all parts."""
 
-    def __init__(self, data: Path) -> None:
-        self.data = data
-        self.rows: list[dict[str, object]] = json.loads(PATH.read_text("utf-8")) if PATH.exists() else []
+    def __init__(self, data: Path, path: Path) -> None:
+        self.data, self.path = data, path
+        self.rows: list[dict[str, object]] = json.loads(path.read_text("utf-8")) if path.exists() else []
         self.done = {self.key(row) for row in self.rows}
         self._arranged: dict[tuple[int, int], BoundedCorpus] = {}
 
@@ -114,8 +114,7 @@ class Study:
     def keep(self, row: dict[str, object], **found: object) -> None:
         self.rows.append(row | found)
         self.done.add(self.key(row))
-        FOLDER.mkdir(exist_ok=True)
-        PATH.write_text(json.dumps(self.rows, indent=0) + "\n", "utf-8")
+        self.path.write_text(json.dumps(self.rows, indent=0) + "\n", "utf-8")
         print(row | found, flush=True)
 
     def rng(self, row: dict[str, object]) -> np.random.Generator:
@@ -273,14 +272,9 @@ class Study:
     # --- parts ---
 
     def part_1(self) -> None:
-        """Figure 1: KL by ε, 4 million authors; and the real 60,000 authors."""
+        """Figure 1 on the real 60,000 authors."""
         public = self.shorter(LIST)
         held: list[Corpus] = []
-
-        def crowd() -> Corpus:
-            if not held:
-                held.append(self.crowd(MILLIONS, public))
-            return held[0]
 
         def real() -> Corpus:
             if not held:
@@ -289,18 +283,25 @@ class Study:
 
         for epsilon in EPSILONS:
             self.measure("1", "reddit_college", real, public, 60_000, epsilon, None, repetitions=3)
-        held.clear()
-        for epsilon in EPSILONS:
-            self.measure("1", "4 million synthetic", crowd, public, MILLIONS, epsilon, None)
-        # Figure 4 on the same authors: public counts made worse by Laplace noise.
+
+    def part_millions(self) -> None:
+        """Figures 1 and 4 at the paper's scale: KL by ε, and by the quality of the public counts at ε = 0.1."""
+        public = self.shorter(LIST)
+        held: list[Corpus] = []
+
+        def crowd() -> Corpus:
+            if not held:
+                held.append(self.crowd(MILLIONS, public))
+            return held[0]
+
+        for epsilon in sorted(EPSILONS, key=lambda e: (e not in (0.1, 1.0), e)):
+            skip = () if epsilon in (0.1, 1.0) else ("EndToEnd",)  # it tries forty settings, each with brute force
+            self.measure("1", "4 million synthetic", crowd, public, MILLIONS, epsilon, None, skip=skip)
+        _, slope, weight = self.settings(MILLIONS, public)["0.1"]
+        wide, most = paper_limits(MILLIONS)
         for scale in (0.0, 1.0, 10.0, 100.0, 1000.0):
-            rng = np.random.default_rng(int(scale))
-            worse = PublicNgrams(
-                public.vocabulary,
-                np.maximum(public.counts + rng.laplace(0, scale, LIST), 0) if scale else public.counts,
-            )
-            _, slope, weight = self.settings(MILLIONS, public)["0.1"]
-            wide, most = paper_limits(MILLIONS)
+            harm = np.random.default_rng(int(scale)).laplace(0, scale, LIST) if scale else 0.0
+            worse = PublicNgrams(public.vocabulary, np.maximum(public.counts + harm, 0.0))
             common = {"epsilon": 0.1, "delta": DELTA, "unit": Unit.AUTHOR, "prior": worse}
             for name, mechanism in {
                 "bayes (proved)": ngram_mechanism("bayes", max_words=self.limit, **common),
@@ -312,12 +313,13 @@ class Study:
                     private = shares(totals(crowd(), LIST))
                     released = mechanism(self.arranged(crowd(), mechanism.max_words), self.rng(row)).value
                     self.keep(row, kl=divergence(private, released.probability))
-        # Figure 3: shorter lists, the same authors.
-        for size in (5_000, 10_000, 20_000):
-            held.clear()
-            listed = self.shorter(size)
 
-            def fewer(listed: PublicNgrams = listed) -> Corpus:
+    def part_3(self) -> None:
+        """Figure 3: KL by the length of the list, 4 million authors, ε = 0.1."""
+        for size in (5_000, 10_000, 20_000):
+            listed, held = self.shorter(size), []
+
+            def fewer(listed: PublicNgrams = listed, held: list[Corpus] = held) -> Corpus:
                 if not held:
                     held.append(self.crowd(MILLIONS, listed))
                 return held[0]
@@ -453,11 +455,12 @@ class Study:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parts = ("5", "2", "1", "table", "6", "bigrams")
-    parser.add_argument("--part", nargs="+", choices=parts, default=parts, help="1 includes figures 3 and 4")
+    parts = ("5", "2", "1", "table", "6", "bigrams", "millions", "3")
+    parser.add_argument("--part", nargs="+", choices=parts, default=parts, help="millions: figures 1 and 4")
+    parser.add_argument("--results", type=Path, default=PATH, help="file that results are added to")
     arguments = parser.parse_args()
     print("NOT FOR RELEASE: computed from the texts, with seeded noise.")
-    study = Study(arguments.data)
+    study = Study(arguments.data, arguments.results)
     for part in arguments.part:
         getattr(study, f"part_{part}")()
     from ngrams_figures import draw, table

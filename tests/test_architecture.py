@@ -69,7 +69,7 @@ NEVER = {
         "published", "ledger", "bundle", "reading", "engines", "cli", "estimators", "registry", "report", "audit",
         "!rich", "!typer", "!logging", "!pickle",
     ),
-    ("topic_model", "bundle", "release", "report"): (
+    ("topic_model", "ngram_table", "ngrams.language_model", "bundle", "release", "report"): (
         "corpus", "reading", "engines", "mechanism", "ledger", "topics", "vocabulary", "datasets",
     ),
     ("text",): ("corpus", "noise", "release", "guarantee"),

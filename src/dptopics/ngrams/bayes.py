@@ -16,7 +16,7 @@ from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_bu
 from dptopics.mechanism import calibrate, grid_for
 from dptopics.ngram_table import NgramTable
 from dptopics.ngrams.counts import CountsAndUsers, check_limits, check_list, draw
-from dptopics.ngrams.posterior import posterior
+from dptopics.ngrams.posterior import Estimate, posterior
 from dptopics.ngrams.sensitivity import largest_step, weighted_log
 from dptopics.public_ngrams import PublicNgrams
 from dptopics.release import Release
@@ -121,13 +121,7 @@ class BayesNgrams:
         drawn = draw(self.noise, rng, self.scale * self.bound / self.grid, exact.size)
         noisy = np.asarray((exact + drawn) * self.grid, np.float64)
         public = np.zeros(exact.size) if self.prior is None else self.prior.counts_of(vocabulary)
-        estimate = posterior(
-            noisy,
-            transform=lambda count: self._signal(count, count),  # most authors who have an n-gram have it once
-            kind=self.noise,
-            scale=self.scale * self.bound,
-            public=public,
-        )
+        estimate = self._estimate(noisy, public)
         total = float(estimate.count.sum())
         progress.report(1.0)
         table = NgramTable(
@@ -147,6 +141,16 @@ class BayesNgrams:
         most = float(self.max_words * (self.max_count + 1))
         count, users = corpus.bounded_sum(statistic, bound=most, grid=1.0, norm=1).T.astype(np.float64)
         return np.rint(self._signal(users, count) / self.grid).astype(np.int64)
+
+    def _estimate(self, noisy: NDArray[np.float64], public: NDArray[np.float64]) -> Estimate:
+        """Counts from noisy f: post-processing."""
+        return posterior(
+            noisy,
+            transform=lambda count: self._signal(count, count),  # most authors who have an n-gram have it once
+            kind=self.noise,
+            scale=self.scale * self.bound,
+            public=public,
+        )
 
     def _signal(self, users: NDArray[np.float64], count: NDArray[np.float64]) -> NDArray[np.float64]:
         """f, from the number of units and of occurrences of each n-gram."""

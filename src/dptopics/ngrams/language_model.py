@@ -114,12 +114,13 @@ class LanguageModel:
         words: list[str] = [START] if self.table.n > 1 else []
         if words and (START,) not in self.prefixes[1]:
             raise InputError("the list has no n-gram that begins a sentence, so that there is nothing to begin with.")
-        while len(words) <= max_words:
+        while len(words) < max_words + (1 if self.table.n > 1 else 0):
             context = tuple(words[-(self.table.n - 1) :]) if self.table.n > 1 else ()
             after, running = self.followers.get(context, ([], []))
             if not after or running[-1] <= 0:
                 break
-            word = after[min(int(np.searchsorted(running, rng.random() * running[-1], side="right")), len(after) - 1)]
+            chance = int(rng.integers(2**53)) * 2.0**-53
+            word = after[min(int(np.searchsorted(running, chance * running[-1], side="right")), len(after) - 1)]
             if word == END:
                 break
             words.append(word)
