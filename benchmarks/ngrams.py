@@ -69,13 +69,14 @@ def one_size(authors: int) -> dict[str, float]:
     for plan in plans.values():
         plan(small.bounded(), rng)
     corpus = synthetic_corpus(authors)
-    clock = time.perf_counter()
+    clock, spent = time.perf_counter(), time.process_time()
     bounded = corpus.bounded(max_words=CONTRIBUTIONS)
-    seconds = {"authors": float(authors), "bounding": time.perf_counter() - clock}
+    seconds = {"authors": float(authors), "entries": float(corpus.word.size), "bounding": time.perf_counter() - clock}
     for name, plan in plans.items():
         clock = time.perf_counter()
         plan(bounded, rng)
         seconds[name] = time.perf_counter() - clock
+    seconds["processor"] = time.process_time() - spent  # of all of it, on all cores
     seconds["peak_gigabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     return seconds
 

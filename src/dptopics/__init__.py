@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from dptopics.estimators import PrivateTopics
     from dptopics.guarantee import Guarantee, Relation, Strength, Trust, Unit
     from dptopics.ledger import Budget, Ledger
+    from dptopics.ngram_table import NgramTable
+    from dptopics.ngrams.language_model import LanguageModel
     from dptopics.noise import secure_rng
+    from dptopics.public_ngrams import PublicNgrams
     from dptopics.release import Release, Vocabulary
     from dptopics.text import TextSettings
     from dptopics.topic_model import TopicModel
@@ -35,11 +38,14 @@ _HOME = {
     "DptopicsError": "errors",
     "Guarantee": "guarantee",
     "InputError": "errors",
+    "LanguageModel": "ngrams.language_model",
     "Ledger": "ledger",
     "LedgerError": "errors",
+    "NgramTable": "ngram_table",
     "PrivacyError": "errors",
     "PrivacyWarning": "errors",
     "PrivateTopics": "estimators",
+    "PublicNgrams": "public_ngrams",
     "Relation": "guarantee",
     "Release": "release",
     "Strength": "guarantee",
@@ -61,11 +67,14 @@ __all__ = [
     "DptopicsError",
     "Guarantee",
     "InputError",
+    "LanguageModel",
     "Ledger",
     "LedgerError",
+    "NgramTable",
     "PrivacyError",
     "PrivacyWarning",
     "PrivateTopics",
+    "PublicNgrams",
     "Relation",
     "Release",
     "Strength",
