@@ -65,7 +65,7 @@ def attack_most_contributing(
 
     def distance(table: NgramTable) -> float:
         with np.errstate(divide="ignore"):
-            return float(own[there] @ np.log(own[there] / table.probability[there]))
+            return float(own[there] @ (np.log(own[there]) - np.log(table.probability[there])))
 
     right = 0.0
     for number in range(repeats):

@@ -129,8 +129,9 @@ class LanguageModel:
     def arpa(self) -> str:
         """The model in the ARPA format (Doug Paul's; see SRILM's ngram-format(5)), which speech tools read.
 
-        Lower orders are the prefixes of the n-grams. Every back-off weight is log10(0), written -99: words outside the
-        list have no probability. ``<s>`` is never predicted.
+        Lower orders are the prefixes of the n-grams. Every back-off weight is log10(0), written -99: after a context of
+        the list, what is not on the list has no probability. After an unknown context readers of the format take a
+        shorter one. ``<s>`` is never predicted.
         """
         n = self.table.n
         orders = [sorted(seen) for seen in self.prefixes[1:]]
