@@ -97,7 +97,7 @@ def _fitted(likelihood: Array, known: Array, level: Array) -> tuple[float, float
         weight = _prior(level[None, :], base + power * known, spread)
         chance = (likelihood * weight).sum(axis=1) / weight.sum(axis=1)
         # Where the noise drowns everything, any setting will do: then public counts are taken as they are.
-        usual = ((power - 1) / 0.2) ** 2 + np.log(spread) ** 2
+        usual = ((power - 1) / 0.2) ** 2 + float(np.log(spread)) ** 2
         return usual / 2 - float(np.log(np.maximum(chance, 1e-300)).sum())
 
     starts = [np.array([share * level[-1], 1.0, 0.0]) for share in (0.05, 0.15, 0.3, 0.45, 0.6, 0.75)]
