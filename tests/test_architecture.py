@@ -60,17 +60,17 @@ def touches(imported, *names):
 NEVER = {
     ("kernels",): (
         "corpus", "noise", "events", "guarantee", "ledger", "release", "mechanism", "engines", "topics", "vocabulary",
-        "reading", "text", "!secrets", "!random", "!randomgen",
+        "building", "reading", "text", "!secrets", "!random", "!randomgen",
     ),
     ("noise",): ("events", "guarantee", "mechanism", "ledger", "corpus", "release", "engines"),
     ("engines",): ("noise", "events", "mechanism", "ledger", "topics", "vocabulary", "!secrets", "!random"),
     ("learners",): ("noise", "ledger", "events", "guarantee"),
     ("vocabulary", "topics", "ngrams", "local"): (
-        "published", "ledger", "bundle", "reading", "engines", "cli", "estimators", "registry", "report", "audit",
+        "published", "ledger", "bundle", "building", "reading", "engines", "cli", "estimators", "registry", "report", "audit",
         "!rich", "!typer", "!logging", "!pickle",
     ),
-    ("topic_model", "bundle", "release", "report"): (
-        "corpus", "reading", "engines", "mechanism", "ledger", "topics", "vocabulary", "datasets",
+    ("topic_model", "ngram_table", "ngrams.language_model", "bundle", "release", "report"): (
+        "corpus", "building", "reading", "engines", "mechanism", "ledger", "topics", "vocabulary", "datasets",
     ),
     ("text",): ("corpus", "noise", "release", "guarantee"),
     ("events",): ("guarantee", "corpus", "noise", "release", "mechanism"),

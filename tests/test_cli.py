@@ -70,8 +70,9 @@ def test_json_is_json_alone(run, notes):
     assert json.loads(run("show", "r", "--json")[1])["settings"]["mechanism"] == "vocabulary-then-topics"
     rows = json.loads(run("mechanisms", "--json")[1])["mechanisms"]
     assert {row["name"] for row in rows if row["strength"] != "proved"} == {
-        "zhu", "zhao", "output", "mvg", "laplace-counts",
-    }  # fmt: skip
+        *("zhu", "zhao", "output", "mvg", "laplace-counts"),
+        *("bayes-published", "end-to-end", "laplace-public", "k-anonymity"),
+    }
 
 
 @pytest.mark.parametrize("choice", [("weighted", "laplace"), ("count", "laplace"), ("policy", "gaussian"), ("greedy",)])

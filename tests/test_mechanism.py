@@ -12,6 +12,11 @@ from dptopics.corpus import Corpus
 from dptopics.errors import InputError, NothingReleased, PrivacyError
 from dptopics.guarantee import Relation, Strength, Unit
 from dptopics.mechanism import calibrate
+from dptopics.ngram_table import NgramTable
+from dptopics.ngrams.bayes import BayesNgrams
+from dptopics.ngrams.laplace import LaplaceNgrams
+from dptopics.ngrams.pipeline import VocabularyThenNgrams
+from dptopics.public_ngrams import PublicNgrams
 from dptopics.release import Release, Vocabulary
 from dptopics.topics.embedded import EmbeddedTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
@@ -52,6 +57,23 @@ def variational(unit, **settings):
     return VariationalTopics(n_topics=2, sigma=2.0, steps=2, delta=DELTA, unit=unit, **settings)
 
 
+PUBLIC = PublicNgrams.of({word: 3.0 + number for number, word in enumerate(WORDS.words)})
+
+
+def ngrams(kind, **settings):
+    """An n-gram mechanism (n = 1) as a function of the unit."""
+    return lambda unit: kind(scale=1.5, delta=DELTA, unit=unit, prior=PUBLIC, **settings)
+
+
+NGRAMS = {
+    "n-grams, bayes": ngrams(BayesNgrams, max_words=3),
+    "n-grams, bayes laplace": ngrams(BayesNgrams, max_words=3, noise="laplace"),
+    "n-grams, bayes log": ngrams(BayesNgrams, max_words=3, max_count=2, slope=0.1, centre=1.0),
+    "n-grams, laplace": ngrams(LaplaceNgrams, max_total=3.0),
+    "n-grams, laplace gaussian": ngrams(LaplaceNgrams, max_total=3.0, noise="gaussian"),
+}
+
+
 # Name: a mechanism for a unit. Those in NEEDS_WORDS run on a corpus with public words; those in FREE draw no noise.
 MECHANISMS = {
     "public": lambda unit: PublicVocabulary(vocabulary=WORDS, delta=DELTA, unit=unit),
@@ -66,11 +88,15 @@ MECHANISMS = {
     "greedy then variational": lambda unit: VocabularyThenTopics(
         vocabulary=VOCABULARIES["greedy"](unit).rescaled(0.2), topics=variational(unit), delta=DELTA
     ),
+    **NGRAMS,
+    "weighted then n-grams": lambda unit: VocabularyThenNgrams(
+        vocabulary=weighted(unit), ngrams=NGRAMS["n-grams, bayes"](unit), delta=DELTA
+    ),
     "public then variational": lambda unit: VocabularyThenTopics(
         vocabulary=PublicVocabulary(vocabulary=WORDS, delta=DELTA, unit=unit), topics=variational(unit), delta=DELTA
     ),
 }
-NEEDS_WORDS = {"variational", "variational, sampled", "embedded"}
+NEEDS_WORDS = {"variational", "variational, sampled", "embedded", *NGRAMS}
 FREE = {"public"}
 every = pytest.mark.parametrize("name", MECHANISMS)
 noisy = pytest.mark.parametrize("name", sorted(MECHANISMS.keys() - FREE))
@@ -86,6 +112,9 @@ KINDS = [
     (GreedyVocabulary, {}),
     (VariationalTopics, {"n_topics": 4}),
     (EmbeddedTopics, {"n_topics": 4}),
+    (BayesNgrams, {}),
+    (BayesNgrams, {"slope": 0.01, "noise": "laplace"}),
+    (LaplaceNgrams, {}),
 ]
 
 
@@ -100,6 +129,8 @@ def plain(value):
     """A released value as plain data."""
     if isinstance(value, Vocabulary):
         return [value.words, value.weights]
+    if isinstance(value, NgramTable):
+        return [plain(value.vocabulary), value.total, value.probability.tolist(), value.deviation.tolist()]
     return [
         plain(value.vocabulary),
         *(array.tolist() for array in (value.topic_word, value.topic_share, value.deviation)),

@@ -14,9 +14,10 @@ import pytest
 from pyarrow import csv, parquet
 from scipy import sparse
 
+from dptopics.building import GrowingArray
 from dptopics.corpus import Corpus
 from dptopics.errors import InputError
-from dptopics.reading import GrowingArray, read_lines
+from dptopics.reading import read_lines
 from dptopics.text import TextSettings
 
 SECRET = "xylophonist"

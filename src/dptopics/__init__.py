@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from dptopics.local.hashing import HashedPair, ThreeWords
     from dptopics.local.randomizer import BitFlips
     from dptopics.local.topics import fit_reports
+    from dptopics.ngram_table import NgramTable
+    from dptopics.ngrams.language_model import LanguageModel
     from dptopics.noise import secure_rng
+    from dptopics.public_ngrams import PublicNgrams
     from dptopics.release import Release, Vocabulary
     from dptopics.text import TextSettings
     from dptopics.topic_model import TopicModel
@@ -43,11 +46,14 @@ _HOME = {
     "Guarantee": "guarantee",
     "HashedPair": "local.hashing",
     "InputError": "errors",
+    "LanguageModel": "ngrams.language_model",
     "Ledger": "ledger",
     "LedgerError": "errors",
+    "NgramTable": "ngram_table",
     "PrivacyError": "errors",
     "PrivacyWarning": "errors",
     "PrivateTopics": "estimators",
+    "PublicNgrams": "public_ngrams",
     "Relation": "guarantee",
     "Release": "release",
     "Strength": "guarantee",
@@ -75,11 +81,14 @@ __all__ = [
     "Guarantee",
     "HashedPair",
     "InputError",
+    "LanguageModel",
     "Ledger",
     "LedgerError",
+    "NgramTable",
     "PrivacyError",
     "PrivacyWarning",
     "PrivateTopics",
+    "PublicNgrams",
     "Relation",
     "Release",
     "Strength",

@@ -16,6 +16,7 @@ import numpy as np
 
 from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.guarantee import Guarantee
+from dptopics.ngram_table import NgramTable
 from dptopics.release import Release, Vocabulary
 from dptopics.text import TextSettings
 from dptopics.topic_model import DocumentSpace, TopicModel
@@ -45,7 +46,7 @@ def save(release: Release[Any], path: str | Path) -> Path:
     files = _contents(release)
     index = {
         "schema": SCHEMA,
-        "kind": "topics" if isinstance(release.value, TopicModel) else "vocabulary",
+        "kind": _kind(release.value),
         "settings": release.settings,
         "model": _model_settings(release.value),
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
@@ -104,6 +105,15 @@ def load(path: str | Path) -> Release[Any]:
             )
             if value.topic_word.shape != (value.topic_share.size, len(words)):
                 raise BundleError(f"{str(path)!r} is damaged: topics and vocabulary do not fit together.")
+        if index["kind"] == "ngrams":
+            model = index["model"]
+            value = NgramTable(
+                vocabulary=value,
+                probability=arrays["probability"],
+                total=None if model["total"] is None else float(model["total"]),
+                deviation=arrays.get("deviation"),
+                text=None if model["text"] is None else TextSettings(**model["text"]),
+            )
         return Release(value=value, guarantee=guarantee, settings=index["settings"])
     except DptopicsError:
         raise
@@ -111,11 +121,18 @@ def load(path: str | Path) -> Release[Any]:
         raise BundleError(f"{str(path)!r} is damaged or incomplete ({type(error).__name__}).") from error
 
 
+def _kind(value: Any) -> str:
+    return {TopicModel: "topics", NgramTable: "ngrams"}.get(type(value), "vocabulary")
+
+
 def _contents(release: Release[Any]) -> dict[str, bytes]:
-    value = release.value
+    value, kind = release.value, _kind(release.value)
     model = value if isinstance(value, TopicModel) else None
-    vocabulary = value if model is None else model.vocabulary
+    vocabulary = value if kind == "vocabulary" else value.vocabulary
     arrays = {} if vocabulary.weights is None else {"vocabulary_weight": np.array(vocabulary.weights)}
+    if isinstance(value, NgramTable):
+        arrays["probability"] = value.probability
+        arrays |= {} if value.deviation is None else {"deviation": value.deviation}
     if model is not None:
         arrays |= {"topic_word": model.topic_word, "topic_share": model.topic_share}
         arrays |= {} if model.deviation is None else {"deviation": model.deviation}
@@ -124,8 +141,10 @@ def _contents(release: Release[Any]) -> dict[str, bytes]:
         "guarantee.json": release.guarantee.to_json().encode(),
         "vocabulary.txt": "".join(f"{_line(w)}\n" for w in vocabulary.words).encode(),
         "README.txt": _readme(release).encode(),
-        f"{'vocabulary' if model is None else 'topics'}.npz": _npz(arrays),
+        f"{kind}.npz": _npz(arrays),
     }
+    if isinstance(value, NgramTable):
+        files["ngrams.csv"] = value.csv().encode()
     if model is not None:
         files["topics.csv"] = _topics_csv(model).encode()
     return files
@@ -142,12 +161,12 @@ def _word(line: str) -> str:
 
 
 def _model_settings(value: Any) -> dict[str, Any]:
-    if not isinstance(value, TopicModel):
+    if isinstance(value, Vocabulary):
         return {}
-    settings: dict[str, Any] = {"alpha": value.alpha, "text": None if value.text is None else asdict(value.text)}
-    if value.space is not None:
-        settings |= {"embedding": value.space.embedding, "of_words": value.space.of_words}
-    return settings
+    own: dict[str, Any] = {"total": value.total} if isinstance(value, NgramTable) else {"alpha": value.alpha}
+    if isinstance(value, TopicModel) and value.space is not None:
+        own |= {"embedding": value.space.embedding, "of_words": value.space.of_words}
+    return own | {"text": None if value.text is None else asdict(value.text)}
 
 
 def _space(model: dict[str, Any], arrays: Any) -> DocumentSpace | None:
@@ -184,6 +203,10 @@ def _readme(release: Release[Any]) -> str:
             "",
             "topics.csv: the heaviest words of each topic. topics.npz: the whole topic-word matrix (NumPy).",
         ]
+    if isinstance(release.value, NgramTable):
+        lines += [f"The {len(release.value.top())} most probable n-grams:"]
+        lines += [f"{probability:.3g}  {ngram}" for ngram, probability in release.value.top()]
+        lines += ["", "ngrams.csv: all n-grams, the most probable first. ngrams.npz: the same in full digits (NumPy)."]
     lines += [
         "vocabulary.txt: the words. guarantee.json: the guarantee for machines. bundle.json: settings and checksums.",
         "Everything here depends on the private data only through the mechanism that the guarantee describes.",

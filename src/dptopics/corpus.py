@@ -221,12 +221,18 @@ class Corpus:
         authors: Iterable[str | int] | None = None,
         *,
         settings: TextSettings | None = None,
+        vocabulary: Vocabulary | None = None,
         embed: Embed | None = None,
     ) -> Self:
-        """From strings, and the author of each where known. ``embed`` turns texts into vectors: a public model."""
-        from dptopics.reading import Builder
+        """From strings, and the author of each where known.
 
-        builder = Builder(settings or TextSettings(), with_authors=authors is not None, embed=embed)
+        A ``vocabulary`` is public; other words are dropped. ``embed`` turns texts into vectors: a public model.
+        """
+        from dptopics.building import Builder
+
+        builder = Builder(
+            settings or TextSettings(), with_authors=authors is not None, vocabulary=vocabulary, embed=embed
+        )
         builder.add_all(texts, authors)
         return builder.build(cls)
 
@@ -238,6 +244,7 @@ class Corpus:
         text: str,
         author: str | None = None,
         settings: TextSettings | None = None,
+        vocabulary: Vocabulary | None = None,
         drop_missing: bool = False,
         encoding: str = "utf8",
         embed: Embed | None = None,
@@ -245,12 +252,18 @@ class Corpus:
         """From a CSV, TSV, JSON Lines or Parquet file, or any frame that speaks Arrow (pandas, Polars, DuckDB).
 
         Rows are read in batches; raw text is never held whole. ``drop_missing`` leaves out rows without text or author.
-        ``embed`` turns texts into vectors: a public model.
+        A ``vocabulary`` is public; words outside it are dropped while reading. ``embed`` turns texts into vectors: a
+        public model.
         """
-        from dptopics.reading import Builder, read_batches
+        from dptopics.building import Builder
+        from dptopics.reading import read_batches
 
         builder = Builder(
-            settings or TextSettings(), with_authors=author is not None, drop_missing=drop_missing, embed=embed
+            settings or TextSettings(),
+            with_authors=author is not None,
+            drop_missing=drop_missing,
+            vocabulary=vocabulary,
+            embed=embed,
         )
         for texts, authors in read_batches(source, text=text, author=author, encoding=encoding):
             builder.add(texts, authors)

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from dptopics.building import author_name, check_authors
 from dptopics.corpus import Corpus, string_keys
 from dptopics.errors import InputError
-from dptopics.reading import author_name, check_authors, check_file, explain, read_lines
+from dptopics.reading import check_file, explain, read_lines
 from dptopics.release import Vocabulary
 
 C = TypeVar("C", bound=Corpus)

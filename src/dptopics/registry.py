@@ -1,5 +1,6 @@
 """Names on the outside, and the mechanisms behind them. To add a mechanism, add it here and nowhere else."""
 
+from dataclasses import fields
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,17 @@ from dptopics.learners.named import named_learner
 from dptopics.local.hashing import HashedPair, ThreeWords
 from dptopics.local.randomizer import BitFlips, Randomizer
 from dptopics.mechanism import Mechanism, calibrate
+from dptopics.ngram_table import NgramTable
+from dptopics.ngrams.bayes import BayesNgrams
+from dptopics.ngrams.laplace import LaplaceNgrams
+from dptopics.ngrams.pipeline import VocabularyThenNgrams
+from dptopics.public_ngrams import PublicNgrams
+from dptopics.published.bayes_local import BayesLocalNgrams
+from dptopics.published.end_to_end import EndToEndNgrams
+from dptopics.published.k_anonymity import KAnonymousNgrams
 from dptopics.published.laplace_counts import LaplaceCountsTopics
 from dptopics.published.laplace_output import LaplaceOutputTopics
+from dptopics.published.laplace_public import LaplacePublicNgrams
 from dptopics.published.mvg import MvgTopics
 from dptopics.published.zhao import ZhaoTopics
 from dptopics.published.zhu import ZhuTopics
@@ -54,6 +64,17 @@ VOCABULARIES: dict[str, type[PrivateVocabulary]] = {
     "greedy": GreedyVocabulary,
 }
 DEFAULT_GAMMA = 0.1  # the paper's
+NgramMechanism = (
+    BayesNgrams | BayesLocalNgrams | EndToEndNgrams | LaplaceNgrams | LaplacePublicNgrams | KAnonymousNgrams
+)
+NGRAMS: dict[str, type[NgramMechanism]] = {
+    "bayes": BayesNgrams,
+    "bayes-published": BayesLocalNgrams,
+    "end-to-end": EndToEndNgrams,
+    "laplace": LaplaceNgrams,
+    "laplace-public": LaplacePublicNgrams,
+    "k-anonymity": KAnonymousNgrams,
+}
 DEFAULT_SHARE = 0.4  # of the privacy budget (in μ²) for the vocabulary; chosen on the demo corpus and 20 Newsgroups
 
 
@@ -177,6 +198,54 @@ def _output(
     return calibrate(both, epsilon=epsilon)
 
 
+def ngram_mechanism(
+    name: str,
+    *,
+    epsilon: float,
+    delta: float,
+    unit: Unit,
+    prior: PublicNgrams | None = None,
+    vocabulary: str | None = None,
+    vocabulary_share: float = DEFAULT_SHARE,
+    max_list: int | None = None,
+    **settings: Any,
+) -> Mechanism[NgramTable]:
+    """An n-gram mechanism by name; with the name of a ``vocabulary`` mechanism in front, where the list is private.
+
+    ``settings`` are fields of the mechanism, and for ``end-to-end`` the ``shares`` of ε. A setting of None is left at
+    its default.
+
+    >>> mechanism = ngram_mechanism("bayes", epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR, max_words=10)
+    >>> round(mechanism.guarantee.epsilon, 6), mechanism.max_words
+    (1.0, 10)
+    """
+    check_budget(epsilon, delta)
+    kind = NGRAMS.get(name)
+    if kind is None:
+        raise InputError(f"there is no n-gram mechanism {name!r}. The mechanisms are: {', '.join(NGRAMS)}.")
+    settings = {key: value for key, value in settings.items() if value is not None}
+    known = {field.name for field in fields(kind)} | ({"shares"} if kind is EndToEndNgrams else set())
+    if unknown := sorted(settings.keys() - known):
+        raise InputError(f"{name!r} has no setting {', '.join(unknown)}. Leave it out, or choose another mechanism.")
+    if kind is EndToEndNgrams:
+        settings["epsilon"] = epsilon
+    template = kind.template(delta=delta, unit=unit, prior=prior, **settings)
+    if vocabulary is not None:
+        if not 0 < vocabulary_share < 1:
+            raise InputError(f"vocabulary_share must lie strictly between 0 and 1, got {vocabulary_share}.")
+        words = _vocabulary(vocabulary, delta=delta, unit=unit, noise=None, tail=delta / 2, max_size=max_list)
+        # Each part alone at ε, then both in the proportions asked for: kinds of noise differ in price.
+        pipeline = VocabularyThenNgrams(
+            vocabulary=calibrate(words, epsilon=epsilon).rescaled(1 / sqrt(vocabulary_share)),
+            ngrams=calibrate(template, epsilon=epsilon).rescaled(1 / sqrt(1 - vocabulary_share)),
+            delta=delta,
+        )
+        return calibrate(pipeline, epsilon=epsilon)
+    if isinstance(template, KAnonymousNgrams | EndToEndNgrams):  # no noise; calibrated by its two shares
+        return template
+    return calibrate(template, epsilon=epsilon)
+
+
 def _vocabulary(
     name: str | Path | Vocabulary, *, delta: float, unit: Unit, noise: Noise | str | None, **settings: Any
 ) -> PrivateVocabulary | PublicVocabulary:
@@ -212,6 +281,7 @@ def catalogue() -> list[dict[str, str]]:
         ("local", HashedPair(vocabulary=word, topics=(("word",),), epsilon=1.0)),
         ("local", ThreeWords(vocabulary=word, epsilon=1.0)),
     ]
+    parts += [("n-grams", kind.template(delta=1e-6)) for kind in NGRAMS.values()]
     return [
         {
             "job": job,
@@ -240,4 +310,4 @@ def _noise(mechanism: Mechanism[Any] | Randomizer) -> str:
     """Kinds of noise to choose from, or the one there is."""
     choices = getattr(mechanism, "noises", None)
     kinds = [type(event).__name__.lower() for event in mechanism.guarantee.events] if choices is None else choices
-    return ", ".join(kinds) or "-"
+    return ", ".join(kind for kind in kinds if kind != "failure") or "-"

@@ -15,9 +15,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dptopics.building import GrowingArray
 from dptopics.errors import BundleError, InputError
 from dptopics.local.collection import Collection, Report
-from dptopics.reading import GrowingArray, check_file, explain, read_lines
+from dptopics.reading import check_file, explain, read_lines
 
 _BATCH = 8192
 _NUMBER_BYTES = 16

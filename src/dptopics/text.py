@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from typing import Self
 from unicodedata import normalize
 
 import regex
@@ -11,6 +12,11 @@ import regex
 from dptopics.errors import InputError
 
 _WORD = regex.compile(r"\p{L}[\p{L}\p{M}\p{Nd}]*")  # a letter, then letters, combining marks and digits
+# For n-grams neighbours matter, so that numbers and the second half of "don't" are kept.
+_TOKEN = regex.compile(r"[\p{L}\p{Nd}][\p{L}\p{M}\p{Nd}]*(?:['’]\p{L}[\p{L}\p{M}]*)*")
+_SENTENCE_END = regex.compile(r"[.!?…。！？]+(?=\s|$)|\n+")
+START, END = "<s>", "</s>"  # of a sentence; no token can hold these signs
+MOST_NGRAMS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +31,20 @@ class TextSettings:
     min_length: int = 3
     max_length: int = 15
     lemmas: bool = False
+    ngrams: int = 1
+
+    @classmethod
+    def for_ngrams(cls, n: int) -> Self:
+        """Keep every word, in its sentence: what n-grams are made of.
+
+        >>> TextSettings.for_ngrams(3).words("I don't know. Do you?")
+        ["<s> i don't", "i don't know", "don't know </s>", '<s> do you', 'do you </s>']
+        """
+        return cls(language="none", min_length=1, max_length=30, ngrams=n)
 
     def __post_init__(self) -> None:
+        if not 1 <= self.ngrams <= MOST_NGRAMS:
+            raise InputError(f"n-grams may have 1 to {MOST_NGRAMS} words, got {self.ngrams}.")
         if not 1 <= self.min_length <= self.max_length:
             raise InputError(
                 f"word lengths must satisfy 1 ≤ min_length ≤ max_length, got {self.min_length} and {self.max_length}."
@@ -36,10 +54,27 @@ class TextSettings:
             _lemmatizer(self.language)
 
     def words(self, text: str) -> list[str]:
-        """Words of one document: NFKC, lower case, length and stop-word filters, optional lemmas."""
+        """Words of one document: NFKC, lower case, length and stop-word filters, optional lemmas.
+
+        With ``ngrams`` = n > 1, the n-grams of its sentences instead: n words joined by blanks, where a sentence begins
+        with one ``<s>`` and ends with one ``</s>``. A sentence that is shorter has none.
+        """
+        if self.ngrams == 1:
+            return self._filtered(_WORD.findall(normalize("NFKC", text).lower()))
+        n, found = self.ngrams, []
+        for sentence in self.sentences(text):
+            found += [" ".join(sentence[i : i + n]) for i in range(len(sentence) - n + 1)]
+        return found
+
+    def sentences(self, text: str) -> list[list[str]]:
+        """Tokens of each sentence, with the marks of its beginning and end."""
+        parts = _SENTENCE_END.split(normalize("NFKC", text).lower().replace("’", "'"))
+        tokens = [self._filtered(_TOKEN.findall(part)) for part in parts]
+        return [[START, *sentence, END] for sentence in tokens if sentence]
+
+    def _filtered(self, found: list[str]) -> list[str]:
         stop = stop_words(self.language)
         low, high = self.min_length, self.max_length
-        found = _WORD.findall(normalize("NFKC", text).lower())
         words = [w for w in found if low <= len(w) <= high and w not in stop]
         if self.lemmas:
             lemma = _lemmatizer(self.language)

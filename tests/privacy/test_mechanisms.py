@@ -13,6 +13,10 @@ from lower_bound import FALSE_ALARM, epsilon_at_least, share_at_least
 from dptopics import noise
 from dptopics.corpus import Corpus
 from dptopics.guarantee import Strength
+from dptopics.ngram_table import NgramTable
+from dptopics.ngrams.bayes import BayesNgrams
+from dptopics.ngrams.laplace import LaplaceNgrams
+from dptopics.ngrams.posterior import Estimate
 from dptopics.release import Vocabulary
 from dptopics.topics.embedded import EmbeddedTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
@@ -140,7 +144,33 @@ def pipeline_case():
     return pipeline, neighbours(["skin knee"] * 60, "skin " * 50), score, 1200
 
 
+class PlainBayes(BayesNgrams):
+    """Without the posterior, which is post-processing and slow: an attacker sees the noisy numbers themselves."""
+
+    def _estimate(self, noisy, public):
+        return Estimate(noisy, np.ones(noisy.size))
+
+
+def ngram_case(kind, **settings):
+    """Two n-grams (n = 1) that the unit has both of: the sum of both estimates tells more than one alone."""
+
+    def case():
+        mechanism = kind(scale=1.5, delta=DELTA, **settings)
+
+        def score(table):
+            return table.total
+
+        return mechanism, neighbours(["skin knee"] * 40, "skin knee", WORDS), score, 1200
+
+    return case
+
+
 CASES = {
+    "n-grams": ngram_case(PlainBayes, max_words=2),
+    "n-grams, bayes laplace": ngram_case(PlainBayes, max_words=2, noise="laplace"),
+    "n-grams, bayes log": ngram_case(PlainBayes, max_words=2, slope=0.01),
+    "n-grams, laplace": ngram_case(LaplaceNgrams, max_total=2.0),
+    "n-grams, laplace gaussian": ngram_case(LaplaceNgrams, max_total=2**0.5, noise="gaussian"),
     "vocabulary": vocabulary_case,
     "vocabulary, laplace": reacting_case(WeightedVocabulary, noise="laplace"),
     "vocabulary, count": count_case("gaussian"),
@@ -332,6 +362,8 @@ def same_noisy_sums(monkeypatch, seen):
 
 
 def plain(model):
+    if isinstance(model, NgramTable):
+        return [model.probability.tolist(), model.total, model.deviation.tolist(), model.vocabulary]
     return [model.topic_word.tolist(), model.topic_share.tolist(), model.deviation.tolist(), model.vocabulary]
 
 

@@ -26,6 +26,7 @@ from dptopics.corpus import BoundedCorpus, Corpus
 from dptopics.errors import InputError, NothingReleased
 from dptopics.guarantee import Guarantee, Relation
 from dptopics.mechanism import Mechanism
+from dptopics.ngram_table import NgramTable
 from dptopics.release import Vocabulary
 from dptopics.topic_model import TopicModel
 
@@ -207,4 +208,6 @@ def _usual_score(value: Any) -> Score:
     if isinstance(value, TopicModel):
         # Noise adds up over topics, so one topic tells more; without noise all of them give the exact count.
         return SCORES["all topics" if value.deviation is None else "heaviest topic"]
+    if isinstance(value, NgramTable):
+        return SCORES["n-grams"]
     raise InputError(f"there is no score for a release of type {type(value).__name__}. Give one.")

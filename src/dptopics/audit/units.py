@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dptopics.corpus import Corpus, string_keys
 from dptopics.errors import InputError
+from dptopics.ngram_table import NgramTable
 from dptopics.release import Vocabulary
 from dptopics.topic_model import TopicModel
 
@@ -154,6 +155,15 @@ def likelihood(value: Any, words: Sequence[str]) -> float:
     return float(np.exp(np.log(np.maximum(weights, 1e-300)).mean(axis=1)).max())
 
 
+def ngram_share(value: Any, words: Sequence[str]) -> float:
+    """Released probability of the canary's n-grams, all together."""
+    if value is None:
+        return _NOTHING
+    if not isinstance(value, NgramTable):
+        return 0.0
+    return float(sum(value.probability[value.vocabulary.index[w]] for w in words if w in value.vocabulary.index))
+
+
 def _counts(value: Any, words: Sequence[str]) -> NDArray[np.float64]:
     """What a topic's weights say about counts: noise of known size gives the scale, else the share of the topic."""
     if not isinstance(value, TopicModel):
@@ -169,5 +179,6 @@ SCORES: Mapping[str, Score] = MappingProxyType(
         "heaviest topic": heaviest_topic,
         "all topics": all_topics,
         "likelihood": likelihood,
+        "n-grams": ngram_share,
     }
 )

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from dptopics.cli import audit, ledger, local, look, monitor, release
+from dptopics.cli import audit, ledger, local, look, monitor, ngrams, release
 from dptopics.cli.terminal import err, out, warn
 from dptopics.errors import BudgetExceeded, DptopicsError, PrivacyWarning
 
@@ -29,6 +29,8 @@ app.command()(monitor.monitor)
 local_app.command()(local.create)
 local_app.command()(local.randomize)
 local_app.command()(local.fit)
+app.command()(ngrams.ngrams)
+app.command()(ngrams.arpa)
 ledger_app.command()(ledger.create)
 ledger_app.command()(ledger.show)
 app.add_typer(ledger_app, name="ledger")

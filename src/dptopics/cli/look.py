@@ -7,28 +7,43 @@ import typer
 from rich.table import Table
 
 from dptopics.cli import options as o
-from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_topics, topics_data
+from dptopics.cli.terminal import (
+    err,
+    ngrams_data,
+    out,
+    print_json,
+    progress_bar,
+    show_card,
+    show_ngrams,
+    show_topics,
+    topics_data,
+)
 from dptopics.errors import InputError
 
 
 def show(
     release_folder: Annotated[Path, typer.Argument(help="Folder of a release.", show_default=False)],
-    words: Annotated[int, typer.Option(help="Words per topic.")] = 10,
+    words: Annotated[int, typer.Option(help="Words per topic, or n-grams.")] = 10,
     as_json: o.Json = False,
 ) -> None:
     """Show a release and its guarantee."""
     from dptopics import bundle
+    from dptopics.ngram_table import NgramTable
     from dptopics.topic_model import TopicModel
 
     release = bundle.load(release_folder)
-    if isinstance(release.value, TopicModel):
-        content: dict[str, Any] = {"topics": topics_data(release.value, words)}
+    if isinstance(release.value, NgramTable):
+        content: dict[str, Any] = {"ngrams": ngrams_data(release.value, words)}
+    elif isinstance(release.value, TopicModel):
+        content = {"topics": topics_data(release.value, words)}
     else:
         content = {"words": list(release.value.words)}
     if as_json:
         print_json(content | {"guarantee": release.guarantee.to_dict(), "settings": release.settings})
         return
-    if isinstance(release.value, TopicModel):
+    if isinstance(release.value, NgramTable):
+        show_ngrams(release.value, words)
+    elif isinstance(release.value, TopicModel):
         show_topics(release.value, words)
     else:
         out.print(f"{len(release.value)} words; the most used: {', '.join(release.value.heaviest(words))}.")

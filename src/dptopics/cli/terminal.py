@@ -15,6 +15,7 @@ from rich.text import Text
 from dptopics.guarantee import Guarantee
 
 if TYPE_CHECKING:
+    from dptopics.ngram_table import NgramTable
     from dptopics.topic_model import TopicModel
 
 SURE = 3.0  # deviations of the noise: words below may be there by chance
@@ -49,6 +50,20 @@ def show_topics(model: "TopicModel", words: int) -> None:
         line = Text(", ".join(sure[k])) + Text(", " if sure[k] and doubtful else "") + Text(", ".join(doubtful), "dim")
         table.add_row(str(k), f"{model.topic_share[k]:.0%}", line)
     out.print(table)
+
+
+def ngrams_data(table: "NgramTable", n: int) -> list[dict[str, Any]]:
+    """The most probable n-grams for machines."""
+    return [{"ngram": ngram, "probability": probability} for ngram, probability in table.top(n)]
+
+
+def show_ngrams(table: "NgramTable", n: int) -> None:
+    """The most probable n-grams as a table, with what noise leaves open."""
+    shown = Table("N-gram", "Probability", "±")
+    for ngram, probability in table.top(n):
+        spread = "" if table.deviation is None else f"{table.deviation[table.vocabulary.index[ngram]]:.2g}"
+        shown.add_row(escape(ngram), f"{probability:.3g}", spread)
+    out.print(shown)
 
 
 def show_card(guarantee: Guarantee) -> None:

@@ -19,7 +19,7 @@ from dptopics.corpus import Block, Bounds, Corpus, Sample, Statistic, string_key
 from dptopics.errors import InputError
 from dptopics.guarantee import Unit
 from dptopics.kernels.bounded_add import bounded_add
-from dptopics.kernels.gather import gather, keep_words
+from dptopics.kernels.gather import compact, gather, keep_words
 from dptopics.kernels.siphash import siphash
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
@@ -193,8 +193,7 @@ def _arrange(raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None) -> Bloc
         word_key = raw.word_key[raw.word_order] if vocabulary is None else string_keys(vocabulary.words)
         lottery_key = siphash(unit_key, key0, np.uint64(1))
         keep = keep_words(unit_start, doc_start, word, lottery_key, word_key, bounds.max_words)
-        kept_before = _offsets(keep.astype(np.int64))
-        doc_start, word, count = kept_before[doc_start], word[keep], count[keep]
+        doc_start, word, count = compact(doc_start, word, count, keep)
     return Block(unit_start, doc_start, word, count, None if raw.vectors is None else raw.vectors[order])
 
 

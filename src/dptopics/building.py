@@ -1,0 +1,185 @@
+"""Batches of texts and authors into the arrays of a Corpus: raw text is never held whole."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.corpus import Corpus, Embed, string_keys
+from dptopics.embeddings import check_vectors
+from dptopics.errors import InputError
+from dptopics.kernels.counts import count_tokens
+from dptopics.release import Vocabulary
+from dptopics.text import TextSettings
+
+C = TypeVar("C", bound=Corpus)
+
+_BATCH_ROWS = 2048
+
+
+class GrowingArray:
+    """An array that grows in place: ``resize`` moves pages instead of copying them, so the peak stays near the size."""
+
+    def __init__(self, dtype: type) -> None:
+        self._data: NDArray[Any] = np.empty(1024, dtype)
+        self.size = 0
+
+    def extend(self, values: NDArray[Any]) -> None:
+        """Append ``values``."""
+        end = self.size + values.size
+        if end > self._data.size:
+            self._data.resize(max(end, self._data.size * 5 // 4), refcheck=False)
+        self._data[self.size : end] = values
+        self.size = end
+
+    def finish(self) -> NDArray[Any]:
+        """The array, cut to its size; this object must not be used afterwards."""
+        self._data.resize(self.size, refcheck=False)
+        return self._data
+
+
+class Builder:
+    """Turns batches of texts and authors into the arrays of a Corpus."""
+
+    def __init__(
+        self,
+        text: TextSettings,
+        *,
+        with_authors: bool,
+        drop_missing: bool = False,
+        vocabulary: Vocabulary | None = None,
+        embed: Embed | None = None,
+    ) -> None:
+        self._text = text
+        self._vocabulary = vocabulary  # public words: others are dropped while reading
+        self._with_authors = with_authors
+        self._drop_missing = drop_missing
+        self._embed = embed
+        self._vectors: list[NDArray[np.float32]] = []
+        self._row = 0
+        self._words: defaultdict[str, int] = defaultdict()
+        self._words.default_factory = self._words.__len__
+        self._authors: defaultdict[str, int] = defaultdict()
+        self._authors.default_factory = self._authors.__len__
+        self._sizes = GrowingArray(np.int64)
+        self._word = GrowingArray(np.int32)
+        self._count = GrowingArray(np.int32)
+        self._author = GrowingArray(np.int32)
+
+    def add_all(self, texts: Iterable[str], authors: Iterable[str | int] | None) -> None:
+        """Add any iterables, in batches."""
+        if isinstance(texts, str):
+            raise InputError("texts must be a list of strings, one per document, got a single string.")
+        check_authors(authors)
+        texts, author_iterator = iter(texts), None if authors is None else iter(authors)
+        while batch := list(islice(texts, _BATCH_ROWS)):
+            names = None if author_iterator is None else list(islice(author_iterator, len(batch)))
+            if names is not None and len(names) < len(batch):
+                raise InputError("there are fewer authors than texts. Give one author for each text.")
+            self.add(batch, names)
+        nothing = object()
+        if author_iterator is not None and next(author_iterator, nothing) is not nothing:
+            raise InputError("there are more authors than texts. Give one author for each text.")
+
+    def add(self, texts: Sequence[str | None], authors: Sequence[str | int | None] | None) -> None:
+        """Add a batch of documents."""
+        tokens: list[int] = []
+        lengths: list[int] = []
+        numbers: list[int] = []
+        kept: list[str] = []
+        word_id, words = self._words.__getitem__, self._text.words
+        known = None if self._vocabulary is None else self._vocabulary.index
+        for i, text in enumerate(texts):
+            author = None if authors is None else authors[i]
+            if _missing(text) or (authors is not None and _no_author(author)):
+                if self._drop_missing:
+                    continue
+                what = "text" if _missing(text) else "author"
+                raise InputError(
+                    f"row {self._row + i + 1} has no {what}. Fill it in, or leave such rows out with drop_missing=True "
+                    "(--drop-missing)."
+                )
+            if not isinstance(text, str):
+                raise InputError(
+                    f"row {self._row + i + 1}: a text must be a string, got {type(text).__name__}. Convert the column."
+                )
+            if authors is not None:
+                numbers.append(self._authors[author_name(author, self._row + i + 1)])
+            if self._embed is not None:
+                kept.append(text)
+            found = words(text)
+            if known is not None:
+                found = [w for w in found if w in known]
+            tokens.extend(map(word_id, found))
+            lengths.append(len(found))
+        if self._embed is not None and kept:
+            self._vectors.append(check_vectors(self._embed(kept), len(kept)))
+        self._row += len(texts)
+        sizes, word, count = count_tokens(np.array(tokens, np.int32), np.array(lengths, np.int64))
+        self._sizes.extend(sizes)
+        self._word.extend(word)
+        self._count.extend(count)
+        self._author.extend(np.array(numbers, np.int32))
+
+    def build(self, kind: type[C]) -> C:
+        """The corpus."""
+        if self._row and not self._sizes.size:
+            raise InputError("no rows are left after dropping those without text or author.")
+        if self._vocabulary is not None:
+            if self._row and not self._word.size:
+                raise InputError(
+                    "none of the listed words or n-grams occurs in the data. Check the language, the text column and "
+                    "the number of words per n-gram, or take another public list."
+                )
+            words: Sequence[str] = self._vocabulary.words
+            rename = np.array([self._vocabulary.index[w] for w in self._words], np.int32)
+        else:
+            if self._row and not self._word.size and self._text.ngrams > 1:
+                raise InputError(
+                    f"no sentence is long enough for n-grams of {self._text.ngrams} words. Ask for shorter ones."
+                )
+            words, rename = list(self._words), None
+        sizes = self._sizes.finish()
+        word = self._word.finish()
+        return kind(
+            doc_start=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+            word=word if rename is None else rename[word],
+            count=self._count.finish(),
+            words=words,
+            author=self._author.finish() if self._with_authors else None,
+            author_key=string_keys(self._authors) if self._with_authors else None,
+            vocabulary=self._vocabulary,
+            text=self._text,
+            vectors=np.concatenate(self._vectors) if self._vectors else None,
+        )
+
+
+def _missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def _no_author(value: object) -> bool:
+    """Blank names are no name: taken as one author, they would throw many people together."""
+    return _missing(value) or (isinstance(value, str) and not value.strip())
+
+
+def check_authors(authors: object) -> None:
+    """A string would pass for a list of one-letter authors."""
+    if isinstance(authors, str):
+        raise InputError("authors must be a list, one per document, got a single string.")
+
+
+def author_name(author: object, row: int) -> str:
+    """An author as a string; numbers are fine, anything else is refused."""
+    if _no_author(author):
+        raise InputError(f"row {row} has no author. Fill it in, or leave the row out.")
+    if isinstance(author, str):
+        return author
+    if isinstance(author, int | np.integer) and not isinstance(author, bool):
+        return str(author)
+    raise InputError(
+        f"row {row}: an author must be a string or a whole number, got {type(author).__name__}. Convert the column."
+    )

@@ -1,0 +1,161 @@
+"""Commands about n-grams: release them, and hand a release on as a language model."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dptopics.cli import options as o
+from dptopics.cli.release import _publish, _unit
+from dptopics.cli.terminal import err, ngrams_data, print_json, progress_bar, show_card, show_ngrams
+from dptopics.errors import InputError
+from dptopics.events import Noise
+from dptopics.text import TextSettings
+
+if TYPE_CHECKING:
+    from dptopics.corpus import BoundedCorpus
+    from dptopics.public_ngrams import PublicNgrams
+
+_LISTS = (".txt", ".ngrams")
+
+
+def ngrams(
+    source: o.Source,
+    text: o.TextColumnName,
+    epsilon: o.Epsilon,
+    delta: o.Delta,
+    out_folder: o.Out,
+    author: o.AuthorColumn = None,
+    public: Annotated[
+        Path | None,
+        typer.Option(
+            help="Public n-grams: a list (.txt: one on each line, then a tab and a count), or a table of public texts "
+            "(.csv, .tsv, .jsonl, .parquet) whose most frequent n-grams are taken.",
+            show_default=False,
+        ),
+    ] = None,
+    public_text: Annotated[
+        str | None, typer.Option(help="Column of the public texts.", show_default="the same as --text")
+    ] = None,
+    n: Annotated[int, typer.Option("--n", help="Words per n-gram, 1 to 5.")] = 3,
+    size: Annotated[int, typer.Option(help="N-grams to take from public texts, or at most from the data.")] = 50_000,
+    unit: o.UnitOption = None,
+    mechanism: Annotated[str, typer.Option(help="See 'dptopics mechanisms'.")] = "bayes",
+    vocabulary: Annotated[
+        str | None,
+        typer.Option(
+            help="Without --public: choose the list privately (weighted, count, policy, greedy).",
+            show_default="weighted",
+        ),
+    ] = None,
+    noise: Annotated[Noise | None, typer.Option(help="Noise of bayes and laplace.", show_default="its own")] = None,
+    max_words: Annotated[
+        int | None,
+        typer.Option(help="Distinct n-grams each unit may give.", show_default="its own"),
+    ] = None,
+    max_count: Annotated[
+        int | None, typer.Option(help="How often each of them may count.", show_default="its own")
+    ] = None,
+    max_total: Annotated[float | None, typer.Option(help="Counts per unit (laplace).", show_default="20")] = None,
+    slope: Annotated[float | None, typer.Option(help="S: weight of each author.", show_default="its own")] = None,
+    centre: Annotated[float | None, typer.Option(help="m₀ of bayes: log count of rare n-grams.")] = None,
+    k: Annotated[int | None, typer.Option(help="Authors for k-anonymity.", show_default="50")] = None,
+    shares: Annotated[
+        tuple[float, float] | None,
+        typer.Option(help="Shares of ε for n-grams and tuning (end-to-end).", show_default="2/3 1/3"),
+    ] = None,
+    max_docs: o.MaxDocs = None,
+    drop_missing: o.DropMissing = False,
+    encoding: o.Encoding = "utf8",
+    ledger: o.LedgerOption = None,
+    accept_unproven: o.AcceptUnproven = False,
+    as_json: o.Json = False,
+) -> None:
+    """Release how probable n-grams are: counts for language models, with a public prior."""
+    from dptopics.registry import ngram_mechanism
+
+    chosen = _unit(unit, author)
+    settings = TextSettings.for_ngrams(n)
+    if public is not None and vocabulary is not None:
+        raise InputError("give --public (a public list) or --vocabulary (a private one), not both.")
+    prior = None if public is None else _public(public, public_text or text, n, size, encoding)
+    plan = ngram_mechanism(
+        mechanism,
+        epsilon=epsilon,
+        delta=delta,
+        unit=chosen,
+        prior=prior,
+        vocabulary=None if prior is not None else vocabulary or "weighted",
+        max_list=size,
+        noise=noise,
+        max_words=max_words,
+        max_count=max_count,
+        max_total=max_total,
+        slope=slope,
+        centre=centre,
+        k=k,
+        shares=shares,
+    )
+
+    def read() -> "BoundedCorpus":
+        from dptopics import progress
+        from dptopics.corpus import Corpus
+
+        with progress_bar("Reading texts") as sink, progress.shown_by(sink):
+            corpus = Corpus.from_table(
+                source,
+                text=text,
+                author=author,
+                settings=settings,
+                vocabulary=None if prior is None else prior.vocabulary,
+                drop_missing=drop_missing,
+                encoding=encoding,
+            )
+            corpus.warn_if_delta_large(delta, chosen)
+            return corpus.bounded(unit=chosen, max_docs=max_docs)
+
+    release = _publish(
+        plan,
+        read,
+        ledger=ledger,
+        accept_unproven=accept_unproven,
+        out_folder=out_folder,
+        title="Counting n-grams",
+    )
+    if as_json:
+        print_json(
+            {
+                "out": str(out_folder),
+                "n_ngrams": len(release.value.vocabulary),
+                "ngrams": ngrams_data(release.value, 10),
+                "guarantee": release.guarantee.to_dict(),
+            }
+        )
+        return
+    show_ngrams(release.value, 10)
+    show_card(release.guarantee)
+    err.print(f"Written to [bold]{out_folder}[/]. A language model of it: dptopics arpa {out_folder} --out FILE")
+
+
+def arpa(
+    release_folder: Annotated[Path, typer.Argument(help="Folder of an n-gram release.", show_default=False)],
+    out_file: Annotated[Path, typer.Option("--out", help="File to write; it must not exist.", show_default=False)],
+) -> None:
+    """Write an n-gram release as a language model in the ARPA format."""
+    from dptopics.ngram_table import NgramTable
+    from dptopics.ngrams.language_model import LanguageModel
+
+    if out_file.exists():
+        raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
+    out_file.write_text(LanguageModel(NgramTable.load(release_folder)).arpa(), "utf-8")
+    err.print(f"Written to [bold]{out_file}[/].")
+
+
+def _public(path: Path, text: str, n: int, size: int, encoding: str) -> "PublicNgrams":
+    from dptopics import progress
+    from dptopics.public_ngrams import PublicNgrams
+
+    if path.suffix.lower() in _LISTS or not path.is_file():
+        return PublicNgrams.from_file(path, n=n)
+    with progress_bar("Reading public texts") as sink, progress.shown_by(sink):
+        return PublicNgrams.from_table(path, text=text, n=n, size=size, encoding=encoding)

@@ -1,0 +1,84 @@
+"""Counting n-grams per author, and what the n-gram mechanisms share."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from dptopics import noise
+from dptopics.corpus import Block, BoundedCorpus, UnitRows
+from dptopics.errors import InputError, PrivacyError
+from dptopics.events import Noise
+from dptopics.kernels.unit_counts import unit_counts
+from dptopics.mechanism import Mechanism, check_unit
+from dptopics.public_ngrams import PublicNgrams
+from dptopics.release import Vocabulary
+
+
+@dataclass(frozen=True)
+class CountsAndUsers:
+    """A unit's n-grams: how often each occurs, at most ``max_count`` times, and a one for the unit itself."""
+
+    n_words: int
+    max_count: int
+    height: ClassVar[None] = None
+    width: ClassVar[int] = 2
+
+    def __call__(self, block: Block) -> UnitRows:
+        """Rows and values of each unit."""
+        return UnitRows(*unit_counts(*block[:4], self.n_words, self.max_count))
+
+
+@dataclass(frozen=True)
+class LimitedCounts:
+    """A unit's n-grams: how often each occurs, at most ``max_count`` times."""
+
+    n_words: int
+    max_count: int
+    height: ClassVar[None] = None
+    width: ClassVar[int] = 1
+
+    def __call__(self, block: Block) -> UnitRows:
+        """Rows and values of each unit."""
+        start, rows, values = unit_counts(*block[:4], self.n_words, self.max_count)
+        return UnitRows(start, rows, np.ascontiguousarray(values[:, :1]))
+
+
+def check_list(mechanism: Mechanism[Any], corpus: BoundedCorpus, prior: PublicNgrams | None) -> Vocabulary:
+    """The public list of n-grams; refuse a private one, an empty one, and one that the public counts do not know."""
+    check_unit(mechanism, corpus)
+    if corpus.vocabulary is None:
+        raise PrivacyError(
+            "the n-grams of this corpus are private. Give a public list, or put a vocabulary in front "
+            "(VocabularyThenNgrams)."
+        )
+    if len(corpus.vocabulary) == 0:
+        raise InputError("the list of n-grams is empty: there is nothing to count.")
+    if prior is not None:
+        prior.counts_of(corpus.vocabulary)
+    return corpus.vocabulary
+
+
+def check_limits(max_words: int | None, max_count: int) -> None:
+    """Refuse limits that mean nothing, or that 64-bit sums could not hold."""
+    if max_words is not None and max_words < 1:
+        raise InputError(f"max_words must be at least 1, got {max_words}.")
+    if not 1 <= max_count <= 1_000_000:
+        raise InputError(f"max_count must lie between 1 and 1,000,000, got {max_count}.")
+
+
+def draw(kind: Noise, rng: Generator, scale: float, size: int) -> NDArray[np.int64]:
+    """Independent draws in grid steps."""
+    return noise.gaussian(rng, scale, size) if kind is Noise.GAUSSIAN else noise.laplace(rng, scale, size)
+
+
+def positive_shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Counts that may be negative, as probabilities: cut at zero, plus one each.
+
+    The published baselines cut at zero. Zeros would make every divergence and perplexity infinite; one more on each
+    n-gram is what the paper's own logarithms do.
+    """
+    raised = np.maximum(counts, 0.0) + 1.0
+    return np.asarray(raised / raised.sum())

@@ -1,0 +1,106 @@
+"""Noisy n-gram counts: the standard mechanism, and what everything else must beat."""
+
+from dataclasses import dataclass, field, replace
+from math import inf, sqrt
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+
+from dptopics import progress
+from dptopics.corpus import BoundedCorpus
+from dptopics.errors import InputError
+from dptopics.events import Noise
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
+from dptopics.mechanism import calibrate, grid_for
+from dptopics.ngram_table import NgramTable
+from dptopics.ngrams.counts import LimitedCounts, check_limits, check_list, draw, positive_shares
+from dptopics.public_ngrams import PublicNgrams
+from dptopics.release import Release
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceNgrams:
+    """Release how probable each n-gram of a public list is, from noisy counts.
+
+    A unit's counts, each up to ``max_count``, are scaled to norm at most ``max_total`` (L1 under Laplace noise, L2
+    under Gaussian noise) and added up; noise of ``scale`` times that goes on every count. Counts are cut at zero and
+    normalised: the baseline of Ramadan et al., section 4.2. Public counts (``prior``) are not used.
+    Proof: docs/guarantees/ngram_laplace.md
+
+    >>> mechanism = LaplaceNgrams.calibrated(epsilon=0.5, delta=1e-6, max_total=50)
+    >>> round(mechanism.scale, 5), round(mechanism.guarantee.epsilon, 6)
+    (1.99999, 0.5)
+    """
+
+    scale: float
+    delta: float
+    unit: Unit = Unit.AUTHOR
+    max_total: float = 20.0
+    max_count: int = 1
+    noise: Noise = Noise.LAPLACE
+    prior: PublicNgrams | None = field(default=None, repr=False)
+    name: ClassVar[str] = "laplace"
+    paper: ClassVar[str] = "Dwork et al. 2006"
+    noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", Noise(self.noise))
+        check_limits(None, self.max_count)
+        if not 0 < self.max_total < inf:
+            raise InputError(f"max_total must be a positive number, got {self.max_total}.")
+
+    @classmethod
+    def template(cls, *, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
+        """Noise of one, to be rescaled."""
+        return cls(scale=1.0, delta=delta, unit=unit, **more)
+
+    @classmethod
+    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
+        """The least noise for (ε, δ); ``settings`` are other fields."""
+        check_budget(epsilon, delta)
+        return calibrate(cls.template(delta=delta, **settings), epsilon=epsilon)
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise."""
+        return replace(self, scale=self.scale * factor)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """One draw of noise."""
+        return Guarantee(
+            events=(self.noise.event(self.scale),),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.PROVED,
+            assumptions=(PUBLIC_WORDS,),
+        )
+
+    @property
+    def grid(self) -> float:
+        """Step of the integers that are added up."""
+        return grid_for(self.max_total, self.scale)
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """The list must be public, and the public counts must know some of it."""
+        check_list(self, corpus, self.prior)
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[NgramTable]:
+        """Add up counts, add noise, normalise."""
+        vocabulary = check_list(self, corpus, self.prior)
+        statistic = LimitedCounts(len(vocabulary), self.max_count)
+        with progress.part(0.0, 0.9):
+            exact = corpus.bounded_sum(statistic, bound=self.max_total, grid=self.grid, norm=self.noise.norm)[:, 0]
+        drawn = draw(self.noise, rng, self.scale * self.max_total / self.grid, exact.size)
+        noisy = np.asarray((exact + drawn) * self.grid, np.float64)
+        total = float((np.maximum(noisy, 0.0) + 1.0).sum())
+        spread = self.scale * self.max_total * (1.0 if self.noise is Noise.GAUSSIAN else sqrt(2)) / total
+        progress.report(1.0)
+        table = NgramTable(
+            vocabulary=vocabulary,
+            probability=positive_shares(noisy),
+            total=total,
+            deviation=np.full(noisy.size, spread),
+            text=corpus.text,
+        )
+        return Release.of(table, self, rng)

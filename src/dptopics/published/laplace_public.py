@@ -1,0 +1,104 @@
+"""Laplace noise with public data (Ramadan, Withers & Orr 2021, section 4.2): a published baseline."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+
+from dptopics import noise, progress
+from dptopics.corpus import BoundedCorpus
+from dptopics.events import Laplace
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
+from dptopics.mechanism import calibrate, grid_for
+from dptopics.ngram_table import NgramTable
+from dptopics.ngrams.counts import check_limits, check_list
+from dptopics.public_ngrams import PublicNgrams
+from dptopics.published.bayes_local import limited_as_published
+from dptopics.published.ngrams_shared import Units
+from dptopics.release import Release
+
+_HOLE = (
+    "The noise is scaled to the sensitivity of the data at hand, and shares are taken of the exact private total: both "
+    "are private and show in the release."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplacePublicNgrams:
+    """A reproduction with a hole: the private distribution's distance from the public one, plus noise.
+
+    max(Σ_n w_n·(c̃ⁿ − α̃) + noise + α̃, 0), normalised: c̃ⁿ a unit's shares, w_n its part of all counts, α̃ public
+    shares. As Σ w_n = 1 the public shares cancel, and what is left is c/‖c‖₁ plus noise; they matter only where the
+    result is not positive, where we put them in place of zero. The hole: docs/guarantees/ngram_published.md
+
+    >>> str(LaplacePublicNgrams.calibrated(epsilon=0.5, delta=1e-6).guarantee.strength)
+    'claimed'
+    """
+
+    scale: float
+    delta: float
+    unit: Unit = Unit.AUTHOR
+    max_words: int | None = None
+    max_count: int = 1
+    prior: PublicNgrams | None = field(default=None, repr=False)
+    name: ClassVar[str] = "laplace-public"
+    paper: ClassVar[str] = "Ramadan et al. 2021"
+
+    def __post_init__(self) -> None:
+        check_limits(self.max_words, self.max_count)
+
+    @classmethod
+    def template(cls, *, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
+        """Noise of one, to be rescaled."""
+        return cls(scale=1.0, delta=delta, unit=unit, **more)
+
+    @classmethod
+    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
+        """The noise that the paper takes for ε."""
+        check_budget(epsilon, delta)
+        return calibrate(cls.template(delta=delta, **settings), epsilon=epsilon)
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise."""
+        return replace(self, scale=self.scale * factor)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the paper claims."""
+        return Guarantee(
+            events=(Laplace(self.scale),),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.CLAIMED,
+            assumptions=(_HOLE, PUBLIC_WORDS),
+        )
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """The list must be public, and the public counts must know some of it."""
+        check_list(self, corpus, self.prior)
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[NgramTable]:
+        """Shares, their sensitivity here, noise."""
+        vocabulary = check_list(self, corpus, self.prior)
+        with progress.part(0.0, 0.3):
+            corpus = limited_as_published(corpus, self.max_words)
+        units = Units(corpus, self.max_count)
+        with progress.part(0.3, 0.6):
+            tally = units.tally()
+        with progress.part(0.6, 1.0):
+            moved = max(units.share_sensitivity(tally), 2.0**-40)
+        public = np.ones(len(vocabulary)) if self.prior is None else self.prior.counts_of(vocabulary) + 1.0
+        shares = tally.count / max(1.0, tally.count.sum())
+        grid = grid_for(moved, self.scale)
+        noisy = (np.rint(shares / grid) + noise.laplace(rng, self.scale * moved / grid, shares.size)) * grid
+        floor = public / public.sum() / public.size  # instead of zero, which no perplexity survives
+        raised = np.maximum(noisy, floor)
+        progress.report(1.0)
+        table = NgramTable(
+            vocabulary=vocabulary,
+            probability=raised / raised.sum(),
+            deviation=np.full(raised.size, 2**0.5 * self.scale * moved / raised.sum()),
+            text=corpus.text,
+        )
+        return Release.of(table, self, rng)
