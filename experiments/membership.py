@@ -217,6 +217,25 @@ def fdptm(pipeline: str, first: float, second: float) -> VocabularyThenTopics:
     return VocabularyThenTopics(vocabulary=words, topics=topics, delta=delta)
 
 
+def rare_words(experiment: Experiment) -> None:
+    """Not in the paper: the tweets without words that occur at most so often, as our NIPS corpus lacks them."""
+    counts, rows = experiment.counts("tweets"), []
+    times = np.bincount(counts.word, weights=counts.count, minlength=counts.n_words)
+    for most in (0, 5, 20):
+        part = Corpus.from_counts(counts.matrix()[:, times > most], [f"w{i}" for i in np.flatnonzero(times > most)])
+        shadows = train_shadows(
+            of_learner(ours(TOPICS["tweets"]), part.counts()),
+            part.counts(),
+            n_shadows=64,
+            folder=experiment.models / f"rare-{most}",
+            settings={"learner": "ours"},
+        )
+        one = attack(shadows, targets=TARGETS)
+        print(f"  words of more than {most} uses: {one.true_positive_rate(0.001):.2%}", flush=True)
+        rows.append({"left_out_up_to": most, "vocabulary": len(part.words), **one.to_dict()})
+        save("rare_words", {"corpus": "tweets", "learner": "ours", "shadows": 64, "rows": rows})
+
+
 def table_4(experiment: Experiment) -> None:
     save("table4", {"corpora": {name: profile(experiment.counts(name)) for name in TOPICS}})
 
@@ -239,6 +258,7 @@ def main() -> None:
         "nips-ours": lambda: table_1(experiment, "nips", "ours"),
         "newsgroups-ours": lambda: table_1(experiment, "newsgroups", "ours"),
         "figure5": lambda: figure_5(experiment),
+        "rare-words": lambda: rare_words(experiment),
         "table2": lambda: table_2(experiment),
         "nips": lambda: table_1(experiment, "nips", "scikit-learn"),
         "newsgroups": lambda: table_1(experiment, "newsgroups", "scikit-learn"),

@@ -29,7 +29,7 @@ def draw(folder: Path) -> None:
         return
 
     def save(figure: Any, name: str) -> None:
-        figure.text(0.995, 0.005, "NOT FOR RELEASE: computed from the texts", ha="right", fontsize=7, color="grey")
+        figure.suptitle("NOT FOR RELEASE: computed from the texts", x=0.99, ha="right", fontsize=7, color="grey")
         figure.savefig(folder / f"membership_{name}.png", dpi=110)
 
     def panels(n: int, **options: Any) -> tuple[Any, Any]:
@@ -68,7 +68,9 @@ def draw(folder: Path) -> None:
                     label = f"{row['pipeline']}: ε₁ = {row['epsilon_1']:g}, ε₂ = {row['epsilon_2']:g}"
                     axis.plot(GRID, np.maximum(row["curve"], 1e-5), label=label, linewidth=1.2)
             if plain:
-                axis.plot(GRID, np.maximum(plain["attacks"][0]["curve"], 1e-5), "r", label="no privacy", linewidth=1.2)
+                axis.plot(
+                    GRID, np.maximum(plain["attacks"][0]["curve"], 1e-5), "k--", label="no privacy", linewidth=1.2
+                )
             roc(axis, title)
         save(figure, "figure5")
     if result := read(folder, "table3"):
