@@ -54,7 +54,7 @@ def draw(folder: Path) -> None:
             for side in ("in", "out"):
                 axis.hist(one["zeta"][side], bins=16, alpha=0.6, label=side)
             axis.set(title=f"{one['document']} ({one['words']} words)", xlabel="ζ")
-            axis.legend(fontsize=8)
+            axis.legend(fontsize=8, loc="upper left")
         save(figure, "figure1")
     if result := read(folder, "figure5"):
         plain = results.get("tweets")
@@ -98,7 +98,7 @@ def roc(axis: Any, title: str) -> None:
     axis.plot(GRID, GRID, "k:", linewidth=1)
     axis.set(xscale="log", yscale="log", xlim=(1e-4, 1), ylim=(1e-4, 1.1), title=title)
     axis.set(xlabel="false positive rate", ylabel="true positive rate")
-    axis.legend(fontsize=6)
+    axis.legend(fontsize=6, loc="lower right")
 
 
 if __name__ == "__main__":
