@@ -276,8 +276,8 @@ def test_audit_of_a_mechanism_puts_a_lower_bound_beside_the_claim(run, notes):
     assert code == 0
     data = json.loads(out)
     assert data["claim"]["epsilon"] == pytest.approx(4)
-    assert data["lower_bound"]["verdict"] == "consistent"
-    assert data["lower_bound"]["not_for_release"] is True
+    assert data["lower_bounds"][0]["verdict"] == "consistent"
+    assert data["lower_bounds"][0]["not_for_release"] is True
 
 
 def test_demo_shows_the_leak_and_the_cure(run, monkeypatch, tmp_path):

@@ -89,7 +89,7 @@ def test_stopped_and_resumed(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         train_shadows(stops, counts, n_shadows=12, folder=tmp_path)
-    before = len(list(tmp_path.glob("shadow-????.npy")))
+    before = len(list(tmp_path.glob("shadow-????.npz")))
     assert 0 < before < 12
 
     def goes_on(some, seed):
@@ -127,6 +127,32 @@ def test_known_normals_give_the_log_likelihood_ratio():
     found = attack(shadows, targets=200)
     exact = 2 * values.reshape(-1) - 2
     assert np.corrcoef(found.score, exact)[0, 1] > 0.98
+
+
+def test_several_statistics_are_not_undone_by_one_that_piles_up():
+    rng = np.random.default_rng(0)
+    member = halves(400, 64, key=1)
+    zeta = np.where(member, 3.0, 0.0) + rng.normal(size=member.shape)
+    # Like θ̂ at a corner: nearly always the same, now and then far away, whether the document is in or not.
+    piled = np.where(rng.random(member.shape) < 0.02, 30.0, 0.0) + 1e-3 * rng.normal(size=member.shape)
+    shadows = Shadows(member, np.stack([zeta, piled, piled, piled], axis=2))
+    alone, together = attack(shadows, targets=20), attack(shadows, targets=20, statistics=STATISTICS)
+    assert together.true_positive_rate(0.001) > 0.7 * alone.true_positive_rate(0.001)
+
+
+def test_a_single_topic_leaks_by_its_rare_words():
+    counts = leaky_counts()
+
+    def unigrams(documents, seed):
+        part = counts.take(documents)
+        total = np.bincount(part.word, weights=part.count, minlength=counts.n_words) + 0.01
+        return (total / total.sum())[None]
+
+    shadows = train_shadows(unigrams, counts, n_shadows=16)
+    assert np.all(np.isfinite(shadows.statistics))
+    for statistics in (["zeta"], STATISTICS):
+        assert attack(shadows, targets=8, statistics=statistics).area() > 0.8
+    assert np.all(np.isfinite(attack(shadows, targets=8, statistics=["standard deviation"]).score))
 
 
 @pytest.mark.parametrize("n_shadows", [0, 2, 3, 5])

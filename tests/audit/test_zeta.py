@@ -81,13 +81,31 @@ def test_words_unknown_to_the_model_and_empty_documents_are_defined():
     assert found.shape[1] == len(STATISTICS)
 
 
+@pytest.mark.parametrize("scale", [1e-6, 0.5, 3.0])
+def test_rows_that_do_not_sum_to_one_only_shift_zeta(scale):
+    counts, topics = random_case(2)
+    length = np.add.reduceat(counts.count, counts.doc_start[:-1])
+    whole, scaled = document_statistics(counts, topics), document_statistics(counts, scale * topics)
+    assert scaled[:, 0] == pytest.approx(whole[:, 0] + length * np.log(scale), rel=1e-6)
+    assert scaled[:, 3] == pytest.approx(whole[:, 3], abs=1e-2)
+
+
+def test_matrices_with_zeros_are_defined():
+    counts, topics = random_case(3)
+    rng = np.random.default_rng(0)
+    for hole in (rng.random(topics.shape) < 0.7, np.arange(5)[:, None] == 2, np.ones_like(topics, bool)):
+        found = document_statistics(counts, np.where(hole, 0.0, topics))
+        assert np.all(np.isfinite(found))
+
+
 @pytest.mark.parametrize(
     "topics, message",
     [
         (np.ones((2, 5)) / 5, "topics × 3 words"),
-        (np.ones((1, 3)) / 3, "single topic"),
-        (np.full((2, 3), np.nan), "numbers"),
-        (np.array([[1.5, -0.5, 0.0], [0.3, 0.3, 0.4]]), "numbers"),
+        (np.empty((0, 3)), "topics × 3 words"),
+        (np.ones(3) / 3, "topics × 3 words"),
+        (np.full((2, 3), np.nan), "finite"),
+        (np.array([[1.5, -0.5, 0.0], [0.3, 0.3, 0.4]]), "not negative"),
     ],
 )
 def test_matrices_that_are_no_topics(topics, message):

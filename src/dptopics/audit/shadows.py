@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,30 +56,34 @@ def train_shadows(
     author: NDArray[np.int32] | None = None,
     folder: Path | None = None,
     settings: dict[str, Any] | None = None,
+    words: Sequence[str] | None = None,
 ) -> Shadows:
     """Train all shadows (those already in ``folder`` are read back) and compute every document's statistics.
 
     ``train`` maps documents of ``counts`` and a seed to topics; see :mod:`dptopics.audit.targets`. With ``author`` (a
     number for each document) whole authors are in or out. ``settings`` describe the learner; a folder made with others,
-    or with other data, is refused.
+    or with other data, is refused. With ``words`` (what the columns stand for) the folder also serves to attack models
+    trained elsewhere: :func:`dptopics.audit.reuse.read_shadows`.
     """
     units = np.arange(counts.n_documents) if author is None else np.unique(author, return_inverse=True)[1]
     member = halves(int(units.max()) + 1, n_shadows, key)[:, units]
     if folder is not None:
         described = {"n_shadows": n_shadows, "key": key, "author": author is not None} | (settings or {})
         _claim(Path(folder), counts, described)
+        if words is not None:
+            _save(Path(folder) / "corpus.npz", member=member, doc_key=counts.doc_key, words=np.array(words, np.str_))
 
     def one(shadow: int) -> NDArray[np.float64]:
-        path = None if folder is None else Path(folder) / f"shadow-{shadow:04d}.npy"
+        path = None if folder is None else Path(folder) / f"shadow-{shadow:04d}.npz"
         if path is not None and path.exists():
-            topics = np.load(path, allow_pickle=False)
-        else:
-            topics = train(np.flatnonzero(member[shadow]), key * 1_000_003 + shadow)
-            if path is not None:
-                partial = path.with_name(f"{path.stem}.partial-{os.getpid()}.npy")
-                np.save(partial, topics)
-                partial.replace(path)  # a crash leaves no half-written model
-        return document_statistics(counts, topics)
+            with np.load(path, allow_pickle=False) as saved:
+                return np.asarray(saved["statistics"])
+        # Single precision halves the folder, and moves ζ by less than its own tolerance.
+        topics = np.asarray(train(np.flatnonzero(member[shadow]), key * 1_000_003 + shadow), np.float32)
+        found = document_statistics(counts, topics.astype(np.float64))
+        if path is not None:
+            _save(path, topics=topics, statistics=found)
+        return found
 
     statistics: dict[int, NDArray[np.float64]] = {}
     for shadow, result in _in_parallel(one, n_shadows):
@@ -96,6 +100,13 @@ def _in_parallel(work: Callable[[int], Any], n: int) -> Iterator[tuple[int, Any]
             yield jobs[job], job.result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _save(path: Path, **arrays: Any) -> None:
+    """Whole or not at all: a crash leaves no half-written file."""
+    partial = path.with_name(f"{path.stem}.partial-{os.getpid()}.npz")
+    np.savez(partial, **arrays)
+    partial.replace(path)
 
 
 def _claim(folder: Path, counts: Counts, settings: dict[str, Any]) -> None:

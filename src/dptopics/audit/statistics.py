@@ -17,15 +17,15 @@ def document_statistics(
 
     ζ is the log-likelihood of the document under its best topic shares θ̂ (Manzonelli et al. 2024, equation 1); the
     others describe θ̂ (Huang et al. 2022): Σ θ log θ, log(max θ/(1 − max θ)), and the deviation of its entries. A
-    document without a word that the model knows has ζ = 0 and equal shares: every number is defined.
+    document without a word that the model knows has ζ = 0 and equal shares: every number is defined. Zeros are words
+    that a topic cannot produce; rows need not sum to 1, and a row of twice the weight counts twice. With one topic θ̂
+    never varies, and ζ alone tells members from others.
     """
     topics = np.asarray(topics, np.float64)
-    if topics.ndim != 2 or topics.shape[1] != counts.n_words:
+    if topics.ndim != 2 or topics.shape[0] < 1 or topics.shape[1] != counts.n_words:
         raise InputError(f"the matrix must be topics × {counts.n_words} words, got shape {topics.shape}.")
-    if topics.shape[0] < 2:
-        raise InputError("with a single topic every document looks alike: there is nothing to attack. Use more topics.")
     if not np.all(np.isfinite(topics)) or np.any(topics < 0):
-        raise InputError("the entries of a topic matrix must be numbers from 0 to 1.")
+        raise InputError("the entries of a topic matrix must be finite and not negative.")
     value = np.empty(counts.n_documents)
     shares = np.empty((counts.n_documents, topics.shape[0]))
     words_first = np.ascontiguousarray(topics.T)

@@ -1,0 +1,167 @@
+"""A whole audit: what it says, and what it never says."""
+
+import csv
+import json
+import re
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dptopics import cli
+from dptopics.audit.epsilon import EpsilonAudit
+from dptopics.audit.membership import audit_membership
+from dptopics.audit.targets import of_learner
+from dptopics.corpus import Corpus
+from dptopics.errors import InputError
+from dptopics.guarantee import Guarantee, Relation, Unit
+from dptopics.learners.adapters import SklearnLearner
+from dptopics.learners.lda_gibbs import GibbsLda
+from dptopics.registry import topic_mechanism
+
+LEARNER = GibbsLda(n_topics=3, sweeps=10)
+
+
+def leaky_texts(n=60):
+    """Everybody has words of their own."""
+    return [f"knee pain shared words number{chr(97 + i % 26)}{chr(97 + i // 26)} own{chr(97 + i)}" for i in range(n)]
+
+
+def audited(corpus, **options):
+    return audit_membership(of_learner(LEARNER, corpus.counts()), corpus, n_shadows=16, **options)
+
+
+def claim(epsilon=0.1):
+    return topic_mechanism(
+        "variational", vocabulary="weighted", n_topics=2, epsilon=epsilon, delta=1e-6, unit=Unit.DOCUMENT
+    ).guarantee
+
+
+def test_rates_over_documents_never_call_a_claim_violated():
+    """They are far above what ε = 0.1 allows, and yet no independent trials: only a lower bound may accuse."""
+    found = audited(Corpus.from_texts(leaky_texts()), repeats=8, claim=claim())
+    assert found.best.true_positive_rate(0.001) > 5 * found.allowed(np.array([0.001]))[0]
+    assert "violated" not in found.verdict()
+    assert found.to_dict()["lower_bounds"] == []
+    measured = EpsilonAudit.of(
+        "x", claim(), relation=Relation.ADD_OR_REMOVE, lower_bound=3.0, confidence=0.999, trials=400, method="trials"
+    )
+    assert "400 runs with one canary: 3.00 at 99.9% confidence, claimed 0.1: violated" in (
+        replace(found, lower_bounds=(measured,)).verdict()
+    )
+
+
+def test_every_document_is_listed_the_most_exposed_first(tmp_path):
+    found = audited(Corpus.from_texts([*["knee pain shared words"] * 30, *leaky_texts(30)]))
+    assert all(one["row"] >= 30 and one["rare_words"] >= 1 for one in found.exposure[:10])
+    assert found.save(tmp_path)
+    with open(tmp_path / "documents.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert sorted(int(row["row"]) for row in rows) == list(range(60))
+    shifts = [float(row["shift"]) for row in rows]
+    assert shifts == sorted(shifts, reverse=True)
+    data = json.loads((tmp_path / "audit.json").read_text())
+    assert len(data["most_exposed"]) == 20
+    assert "knee" not in json.dumps(data)
+
+
+def test_copies_are_named():
+    texts = leaky_texts(40)
+    assert "are copies" not in audited(Corpus.from_texts(texts)).verdict()
+    found = audited(Corpus.from_texts([*texts, *texts[:7]]))
+    assert found.duplicates == 7
+    assert "7 documents are copies of others" in found.verdict()
+
+
+def test_odd_numbers_and_documents_without_words():
+    texts = [*leaky_texts(20), "", "the of and"]
+    assert len(texts) % 2 == 0
+    for corpus in (Corpus.from_texts(texts), Corpus.from_texts(texts[1:])):
+        found = audited(corpus, repeats=4)
+        for one in found.attacks:
+            assert np.all(np.isfinite(one.score)), one.name
+            assert 0 <= one.true_positive_rate(0.001) <= 1
+        assert len(found.exposure) == corpus.n_documents
+
+
+def test_scikit_learn_models_can_be_attacked():
+    from sklearn.decomposition import NMF, LatentDirichletAllocation
+
+    corpus = Corpus.from_texts(leaky_texts(30))
+    for estimator in (LatentDirichletAllocation(2, max_iter=3), NMF(2, max_iter=500, init="random")):
+        train = of_learner(SklearnLearner(estimator), corpus.counts())
+        found = audit_membership(train, corpus, n_shadows=8, repeats=4)
+        assert all(np.all(np.isfinite(one.score)) for one in found.attacks)
+
+
+def test_a_matrix_of_the_wrong_width_is_refused():
+    corpus = Corpus.from_texts(leaky_texts(20))
+    with pytest.raises(InputError, match="topics × "):
+        audit_membership(lambda documents, seed: np.ones((2, 3)) / 3, corpus, n_shadows=4)
+
+
+def test_allowed_rates_by_hand():
+    found = replace(audited(Corpus.from_texts(leaky_texts(20))), claim=claim(1.0))
+    assert isinstance(found.claim, Guarantee)
+    # One unit exchanged for another: (2ε, (1 + e^ε)δ).
+    expected = np.exp(2 * found.claim.epsilon) * 0.01 + (1 + np.e) * 1e-6
+    assert found.allowed(np.array([0.01]))[0] == pytest.approx(expected, rel=1e-3)
+    assert found.allowed(np.array([1.0]))[0] == 1.0
+
+
+# --- the command ---
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    (tmp_path / "notes.csv").write_text("note,patient\n" + "".join(f"{t},p{i}\n" for i, t in enumerate(leaky_texts())))
+
+    def run_command(line):
+        monkeypatch.setattr(sys, "argv", ["dptopics", *line.split()])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        return stop.value.code or 0, printed.out, " ".join(printed.err.split())
+
+    return run_command
+
+
+def test_the_line_of_the_manual(run, tmp_path):
+    code, out, _ = run("audit notes.csv --text note --author patient --topics 2 --shadows 8 --repeats 1 --out plain")
+    assert code == 0
+    assert "guessing would find 0.1 %" in " ".join(out.split())
+    for name in ("audit.json", "documents.csv", "roc.png", "roc.svg", "corpus.npz", "shadow-0007.npz"):
+        assert (tmp_path / "plain" / name).exists()
+
+
+def test_a_mechanism_is_audited_by_trials_and_in_one_run(run):
+    line = "audit notes.csv --text note --topics 2 --shadows 4 --mechanism variational --epsilon 4 --json"
+    code, out, _ = run(f"{line} --canaries 8 --trials 6 --out a")
+    assert code == 0
+    assert [bound["method"] for bound in json.loads(out)["lower_bounds"]] == ["one-run", "trials"]
+    assert "--mechanism" in run("audit notes.csv --text note --trials 6 --shadows 4 --out b")[2]
+
+
+def test_shadows_serve_again(run, tmp_path):
+    assert run("audit notes.csv --text note --topics 2 --shadows 8 --out first")[0] == 0
+    with np.load(tmp_path / "first" / "shadow-0000.npz") as saved, np.load(tmp_path / "first" / "corpus.npz") as corpus:
+        np.savez(tmp_path / "model.npz", topic_word=saved["topics"], words=corpus["words"])
+    code, out, _ = run("audit notes.csv --text note --target model.npz --models first --out second")
+    assert code == 0
+    assert re.search(r"of 60 documents look as if", " ".join(out.split()))
+    data = json.loads((tmp_path / "second" / "audit.json").read_text())
+    assert data["shadows"] == 8
+    assert run("audit notes.csv --text note --target model.npz --out third")[0] == 2
+    assert run("audit notes.csv --text note --target model.npz --models nowhere --out third")[0] == 2
+
+
+def test_a_folder_of_other_settings_is_refused(run, tmp_path):
+    assert run("audit notes.csv --text note --topics 2 --shadows 4 --out a")[0] == 0
+    (tmp_path / "a" / "audit.json").unlink()
+    code, _, err = run("audit notes.csv --text note --topics 3 --shadows 4 --out a")
+    assert (code, "other data or settings" in err) == (2, True)
+    assert run("audit notes.csv --text note --topics 1 --shadows 4 --out b")[0] == 2
