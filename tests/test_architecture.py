@@ -66,7 +66,8 @@ NEVER = {
     ("engines",): ("noise", "events", "mechanism", "ledger", "topics", "vocabulary", "!secrets", "!random"),
     ("learners",): ("noise", "ledger", "events", "guarantee"),
     ("vocabulary", "topics", "ngrams", "local"): (
-        "published", "ledger", "bundle", "building", "reading", "engines", "cli", "estimators", "registry", "report", "audit",
+        "published", "ledger", "bundle", "building", "reading", "engines", "cli", "estimators", "registry", "report",
+        "audit",
         "!rich", "!typer", "!logging", "!pickle",
     ),
     ("topic_model", "ngram_table", "ngrams.language_model", "bundle", "release", "report"): (
