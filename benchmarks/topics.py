@@ -37,7 +37,7 @@ def private(
     corpus: Corpus, texts: list[str], labels: list[str], n_topics: int, epsilon: float, delta: float
 ) -> dict[str, object]:
     start = time.perf_counter()
-    model = PrivateTopics(n_topics=n_topics, epsilon=epsilon, delta=delta).fit(corpus)
+    model = PrivateTopics(n_topics=n_topics, epsilon=epsilon, delta=delta, mechanism="variational").fit(corpus)
     seconds = time.perf_counter() - start
     result = report(f"private, ε = {epsilon:g}", corpus, labels, model.transform(texts), model.top_words(10), seconds)
     return result | {"vocabulary": len(model.vocabulary_)}

@@ -43,8 +43,33 @@ def notes(tmp_path):
 
 def fit(notes, *more):
     settings = {"--text": "note", "--author": "patient", "--topics": 2, "--epsilon": 20, "--delta": 1e-6, "--out": "r"}
+    settings |= {"--mechanism": "variational"}
     settings |= dict(zip(more[::2], more[1::2], strict=True))
     return ["fit", notes, *(word for pair in settings.items() if pair[1] is not None for word in pair)]
+
+
+def test_topics_come_from_embeddings_by_default(run, notes, tmp_path):
+    code, out, _ = run(*fit(notes, "--mechanism", None))
+    assert code == 0
+    assert "knee" in out
+    settings = json.loads((tmp_path / "r/bundle.json").read_text("utf-8"))["settings"]
+    assert settings["topics"]["mechanism"] == "embedded"
+    assert settings["topics"]["embedding"] == {"mechanism": "wordllama", "name": "wordllama", "of_words": True}
+    assert SECRET not in out
+    code, _, _ = run("transform", "r", notes, "--text", "note", "--out", "shares.csv")
+    assert code == 0
+
+
+def test_embeddings_only_where_they_are_used(run, notes):
+    code, _, err = run(*fit(notes, "--embedding", "wordllama"))
+    assert code == 2
+    assert "uses no embedding" in err
+    code, _, err = run(*fit(notes, "--mechanism", "embedded", "--embedding", "word2vec"))
+    assert code == 2
+    assert "there is no embedding 'word2vec'" in " ".join(err.split())
+    code, _, err = run(*fit(notes, "--mechanism", "embedded", "--embedding-cache", "c"))
+    assert code == 2
+    assert "word vectors need none" in err
 
 
 def test_the_main_job(run, notes, tmp_path):

@@ -21,7 +21,9 @@ WORDS = ["knee", "pain", "running", "glasses", "reading", "eyes"]
 
 
 def private_topics(**settings):
-    return PrivateTopics(**({"n_topics": 2, "epsilon": 20.0, "delta": 1e-6, "vocabulary": WORDS} | settings))
+    return PrivateTopics(
+        **({"n_topics": 2, "epsilon": 20.0, "delta": 1e-6, "mechanism": "variational", "vocabulary": WORDS} | settings)
+    )
 
 
 def test_fit_on_texts_finds_the_two_themes():
@@ -38,7 +40,7 @@ def test_fit_on_texts_finds_the_two_themes():
 
 
 def test_private_vocabulary_is_the_default():
-    model = PrivateTopics(n_topics=2, epsilon=20.0).fit(TEXTS, authors=AUTHORS)
+    model = PrivateTopics(n_topics=2, epsilon=20.0, mechanism="variational").fit(TEXTS, authors=AUTHORS)
     assert {"knee", "glasses"} <= set(model.vocabulary_)
 
 
@@ -177,7 +179,7 @@ def test_one_author_only():
 
 def test_an_empty_private_vocabulary_says_how_to_get_one():
     with pytest.raises(NothingReleased, match=r"no word cleared.*charged.*--vocabulary FILE"):
-        PrivateTopics(n_topics=2, epsilon=0.1, unit="document").fit(["knee pain"] * 10)
+        PrivateTopics(n_topics=2, epsilon=0.1, unit="document", mechanism="variational").fit(["knee pain"] * 10)
 
 
 # scikit-learn's checks. The reason stands beside each one that cannot hold.
@@ -212,3 +214,27 @@ def test_scikit_learn_check(check, monkeypatch):
             return
         with pytest.raises((AssertionError, ValueError)):  # the list must not outlive its reasons
             check(clone(ESTIMATOR))
+
+
+def test_texts_are_embedded_by_default():
+    model = PrivateTopics(n_topics=2, epsilon=20.0).fit(TEXTS, authors=AUTHORS)
+    assert model.release_.settings["topics"]["mechanism"] == "embedded"
+    assert model.transform(["my knee is in pain", "new reading glasses"]).argmax(axis=1).tolist() in ([0, 1], [1, 0])
+    counts = np.tile(np.eye(6, dtype=int), (50, 1))
+    plain = PrivateTopics(n_topics=2, epsilon=20.0, unit="document", vocabulary="public").fit(counts)
+    assert plain.release_.settings["topics"]["mechanism"] == "variational"  # columns without a name have no vectors
+    foreign = PrivateTopics(n_topics=2, epsilon=20.0, language="german").fit(TEXTS, authors=AUTHORS)
+    assert foreign.release_.settings["topics"]["mechanism"] == "variational"
+
+
+def test_embeddings_computed_before():
+    def lengths(texts):
+        return np.array([[float("knee" in text), float("glasses" in text), 0.1] for text in texts])
+
+    model = PrivateTopics(n_topics=2, epsilon=20.0, vocabulary=WORDS, mechanism="embedded", embedding=lengths)
+    model.fit(TEXTS, authors=AUTHORS, embeddings=lengths(TEXTS))
+    assert model.transform(TEXTS[:3:2]).argmax(axis=1).tolist() in ([0, 1], [1, 0])
+    with pytest.raises(InputError, match="need their model too"):
+        PrivateTopics(n_topics=2, mechanism="embedded").fit(TEXTS, authors=AUTHORS, embeddings=lengths(TEXTS))
+    with pytest.raises(InputError, match="uses no embeddings"):
+        private_topics().fit(TEXTS, authors=AUTHORS, embeddings=lengths(TEXTS))

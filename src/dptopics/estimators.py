@@ -14,12 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dptopics import bundle, sensitivity_file
 from dptopics.corpus import Corpus
+from dptopics.embeddings import Embedding
+from dptopics.embeddings import embedding as public_model
 from dptopics.errors import InputError, PrivacyWarning
 from dptopics.guarantee import Unit
 from dptopics.learners import Learner
 from dptopics.ledger import Ledger, Unrecorded
 from dptopics.noise import secure_rng
-from dptopics.registry import DEFAULT_GAMMA, DEFAULT_SHARE, OUTPUT, topic_mechanism
+from dptopics.registry import DEFAULT_GAMMA, DEFAULT_SHARE, OUTPUT, default_mechanism, topic_mechanism
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
 
@@ -35,15 +37,19 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     n_topics : number of topics.
     epsilon, delta : the guarantee of this release, vocabulary included.
     unit : "author" or "document"; by default author if authors are given.
-    mechanism : how topics are learned, see ``dptopics mechanisms``.
-    vocabulary : "weighted", "count", "policy" or "greedy" (chosen privately), a sequence of public words, the path of
-        a public word list, or "public" for a count matrix whose columns are public.
+    mechanism : how topics are learned, see ``dptopics mechanisms``. By default "embedded" for English texts if
+        ``dptopics[embeddings]`` is installed, else "variational".
+    vocabulary : "weighted", "count", "policy" or "greedy" (chosen privately), "common" (public words of the language),
+        a sequence of public words, the path of a public word list, or "public" for a count matrix whose columns are
+        public. By default "common" for mechanism "embedded", else "weighted".
+    embedding : public model for mechanism "embedded": None for built-in word vectors, a callable from texts to vectors,
+        a sentence-transformers or model2vec model, or the name of one (:func:`dptopics.embeddings.embedding`).
     noise : noise of the private vocabulary, "gaussian" or "laplace"; by default Gaussian ("greedy": Laplace).
     vocabulary_share : share of the budget for the vocabulary.
     max_vocabulary : keep at most so many words, those of the highest noisy weight.
     max_docs : documents kept per author.
     max_words : distinct words that each unit may propose for the vocabulary.
-    steps : rounds of learning.
+    steps : rounds of learning; by default the mechanism's own number.
     gamma, learner, public, sample_size, sensitivity : for mechanisms "output" and "mvg": the chance that ε does not
         hold, the name of the learner or a learner, the public Corpus that neighbours are drawn from, how many pairs are
         drawn, and a file to keep the sampled sensitivity in. Elsewhere they mean nothing.
@@ -67,14 +73,15 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         epsilon: float = 1.0,
         delta: float = 1e-6,
         unit: str | None = None,
-        mechanism: str = "variational",
-        vocabulary: str | Path | Sequence[str] | Vocabulary = "weighted",
+        mechanism: str | None = None,
+        vocabulary: str | Path | Sequence[str] | Vocabulary | None = None,
+        embedding: Any = None,
         noise: str | None = None,
         vocabulary_share: float = DEFAULT_SHARE,
         max_vocabulary: int | None = None,
         max_docs: int | None = None,
         max_words: int = 200,
-        steps: int = 15,
+        steps: int | None = None,
         gamma: float = DEFAULT_GAMMA,
         learner: str | Learner = "variational",
         public: Corpus | None = None,
@@ -94,6 +101,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.unit = unit
         self.mechanism = mechanism
         self.vocabulary = vocabulary
+        self.embedding = embedding
         self.noise = noise
         self.vocabulary_share = vocabulary_share
         self.max_vocabulary = max_vocabulary
@@ -113,12 +121,21 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.accept_unproven = accept_unproven
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, authors: Iterable[str | int] | None = None) -> Self:
-        """Release topics of X: texts, a documents × words count matrix, or a Corpus. Spends budget."""
-        corpus = self._corpus(X, authors, reset=True)
+    def fit(self, X: Any, y: Any = None, *, authors: Iterable[str | int] | None = None, embeddings: Any = None) -> Self:
+        """Release topics of X: texts, a documents × words count matrix, or a Corpus. Spends budget.
+
+        ``embeddings``: the documents' vectors by ``embedding``, if they were computed already, one row each.
+        """
+        name = self.mechanism or default_mechanism(self._text() if _is_texts(X) else getattr(X, "text", None))
+        model = self._embedding(name, embeddings is not None)
+        embed = model if model is not None and not model.of_words and embeddings is None else None
+        corpus = self._corpus(X, authors, embed, reset=True)
+        corpus = corpus if embeddings is None else corpus.with_vectors(embeddings)
         unit = corpus.default_unit if self.unit is None else Unit(self.unit)
         mechanism = topic_mechanism(
-            self.mechanism,
+            name,
+            text=corpus.text,
+            embedding=model,
             vocabulary=self._vocabulary(corpus),
             n_topics=self.n_topics,
             epsilon=self.epsilon,
@@ -158,7 +175,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Topic shares of each document of X (texts, or counts with the columns seen in fit)."""
         check_is_fitted(self)
         if _is_texts(X):
-            return self.model_.transform(X)
+            return self.model_.transform(X, embedding=self.embedding)
         matrix = self._counts(X, reset=False)
         columns = {name: i for i, name in enumerate(self._names(matrix))}
         known = [columns.get(word, -1) for word in self.vocabulary_]
@@ -182,22 +199,30 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
-    def _corpus(self, X: Any, authors: Iterable[str | int] | None, *, reset: bool) -> Corpus:
+    def _embedding(self, mechanism: str, computed: bool) -> Embedding | None:
+        if mechanism != "embedded":
+            if self.embedding is not None or computed:
+                raise InputError(f"mechanism {mechanism!r} uses no embeddings. Leave them out, or use 'embedded'.")
+            return None
+        model = public_model(self.embedding)
+        if computed and model.of_words:
+            raise InputError(
+                "embeddings of documents need their model too, for the words: pass embedding=the model they come from."
+            )
+        return model
+
+    def _text(self) -> TextSettings:
+        return TextSettings(
+            language=self.language, lemmas=self.lemmas, min_length=self.min_length, max_length=self.max_length
+        )
+
+    def _corpus(self, X: Any, authors: Iterable[str | int] | None, embed: Embedding | None, *, reset: bool) -> Corpus:
         if isinstance(X, Corpus):
             if authors is not None:
                 raise InputError("a Corpus already knows its authors: leave authors= out.")
             return X
         if _is_texts(X):
-            return Corpus.from_texts(
-                X,
-                authors,
-                settings=TextSettings(
-                    language=self.language,
-                    lemmas=self.lemmas,
-                    min_length=self.min_length,
-                    max_length=self.max_length,
-                ),
-            )
+            return Corpus.from_texts(X, authors, settings=self._text(), embed=embed)
         matrix = self._counts(X, reset=reset)
         public = isinstance(self.vocabulary, str) and self.vocabulary == "public"
         return Corpus.from_counts(matrix, self._names(matrix), authors=authors, public_vocabulary=public)
@@ -216,12 +241,12 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         public = None if self.public is None else self.public.bounded(unit=unit, max_docs=self.max_docs)
         return {"gamma": self.gamma, "learner": self.learner, "sample_size": self.sample_size, "public": public}
 
-    def _vocabulary(self, corpus: Corpus) -> str | Path | Vocabulary:
+    def _vocabulary(self, corpus: Corpus) -> str | Path | Vocabulary | None:
         if corpus.vocabulary is not None:
-            if not isinstance(self.vocabulary, str) or self.vocabulary not in ("weighted", "public"):
+            if self.vocabulary is not None and not (isinstance(self.vocabulary, str) and self.vocabulary == "public"):
                 raise InputError("the corpus has a public vocabulary already: leave vocabulary= out.")
             return corpus.vocabulary
-        if isinstance(self.vocabulary, str | Path | Vocabulary):
+        if self.vocabulary is None or isinstance(self.vocabulary, str | Path | Vocabulary):
             if self.vocabulary == "public":
                 raise InputError(
                     "vocabulary='public' is for count matrices with public columns. Give the public words."

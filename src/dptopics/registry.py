@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dptopics.corpus import Corpus
+from dptopics.embeddings import Embedding, available, common_words
 from dptopics.errors import InputError, PrivacyError
 from dptopics.events import Noise
 from dptopics.guarantee import Relation, Strength, Trust, Unit, check_budget
@@ -29,7 +30,9 @@ from dptopics.published.mvg import MvgTopics
 from dptopics.published.zhao import ZhaoTopics
 from dptopics.published.zhu import ZhuTopics
 from dptopics.release import Vocabulary
+from dptopics.text import TextSettings
 from dptopics.topic_model import TopicModel
+from dptopics.topics.embedded import EmbeddedTopics
 from dptopics.topics.output_topics import OutputTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.renyi import Calibration
@@ -44,7 +47,10 @@ from dptopics.vocabulary.weighted import WeightedVocabulary
 
 PrivateVocabulary = WeightedVocabulary | CountVocabulary | PolicyVocabulary | GreedyVocabulary
 
-TOPICS = {"variational": VariationalTopics}
+TOPICS: dict[str, type[VariationalTopics | EmbeddedTopics]] = {
+    "embedded": EmbeddedTopics,
+    "variational": VariationalTopics,
+}
 # Reproductions: not proved, so they run only with accept_unproven.
 PUBLISHED: dict[str, type[ZhuTopics | ZhaoTopics | LaplaceCountsTopics]] = {
     "zhu": ZhuTopics,
@@ -63,6 +69,7 @@ VOCABULARIES: dict[str, type[PrivateVocabulary]] = {
     "policy": PolicyVocabulary,
     "greedy": GreedyVocabulary,
 }
+COMMON = "common"  # the name of the public list of a language's common words
 DEFAULT_GAMMA = 0.1  # the paper's
 NgramMechanism = (
     BayesNgrams | BayesLocalNgrams | EndToEndNgrams | LaplaceNgrams | LaplacePublicNgrams | KAnonymousNgrams
@@ -93,14 +100,23 @@ def vocabulary_mechanism(
     return template if isinstance(template, PublicVocabulary) else calibrate(template, epsilon=epsilon)
 
 
+def default_mechanism(text: TextSettings | None) -> str:
+    """``embedded`` for English texts where the extra is installed (its model knows English), else ``variational``."""
+    english = text is not None and text.language in ("english", "en")
+    return "embedded" if english and available() else "variational"
+
+
 def topic_mechanism(
-    name: str,
+    name: str | None,
     *,
-    vocabulary: str | Path | Vocabulary,
+    vocabulary: str | Path | Vocabulary | None = None,
     n_topics: int,
     epsilon: float,
     delta: float,
     unit: Unit,
+    text: TextSettings | None = None,
+    embedding: Embedding | None = None,
+    steps: int | None = None,
     vocabulary_share: float = DEFAULT_SHARE,
     max_words: int = 200,
     max_vocabulary: int | None = None,
@@ -109,13 +125,25 @@ def topic_mechanism(
 ) -> Mechanism[TopicModel]:
     """The whole pipeline for one (ε, δ): vocabulary, then topics. ``noise`` is the vocabulary's.
 
+    Without a ``name`` the best that is installed for texts read by ``text`` (:func:`default_mechanism`); without a
+    ``vocabulary`` the common words of the language where topics come from embeddings, else words chosen privately.
+
     >>> pipeline = topic_mechanism(
     ...     "variational", vocabulary="weighted", n_topics=20, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR)
     >>> round(pipeline.guarantee.epsilon, 6)
     1.0
     """
     check_budget(epsilon, delta)
+    name = name or default_mechanism(text)
     kind = TOPICS.get(name) or PUBLISHED.get(name)
+    if embedding is not None and kind is not EmbeddedTopics:
+        raise InputError(f"mechanism {name!r} uses no embedding. Leave it out, or use mechanism 'embedded'.")
+    settings |= {} if steps is None else {"steps": steps}
+    settings |= {} if embedding is None else {"embedding": embedding}
+    if vocabulary is None:
+        vocabulary = COMMON if kind is EmbeddedTopics else "weighted"
+    if vocabulary == COMMON:
+        vocabulary = common_words(text or TextSettings())
     if kind is None and name not in OUTPUT:
         known = ", ".join([*TOPICS, *OUTPUT, *PUBLISHED])
         raise InputError(f"there is no mechanism {name!r}. The mechanisms are: {known}.")
@@ -257,8 +285,8 @@ def _vocabulary(
         return mechanism.template(delta=delta, unit=unit, noise=kind or mechanism.noise, **settings)
     if not Path(name).is_file():
         raise InputError(
-            f"there is no vocabulary mechanism and no word list {str(name)!r}. Use {', '.join(VOCABULARIES)}, or "
-            "the path of a file with one public word on each line."
+            f"there is no vocabulary mechanism and no word list {str(name)!r}. Use {', '.join(VOCABULARIES)}, {COMMON} "
+            "(public words of the language), or the path of a file with one public word on each line."
         )
     return PublicVocabulary(vocabulary=read_words(name), delta=delta, unit=unit)
 

@@ -118,4 +118,18 @@ Lemmas = Annotated[bool, typer.Option("--lemmas", help="Reduce words to their ba
 DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.")]
 Encoding = Annotated[str, typer.Option(help="Encoding of CSV, TSV and JSON Lines files.")]
 AcceptUnproven = Annotated[bool, typer.Option("--accept-unproven", help="Allow guarantees that are not proved.")]
+EmbeddingName = Annotated[
+    str | None,
+    typer.Option(
+        "--embedding",
+        help="Public model for 'embedded': wordllama, sentence-transformers:NAME or model2vec:NAME.",
+        show_default="wordllama",
+    ),
+]
+EmbeddingCache = Annotated[
+    Path | None,
+    typer.Option(
+        "--embedding-cache", help="File to keep vectors of texts in. Private data: keep it.", show_default=False
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]

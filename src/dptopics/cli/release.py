@@ -16,6 +16,7 @@ from dptopics.text import TextSettings
 
 if TYPE_CHECKING:
     from dptopics.corpus import BoundedCorpus
+    from dptopics.embeddings import Embedding
     from dptopics.mechanism import Mechanism
     from dptopics.release import Release
 
@@ -31,10 +32,22 @@ def fit(
     author: o.AuthorColumn = None,
     topics: Annotated[int, typer.Option(help="Number of topics.")] = 20,
     unit: o.UnitOption = None,
-    mechanism: Annotated[str, typer.Option(help="How topics are learned: see 'dptopics mechanisms'.")] = "variational",
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            help="How topics are learned: see 'dptopics mechanisms'.",
+            show_default="embedded where it is installed and the texts are English, else variational",
+        ),
+    ] = None,
     vocabulary: Annotated[
-        str, typer.Option(help="weighted, count, policy or greedy; or a file with one public word per line.")
-    ] = "weighted",
+        str | None,
+        typer.Option(
+            help="weighted, count, policy or greedy; common: public words of the language; or a file of public words.",
+            show_default="common for embedded, else weighted",
+        ),
+    ] = None,
+    embedding: o.EmbeddingName = None,
+    embedding_cache: o.EmbeddingCache = None,
     noise: o.VocabularyNoise = None,
     vocabulary_share: Annotated[
         float, typer.Option(help="Share of the budget (of μ², the squared signal-to-noise ratio) for the vocabulary.")
@@ -42,7 +55,7 @@ def fit(
     max_vocabulary: o.MaxVocabulary = None,
     max_words: o.MaxWords = 200,
     max_docs: o.MaxDocs = None,
-    steps: Annotated[int, typer.Option(help="Rounds of learning.")] = 15,
+    steps: Annotated[int | None, typer.Option(help="Rounds of learning.", show_default="the mechanism's own")] = None,
     gamma: o.Gamma = None,
     learner: o.LearnerName = None,
     public_corpus: o.PublicCorpus = None,
@@ -66,10 +79,12 @@ def fit(
     as_json: o.Json = False,
 ) -> None:
     """Release topics of a table of texts: the main job."""
-    from dptopics.registry import OUTPUT, topic_mechanism
+    from dptopics.registry import OUTPUT, default_mechanism, topic_mechanism
 
     chosen = _unit(unit, author)
     settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
+    mechanism = mechanism or default_mechanism(settings)
+    model = _embedding(mechanism, embedding, embedding_cache)
     output: dict[str, Any] = {
         "gamma": gamma,
         "learner": learner,
@@ -100,23 +115,26 @@ def fit(
         max_words=max_words,
         max_vocabulary=max_vocabulary,
         noise=noise,
+        text=settings,
+        embedding=model,
         steps=steps,
         **output,
     )
+    embed = None if model is None or model.of_words else model
     release = _publish(
         plan,
-        lambda: _read(source, text, author, chosen, delta, max_docs, settings, drop_missing, encoding),
+        lambda: _read(source, text, author, chosen, delta, max_docs, settings, drop_missing, encoding, embed),
         ledger=ledger,
         accept_unproven=accept_unproven,
         out_folder=out_folder,
         title="Learning private topics",
         sensitivity=sensitivity,
     )
-    model = release.value
+    found = release.value
     if as_json:
-        print_json({"out": str(out_folder), "topics": topics_data(model, 10), "guarantee": release.guarantee.to_dict()})
+        print_json({"out": str(out_folder), "topics": topics_data(found, 10), "guarantee": release.guarantee.to_dict()})
         return
-    show_topics(model, 10)
+    show_topics(found, 10)
     show_card(release.guarantee)
     err.print(f"Written to [bold]{out_folder}[/]. Look again with: dptopics show {out_folder}")
 
@@ -168,6 +186,22 @@ def vocabulary(
     err.print(f"Written to [bold]{out_folder}[/].")
 
 
+def _embedding(mechanism: str, name: str | None, cache: Path | None) -> "Embedding | None":
+    """The public model that is asked for; None where none is."""
+    if mechanism != "embedded":
+        if name is not None or cache is not None:
+            raise InputError(f"--mechanism {mechanism} uses no embedding. Leave it out, or use --mechanism embedded.")
+        return None
+    from dptopics.embeddings import cached, embedding
+
+    model = embedding(name)
+    if cache is None:
+        return model
+    if model.of_words:
+        raise InputError("--embedding-cache is for models of whole texts: word vectors need none.")
+    return cached(model, cache)
+
+
 def _unit(unit: Unit | None, author: str | None) -> Unit:
     if unit is None and author is None:
         warn(
@@ -189,6 +223,7 @@ def _read(
     settings: TextSettings,
     drop_missing: bool,
     encoding: str,
+    embed: "Embedding | None" = None,
 ) -> "BoundedCorpus":
     """The table as a bounded corpus."""
     from dptopics import progress
@@ -196,7 +231,13 @@ def _read(
 
     with progress_bar("Reading texts") as sink, progress.shown_by(sink):
         corpus = Corpus.from_table(
-            source, text=text, author=author, settings=settings, drop_missing=drop_missing, encoding=encoding
+            source,
+            text=text,
+            author=author,
+            settings=settings,
+            drop_missing=drop_missing,
+            encoding=encoding,
+            embed=embed,
         )
         corpus.warn_if_delta_large(delta, unit)
         return corpus.bounded(unit=unit, max_docs=max_docs)
