@@ -138,7 +138,7 @@ def test_loads_in_a_process_without_a_corpus(tmp_path):
     run = subprocess.run(
         [sys.executable, "-c", code, "out"], cwd=tmp_path, check=True, capture_output=True, text=True, timeout=120
     )
-    assert run.stdout.startswith("[['asthma'], ['asthma']] [[0.88, 0.12]")
+    assert run.stdout.startswith("[['asthma'], ['zoë']] [[0.88, 0.12]")
     assert run.stdout.rstrip().endswith("[0.5, 0.5]]")
 
 

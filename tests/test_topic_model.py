@@ -145,3 +145,14 @@ def test_model_needs_no_corpus():
         "assert not {'dptopics.corpus', 'dptopics.ledger', 'dptopics.engines'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_relevance_ranks_between_weight_and_lift():
+    words = Vocabulary.of(["common", "left", "right"])
+    topic_word = np.array([[0.6, 0.4, 0.0], [0.6, 0.0, 0.4]])
+    model = TopicModel(topic_word=topic_word, topic_share=np.ones(2) / 2, vocabulary=words, alpha=0.1)
+    assert model.top_words(1, relevance=1.0) == [["common"], ["common"]]
+    assert model.top_words(2) == [["left", "common"], ["right", "common"]]
+    assert model.top_words(3, relevance=0.0)[0][-1] == "right"  # a word that a topic does not have comes last
+    with pytest.raises(InputError, match="between 0 and 1"):
+        model.top_words(relevance=2.0)

@@ -74,9 +74,18 @@ class TopicModel:
         """Number of topics."""
         return int(self.topic_word.shape[0])
 
-    def top_words(self, n: int = 10, *, min_deviations: float = 0.0) -> list[list[str]]:
-        """The n heaviest words of each topic; only those heavier than so many deviations of the noise, if asked."""
-        order = np.argsort(-self.topic_word, axis=1, kind="stable")[:, :n]
+    def top_words(self, n: int = 10, *, relevance: float = 0.5, min_deviations: float = 0.0) -> list[list[str]]:
+        """The n most relevant words of each topic; only those heavier than so many deviations of the noise, if asked.
+
+        Relevance is ``relevance`` · log weight + (1 − ``relevance``) · log lift, the weight over the mean of all topics
+        (Sievert & Shirley 2014): one ranks by weight, zero by what sets the topic apart.
+        """
+        if not 0 <= relevance <= 1:
+            raise InputError(f"relevance must lie between 0 and 1, got {relevance}.")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weight, mean = np.log(self.topic_word), np.log(self.topic_share @ self.topic_word)
+            rank = np.where(self.topic_word > 0, weight - (1 - relevance) * mean, -np.inf)
+        order = np.argsort(-rank, axis=1, kind="stable")[:, :n]
         floor = np.zeros(self.n_topics) if self.deviation is None else min_deviations * self.deviation
         return [
             [self.vocabulary.words[w] for w in row if self.topic_word[k, w] >= floor[k]] for k, row in enumerate(order)
