@@ -74,7 +74,7 @@ class TopicModel:
         """Number of topics."""
         return int(self.topic_word.shape[0])
 
-    def top_words(self, n: int = 10, *, relevance: float = 0.5, min_deviations: float = 0.0) -> list[list[str]]:
+    def top_words(self, n: int = 10, *, relevance: float = 0.6, min_deviations: float = 0.0) -> list[list[str]]:
         """The n most relevant words of each topic; only those heavier than so many deviations of the noise, if asked.
 
         Relevance is ``relevance`` · log weight + (1 − ``relevance``) · log lift, the weight over the mean of all topics
