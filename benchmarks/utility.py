@@ -163,9 +163,9 @@ def without_privacy(data: Data, kind: str, seed: int) -> dict[str, Any]:
         return measured(data, tops, main, seconds=time.perf_counter() - start)
     counts = data.corpus.counts(vocabulary)
     learners: dict[str, Callable[[], np.ndarray]] = {
-        "LDA (ours, Gibbs), not private": lambda: learn(GibbsLda(data.n_topics, key=seed), counts),
+        "LDA (ours, Gibbs), not private": lambda: learn(GibbsLda(n_topics=data.n_topics, key=seed), counts),
         "LDA (tomotopy), not private": lambda: learn(
-            TomotopyLearner("LDAModel", data.n_topics, settings={"seed": seed + 1}), counts
+            TomotopyLearner(model="LDAModel", n_topics=data.n_topics, settings={"seed": seed + 1}), counts
         ),
         "LDA (scikit-learn), not private": lambda: _sklearn(data, vocabulary, seed),
     }

@@ -7,10 +7,13 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from dptopics import Ledger, TopicModel, cli, datasets
 from dptopics.bundle import load
+from dptopics.cli.terminal import show_topics
+from dptopics.release import Vocabulary
 
 SECRET = "zanzibarian"
 TEXTS = ["knee pain after running", "knee hurts when running", "glasses for reading", "eyes need reading glasses"] * 100
@@ -70,6 +73,21 @@ def test_embeddings_only_where_they_are_used(run, notes):
     code, _, err = run(*fit(notes, "--mechanism", "embedded", "--embedding-cache", "c"))
     assert code == 2
     assert "word vectors need none" in err
+
+
+def test_every_word_is_shown_once(capsys):
+    words = Vocabulary.of(["common", "left", "right"])
+    model = TopicModel(
+        topic_word=np.array([[0.60, 0.38, 0.02], [0.60, 0.02, 0.38]]),
+        topic_share=np.ones(2) / 2,
+        vocabulary=words,
+        alpha=0.1,
+        deviation=np.array([0.15, 0.15]),  # "common" is sure, and second
+    )
+    show_topics(model, 2)
+    shown = capsys.readouterr().out
+    assert "left, common" in shown
+    assert "right, common" in shown
 
 
 def test_the_main_job(run, notes, tmp_path):

@@ -46,8 +46,7 @@ def show_topics(model: "TopicModel", words: int) -> None:
     table = Table("Topic", "Share", "Words (dim: may be chance, within three deviations of the noise)")
     sure = model.top_words(words, min_deviations=SURE)
     for k, row in enumerate(model.top_words(words)):
-        doubtful = row[len(sure[k]) :]
-        line = Text(", ".join(sure[k])) + Text(", " if sure[k] and doubtful else "") + Text(", ".join(doubtful), "dim")
+        line = Text(", ").join(Text(word, "" if word in sure[k] else "dim") for word in row)
         table.add_row(str(k), f"{model.topic_share[k]:.0%}", line)
     out.print(table)
 
