@@ -78,7 +78,7 @@ def test_embeddings_only_where_they_are_used(run, notes):
 def test_every_word_is_shown_once(capsys):
     words = Vocabulary.of(["common", "left", "right"])
     model = TopicModel(
-        topic_word=np.array([[0.60, 0.38, 0.02], [0.60, 0.02, 0.38]]),
+        topic_word=np.array([[0.55, 0.43, 0.02], [0.55, 0.02, 0.43]]),
         topic_share=np.ones(2) / 2,
         vocabulary=words,
         alpha=0.1,
