@@ -32,7 +32,9 @@ def audit(
     ] = None,
     epsilon: Annotated[float, typer.Option(help="Claimed ε of the mechanism.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Claimed δ of the mechanism.")] = 1e-6,
-    vocabulary: Annotated[str, typer.Option(help="Vocabulary of the mechanism, as for fit.")] = "weighted",
+    vocabulary: Annotated[
+        str | None, typer.Option(help="Vocabulary of the mechanism, as for fit.", show_default="as for fit")
+    ] = None,
     shadows: Annotated[int, typer.Option(help="Shadow models to train.")] = 128,
     repeats: Annotated[int, typer.Option(help="Models to attack: more cost no training and give steadier rates.")] = 1,
     canaries: Annotated[int, typer.Option(help="Units planted in one run for a lower bound on ε (0: none).")] = 400,
@@ -89,7 +91,13 @@ def audit(
         train, settings = of_learner(learner, corpus.counts()), {"learner": repr(learner)}
     else:
         plan = topic_mechanism(
-            mechanism, vocabulary=vocabulary, n_topics=topics, epsilon=epsilon, delta=delta, unit=unit
+            mechanism,
+            vocabulary=vocabulary,
+            n_topics=topics,
+            epsilon=epsilon,
+            delta=delta,
+            unit=unit,
+            text=corpus.text,
         )
         train, settings, claim = of_mechanism(plan, corpus), {"mechanism": describe(plan)}, plan.guarantee
     try:
