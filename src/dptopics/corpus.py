@@ -108,6 +108,11 @@ class BoundedCorpus(Protocol):
         ...
 
     @property
+    def vector_width(self) -> int | None:
+        """Numbers in each document's embedding, if documents have any."""
+        ...
+
+    @property
     def words(self) -> Sequence[str]:
         """What row r of a bounded sum stands for. Private as long as ``vocabulary`` is None."""
         ...

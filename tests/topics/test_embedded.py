@@ -87,6 +87,10 @@ def test_vectors_of_a_text_model(texts, tmp_path):
 def test_corpus_without_vectors_is_refused(texts):
     with pytest.raises(InputError, match="no embeddings"):
         fitted(Corpus.from_texts(texts[0]), embedding=own_model(), dimensions=6)
+    wrong = Corpus.from_texts(texts[0]).with_vectors(np.ones((2000, 5)))
+    mechanism = EmbeddedTopics.calibrated(n_topics=4, epsilon=1.0, delta=1e-6, unit="document", embedding=own_model())
+    with pytest.raises(InputError, match="come from another model"):
+        mechanism.check(wrong.bounded().limited(vocabulary=WORDS))  # before anything is charged
 
 
 def test_private_words_are_refused(texts):

@@ -48,6 +48,11 @@ class MemoryCorpus:
         """How texts became words."""
         return self._raw.text
 
+    @property
+    def vector_width(self) -> int | None:
+        """Numbers in each document's embedding, if documents have any."""
+        return None if self._raw.vectors is None else int(self._raw.vectors.shape[1])
+
     @cached_property
     def words(self) -> Sequence[str]:
         """What each row of a bounded sum stands for, sorted."""

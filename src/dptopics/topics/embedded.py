@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dptopics import noise, progress
 from dptopics.corpus import Block, BoundedCorpus, Statistic, UnitRows
-from dptopics.embeddings import Embedding, WordLlama, unit
+from dptopics.embeddings import Embedding, WordLlama, frequencies, unit
 from dptopics.errors import InputError, PrivacyError
 from dptopics.events import Gaussian
 from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
@@ -39,8 +39,7 @@ class _Documents:
     def __call__(self, block: Block) -> Floats:
         if self.of_words:
             return mean_of_words(block.doc_start, block.word, block.counts, self.space.word_means, self.middle)
-        if block.vectors is None:
-            raise InputError("this corpus has no embeddings. Read it with embed=model, or add them: with_vectors.")
+        assert block.vectors is not None  # checked before
         return projected(block.vectors, self.space.mean, self.space.projection, self.middle)
 
 
@@ -202,6 +201,21 @@ class EmbeddedTopics:
         if self.n_topics > len(corpus.vocabulary):
             raise InputError(
                 f"{self.n_topics} topics need at least as many words, but the vocabulary has {len(corpus.vocabulary)}."
+            )
+        self.check_documents(corpus)
+
+    def check_documents(self, corpus: BoundedCorpus) -> None:
+        """The model must be installed, and the documents' vectors must be its own."""
+        frequencies(["word"], "english")  # what is not installed is missed now, before anything is charged
+        width = self.embedding(["word"]).shape[1]
+        if self.embedding.of_words:
+            return
+        if corpus.vector_width is None:
+            raise InputError("this corpus has no embeddings. Read it with embed=model, or add them: with_vectors.")
+        if corpus.vector_width != width:
+            raise InputError(
+                f"the documents' embeddings have {corpus.vector_width} numbers, those of {self.embedding.name} have "
+                f"{width}: they come from another model."
             )
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:

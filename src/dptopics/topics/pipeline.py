@@ -12,6 +12,7 @@ from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Unit, weakest
 from dptopics.mechanism import Mechanism
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import TopicModel
+from dptopics.topics.embedded import EmbeddedTopics
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +58,8 @@ class VocabularyThenTopics:
     def check(self, corpus: BoundedCorpus) -> None:
         """What the vocabulary can run on; the topics see only what it releases."""
         self.vocabulary.check(corpus)
+        if isinstance(self.topics, EmbeddedTopics):  # what does not depend on the words is told before the charge
+            self.topics.check_documents(corpus)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
         """Vocabulary, restriction, topics."""
