@@ -234,12 +234,11 @@ def test_embeddings_computed_before(tmp_path):
     model = PrivateTopics(n_topics=2, epsilon=20.0, vocabulary=WORDS, mechanism="embedded", embedding=lengths)
     model.fit(TEXTS, authors=AUTHORS, embeddings=lengths(TEXTS))
     assert model.transform(TEXTS[:3:2]).argmax(axis=1).tolist() in ([0, 1], [1, 0])
-    with pytest.raises(InputError, match="come from another model"):  # and nothing is charged
-        ledger = Ledger.create(tmp_path / "l.ledger", epsilon=30, delta=1e-5)
-        PrivateTopics(
-            n_topics=2, epsilon=20.0, vocabulary=WORDS, mechanism="embedded", embedding=lengths, ledger=ledger
-        ).fit(TEXTS, authors=AUTHORS, embeddings=np.ones((400, 2)))
-    assert not ledger.receipts()
+    ledger = Ledger.create(tmp_path / "l.ledger", epsilon=30, delta=1e-5)
+    counted = PrivateTopics(2, vocabulary=WORDS, mechanism="embedded", embedding=lengths, ledger=ledger)
+    with pytest.raises(InputError, match="come from another model"):
+        counted.fit(TEXTS, authors=AUTHORS, embeddings=np.ones((400, 2)))
+    assert not ledger.receipts()  # nothing was charged
     with pytest.raises(InputError, match="need their model too"):
         PrivateTopics(n_topics=2, mechanism="embedded").fit(TEXTS, authors=AUTHORS, embeddings=lengths(TEXTS))
     with pytest.raises(InputError, match="uses no embeddings"):
