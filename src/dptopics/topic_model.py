@@ -170,6 +170,12 @@ class TopicModel:
             rows.append(space.shares(projected(raw, space.mean, space.projection, space.middle)))
         return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
 
+    def report(self, path: str | Path, *, audit: str | Path | None = None) -> Path:
+        """Write the topics as one HTML page. It promises nothing: give the release for its guarantee."""
+        from dptopics import report
+
+        return report.write(self, path, audit=None if audit is None else report.read_audit(audit))
+
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """The model of a saved release."""
