@@ -4,12 +4,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
+from threadpoolctl import threadpool_limits
 
 from dptopics.ngram_table import NgramTable
 from dptopics.topic_model import TopicModel
 
 STEPS = 10  # of the relevance slider: at each, the words shown are exactly those of TopicModel.top_words
 _MOST_CELLS = 60_000  # up to so many weights are kept, a word's weight is kept for every topic
+_MOST_WEIGHTS = 100_000  # beyond, fewer words of each topic are shown
 _MOST_LETTERS = 80  # a longer word is cut: columns of a count matrix can have any name
 _MOST_ROWS = 40_000  # of a table, before it is halved
 _MOST_LOGARITHMS = 2e8
@@ -39,6 +42,9 @@ def topics(model: TopicModel, shown: int) -> dict[str, Any]:
     weight, share = model.topic_word, model.topic_share / max(float(model.topic_share.sum()), 1e-300)
     mean = np.asarray(model.topic_share @ weight)
     kept = _kept(weight, mean, min(shown, weight.shape[1]))
+    while shown > 1 and np.count_nonzero(kept) > _MOST_WEIGHTS:
+        shown //= 2
+        kept = _kept(weight, mean, min(shown, weight.shape[1]))
     used = np.flatnonzero(kept.any(axis=0))
     if used.size * model.n_topics <= _MOST_CELLS:
         kept[:, used] = True
@@ -75,11 +81,12 @@ def _kept(weight: NDArray[np.float64], mean: NDArray[np.float64], shown: int) ->
     kept = np.zeros(weight.shape, bool)
     first = 1e-12 * np.arange(weight.shape[1])  # of equal words the first, as a stable sort has it
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_weight, log_mean = np.log(weight), np.log(mean)
-        for step in range(STEPS + 1):
-            rank = np.where(weight > 0, (1 - step / STEPS) * log_mean - log_weight, np.inf) + first
-            best = np.argpartition(rank, shown - 1, axis=1)[:, :shown]
-            np.put_along_axis(kept, best, True, axis=1)
+        log_mean = np.log(mean)
+        for topic, row in enumerate(weight):
+            log_row = np.log(row)
+            for step in range(STEPS + 1):
+                rank = np.where(row > 0, (1 - step / STEPS) * log_mean - log_row, np.inf) + first
+                kept[topic, np.argpartition(rank, shown - 1)[:shown]] = True
     return kept
 
 
@@ -101,8 +108,9 @@ def layout(weight: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np
     squared = np.maximum(0.0, (squared + squared.T) / 2)
     np.fill_diagonal(squared, 0.0)
     centred = squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()
-    values, vectors = np.linalg.eigh(-centred / 2)
     points = np.zeros((n, 2))
+    with threadpool_limits(1):  # a small matrix: threads only wait for each other
+        values, vectors = eigh(-centred / 2, subset_by_index=[max(0, n - 2), n - 1])
     for axis in range(min(2, n - 1)):
         along = vectors[:, -1 - axis] * np.sqrt(max(0.0, float(values[-1 - axis])))
         points[:, axis] = along * (np.sign(along[np.argmax(np.abs(along))]) or 1.0)  # the same page every time
