@@ -18,9 +18,7 @@ EVIL = ["</script><script>alert(1)</script>", "<!--<script>", "<img src=x onerro
 
 
 def guarantee(strength=Strength.PROVED, sigma=3.0, note="Words were public & <b>few</b>."):
-    return Guarantee(
-        events=(ev.Gaussian(sigma),), delta=1e-6, unit=Unit.AUTHOR, strength=strength, assumptions=(note,)
-    )
+    return Guarantee(events=(ev.Gaussian(sigma),), delta=1e-6, unit=Unit.AUTHOR, strength=strength, assumptions=(note,))
 
 
 def topic_model(words, n_topics, seed=0, deviation=True):
@@ -49,7 +47,9 @@ def audit_data(claim=None, **settings):
         "verdict": "The best attack finds <few> members.",
         "shadows": 8,
         "settings": {"mechanism": mechanism},
-        "attacks": [{"attack": "LiRA <b>", "auc": 0.51, "tpr_at_0.1%_fpr": 0.001, "tpr_at_1%_fpr": 0.011, "roc": rates}],
+        "attacks": [
+            {"attack": "LiRA <b>", "auc": 0.51, "tpr_at_0.1%_fpr": 0.001, "tpr_at_1%_fpr": 0.011, "roc": rates}
+        ],
         "roc_false_positive_rates": rates,
         "roc_allowed": [min(1, 8 * rate) for rate in rates],
         "most_exposed": [{"row": 7, "shift": 1.25, "words": 9, "rare_words": 1}],
@@ -112,7 +112,8 @@ def test_the_page_loads_nothing(whole):
         assert attributes.get("href", "#").startswith("#")
         assert not [a for a in attributes if a.startswith("on") or a == "style"]
     assert whole.of("meta")[1]["content"].startswith("default-src 'none'")
-    assert "url(" not in page.render(release()) and "@import" not in page.render(release())
+    assert "url(" not in page.render(release())
+    assert "@import" not in page.render(release())
 
 
 def test_everything_has_a_name_for_those_who_cannot_see_it(whole):
@@ -141,8 +142,11 @@ def test_no_word_gets_out_of_its_place(word):
         text = page.render(release(value, note=word))
         read = Reader(text)
         assert word in json.loads(read.data)["words"]
-        assert len(read.of("script")) == 2 and not read.of("img")
-        assert text.count("<script") == 2 and text.count("</script>") == 2 and "<!--" not in text
+        assert len(read.of("script")) == 2
+        assert not read.of("img")
+        assert text.count("<script") == 2
+        assert text.count("</script>") == 2
+        assert "<!--" not in text
         assert "\u2028" not in read.data
 
 
@@ -152,8 +156,11 @@ def test_names_of_mechanism_ledger_and_attacks_are_escaped(tmp_path):
     mine = release()
     mine.settings["mechanism"] = "<i>"
     read = Reader(page.render(mine, ledger=ledger.to_dict()))
-    assert not read.of("img") and not read.of("i") and len(read.of("script")) == 2
-    assert "<img src=x>" in read.words and "This release is charge 1." in read.words
+    assert not read.of("img")
+    assert not read.of("i")
+    assert len(read.of("script")) == 2
+    assert "<img src=x>" in read.words
+    assert "This release is charge 1." in read.words
 
 
 def test_the_slider_shows_the_words_of_top_words():
@@ -204,7 +211,9 @@ def test_a_huge_vocabulary_stays_small():
     text = page.render(release(Vocabulary(words, tuple(np.linspace(0, 1, 60_000)))))
     data = json.loads(Reader(text).data)
     assert len(text.encode()) < page.LARGEST_PAGE
-    assert data["total"] == 60_000 and data["words"][0].startswith("059999x") and data["words"][0].endswith("…")
+    assert data["total"] == 60_000
+    assert data["words"][0].startswith("059999x")
+    assert data["words"][0].endswith("…")
 
 
 def test_optional_parts_may_be_missing():
@@ -214,7 +223,8 @@ def test_optional_parts_may_be_missing():
     assert words["weight"] is None
     table = NgramTable(vocabulary=Vocabulary.of(["a b", "b c"]), probability=np.array([0.25, 0.75]))
     data = json.loads(Reader(page.render(release(table))).data)
-    assert data["words"] == ["b c", "a b"] and data["deviation"] is None
+    assert data["words"] == ["b c", "a b"]
+    assert data["deviation"] is None
 
 
 def test_words_of_any_script_are_kept_and_told_apart_by_direction():
@@ -274,7 +284,9 @@ def test_topics_from_elsewhere_and_the_audit_of_a_plain_model():
     model = topic_model(["a", "b", "c"], 2)
     plain = audit_data() | {"claim": None, "settings": {"learner": "GibbsLda"}, "roc_allowed": None}
     words = Reader(page.render(model, audit=plain)).words
-    assert "NOT FOR RELEASE" in words and "learned elsewhere" in words and "claimed ε allows" not in words
+    assert "NOT FOR RELEASE" in words
+    assert "learned elsewhere" in words
+    assert "claimed ε allows" not in words
 
 
 def test_an_old_audit_without_curves_shows_points():
@@ -298,7 +310,8 @@ def test_the_ledger_is_shown_with_what_is_left(tmp_path):
         ledger.charge(guarantee(), "second")
         text = page.render(release(), ledger=ledger.to_dict())
         bars = [float(w) for w in re.findall(r'<rect class="(?:part|ours|left)[^>]* width="([\d.]+)"', text)]
-        assert sum(bars) == pytest.approx(600, abs=0.1) and len(bars) == 3
+        assert sum(bars) == pytest.approx(600, abs=0.1)
+        assert len(bars) == 3
         assert "This release is charge 2." in text
 
 
@@ -313,11 +326,13 @@ def test_the_command(tmp_path):
     assert run(app, command).exit_code == 0
     assert "NOT FOR RELEASE" not in (tmp_path / "r.html").read_text("utf-8")
     again = run(app, command)
-    assert isinstance(again.exception, InputError) and "exists already" in str(again.exception)
+    assert isinstance(again.exception, InputError)
+    assert "exists already" in str(again.exception)
     command[-1] = str(tmp_path / "whole.html")
     assert run(app, [*command, "--audit", str(tmp_path / "audit"), "--ledger", str(ledger.path)]).exit_code == 0
     text = (tmp_path / "whole.html").read_text("utf-8")
-    assert "NOT FOR RELEASE" in text and "This release is charge 1." in text
+    assert "NOT FOR RELEASE" in text
+    assert "This release is charge 1." in text
 
 
 def test_what_is_no_audit_is_refused(tmp_path):

@@ -82,7 +82,9 @@ def words_shown(browser):
 
 
 def slide(browser, to):
-    script = "const s = document.getElementById('relevance'); s.value = arguments[0]; s.dispatchEvent(new Event('input'));"
+    script = (
+        "const s = document.getElementById('relevance'); s.value = arguments[0]; s.dispatchEvent(new Event('input'));"
+    )
     browser.execute_script(script, to)
 
 
@@ -124,7 +126,8 @@ def test_hover_and_focus_show_the_words(opened, model):
     assert not tip.is_displayed()
     mark = opened.find_element("css selector", "#map g[aria-label^='Topic 3,']")
     ActionChains(opened).move_to_element(mark).perform()
-    assert tip.is_displayed() and tip.text.startswith("Topic 3 · 15 %")
+    assert tip.is_displayed()
+    assert tip.text.startswith("Topic 3 · 15 %")
     assert " ".join(model.top_words(1)[3][0].split()) in tip.text
     ActionChains(opened).move_to_element(opened.find_element("id", "search")).perform()
     assert not tip.is_displayed()
