@@ -219,6 +219,12 @@ def test_a_huge_vocabulary_stays_small():
 def test_optional_parts_may_be_missing():
     model = topic_model(["a", "b", "c"], 2, deviation=False)
     assert {t["deviation"] for t in json.loads(Reader(page.render(release(model))).data)["topics"]} == {None}
+    lost = topic_model(["a", "b", "c"], 2)
+    lost.deviation[1] = np.inf  # a topic that nobody's text is about
+    lost.topic_share[:] = [1.0, -0.1]
+    data = json.loads(Reader(page.render(release(lost))).data)
+    assert [t["deviation"] for t in data["topics"]] == [0.01, None]
+    assert [t["share"] for t in data["topics"]] == [1.0, 0.0]
     words = json.loads(Reader(page.render(release(Vocabulary.of("ab")))).data)
     assert words["weight"] is None
     table = NgramTable(vocabulary=Vocabulary.of(["a b", "b c"]), probability=np.array([0.25, 0.75]))

@@ -1,5 +1,6 @@
 """What the page shows of a release's value, as plain data: topics with a map, or a table of words."""
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,8 @@ def contents(value: Any, shown: int) -> dict[str, Any]:
 
 def topics(model: TopicModel, shown: int) -> dict[str, Any]:
     """Topics with their places on the map, and the weights of all words that some slider position shows."""
-    weight, share = model.topic_word, model.topic_share / max(float(model.topic_share.sum()), 1e-300)
+    weight, share = model.topic_word, np.maximum(model.topic_share, 0.0)
+    share = share / max(float(share.sum()), 1e-300)
     mean = np.asarray(model.topic_share @ weight)
     kept = _kept(weight, mean, min(shown, weight.shape[1]))
     while shown > 1 and np.count_nonzero(kept) > _MOST_WEIGHTS:
@@ -59,7 +61,7 @@ def topics(model: TopicModel, shown: int) -> dict[str, Any]:
             {
                 "share": round(float(share[k]), 6),
                 "at": [round(float(c), 4) for c in points[k]],
-                "deviation": None if model.deviation is None else float(f"{model.deviation[k]:.4g}"),
+                "deviation": None if model.deviation is None else _short(model.deviation[k : k + 1])[0],
                 "words": place[words].tolist(),
                 "weight": _short(weight[k, words]),
             }
@@ -121,8 +123,9 @@ def _xlogx(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(x * np.log(np.maximum(x, 1e-300)))
 
 
-def _short(numbers: NDArray[np.float64]) -> list[float]:
-    return [float(f"{number:.6g}") for number in numbers.tolist()]
+def _short(numbers: NDArray[np.float64]) -> list[float | None]:
+    """Six digits; what is not finite is not known."""
+    return [float(f"{number:.6g}") if isfinite(number) else None for number in numbers.tolist()]
 
 
 def _cut(word: str) -> str:
