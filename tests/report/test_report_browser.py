@@ -7,9 +7,15 @@ import tempfile
 import numpy as np
 import pytest
 
-from dptopics import Guarantee, Ledger, NgramTable, Release, Strength, TopicModel, Unit, Vocabulary
+from dptopics import Corpus, Guarantee, Ledger, NgramTable, Release, Strength, TopicModel, Unit, Vocabulary, secure_rng
 from dptopics import events as ev
 from dptopics import report as page
+from dptopics.audit.membership import audit_membership
+from dptopics.audit.targets import of_mechanism
+from dptopics.datasets import demo_corpus
+from dptopics.ledger import Unrecorded
+from dptopics.registry import topic_mechanism
+from dptopics.release import describe
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -78,7 +84,9 @@ def opened(browser, tmp_path, model):
 
 
 def words_shown(browser):
-    return [e.text for e in browser.find_elements("css selector", "#words tbody th bdi")]
+    return browser.execute_script(
+        "return [...document.querySelectorAll('#words tbody th bdi')].map((e) => e.innerText)"
+    )
 
 
 def slide(browser, to):
@@ -199,6 +207,26 @@ def test_tables_of_words_and_ngrams(browser, tmp_path):
         assert len(words_shown(browser)) == 2 < total
         assert "2 found" in browser.find_element("id", "found").text
     assert browser.execute_script("return window.evil") is None
+    assert browser.get_log("browser") == []
+
+
+def test_the_demo_with_its_audit(browser, tmp_path):
+    demo = demo_corpus()
+    corpus = Corpus.from_texts(demo.texts[:3000], demo.authors[:3000])
+    plan = topic_mechanism(
+        "variational", vocabulary="weighted", n_topics=4, epsilon=8.0, delta=1e-6, unit=Unit.AUTHOR, steps=3
+    )
+    made = Unrecorded().run(plan, corpus.bounded(), secure_rng())
+    audit = audit_membership(
+        of_mechanism(plan, corpus), corpus, n_shadows=4, by_author=True, claim=plan.guarantee,
+        settings={"mechanism": describe(plan)},
+    )  # fmt: skip
+    show(browser, tmp_path, page.render(made, audit=audit.to_dict()))
+    word = made.value.top_words(1, relevance=1.0)[2][0]
+    browser.find_element("id", "search").send_keys(word)
+    assert browser.find_element("css selector", "#found bdi").text == word
+    assert len(browser.find_elements("css selector", "#audit polyline")) == len(audit.attacks) + 2
+    assert "NOT FOR RELEASE" in browser.find_element("class name", "banner").text
     assert browser.get_log("browser") == []
 
 
