@@ -1,9 +1,11 @@
 """TopicModel: released topics, what they say and what they say about new texts. Public: never sees a corpus."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -237,6 +239,12 @@ class TopicModel:
         if not isinstance(value, cls):
             raise BundleError(f"{str(path)!r} holds a {type(value).__name__.lower()}, not topics.")
         return value
+
+
+def fingerprint(topic_word: NDArray[np.float64], words: Sequence[str]) -> str:
+    """Tells one model from another: a hash of its words and weights."""
+    weights = np.ascontiguousarray(topic_word, np.float64).tobytes()
+    return sha256(json.dumps(list(words)).encode() + weights).hexdigest()
 
 
 def _string(text: object) -> str:

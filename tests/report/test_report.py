@@ -13,6 +13,7 @@ from dptopics import events as ev
 from dptopics import report as page
 from dptopics.cli import app
 from dptopics.report.content import STEPS, layout, topics
+from dptopics.topic_model import fingerprint
 
 EVIL = ["</script><script>alert(1)</script>", "<!--<script>", "<img src=x onerror=alert(1)>", "\"'&amp;", "\u2028x"]
 
@@ -278,7 +279,10 @@ def test_an_audit_of_another_model_is_refused():
         (audit_data(topics={"n_topics": 7}), "its topics is 7"),
         (audit_data(claim=guarantee(sigma=1.0)), "its epsilon is"),
         (plain, "plain topic model"),
-        ({"verdict": "", "shared_words": 10**6}, "more words"),
+        (
+            {"verdict": "", "target": fingerprint(mine.value.topic_word + 1e-9, mine.value.vocabulary.words)},
+            "other words",
+        ),
     ]:
         with pytest.raises(InputError, match=reason):
             page.render(mine, audit=audit)
@@ -302,8 +306,10 @@ def test_an_old_audit_without_curves_shows_points():
 
 
 def test_scores_against_one_model_have_no_curves():
-    scores = {"verdict": "3 of 9 documents.", "shadows": 4, "shared_words": 9, "most_exposed": []}
-    read = Reader(page.render(release(), audit=scores))
+    mine = release()
+    target = fingerprint(mine.value.topic_word, mine.value.vocabulary.words)
+    scores = {"verdict": "3 of 9 documents.", "shadows": 4, "shared_words": 9, "target": target, "most_exposed": []}
+    read = Reader(page.render(mine, audit=scores))
     assert "3 of 9 documents." in read.words
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from dptopics.errors import InputError
 from dptopics.guarantee import Guarantee
 from dptopics.release import Release
-from dptopics.topic_model import TopicModel
+from dptopics.topic_model import TopicModel, fingerprint
 
 _ANOTHER = "this audit is of another model"
 
@@ -17,8 +17,8 @@ def check_audit(release: Release[Any], audit: dict[str, Any]) -> None:
     if not isinstance(value, TopicModel):
         raise InputError("an audit is of topics, but this release holds none. Leave the audit out.")
     if "attacks" not in audit:  # scores against one given model
-        if int(audit.get("shared_words", 0)) > len(value.vocabulary):
-            raise InputError(f"{_ANOTHER}: it counted more words than this release has.")
+        if audit.get("target", "") not in ("", fingerprint(value.topic_word, value.vocabulary.words)):
+            raise InputError(f"{_ANOTHER}: its --target had other words or weights than this release.")
         return
     made = str(release.settings.get("mechanism"))
     if audit.get("claim") is None:

@@ -136,7 +136,8 @@
       byId("relevance-value").textContent = state.relevance.toFixed(1);
       topics.forEach((topic, k) => {
         const heaviest = best(k, state.relevance, 8).map((w) => words[w.word]);
-        select.options[k].textContent = `${k}: ${heaviest.slice(0, 3).map((w) => `\u2068${w}\u2069`).join(", ")}`; // each word in its own direction
+        const first = heaviest.slice(0, 3).map((word) => `\u2068${word}\u2069`); // each in its own direction
+        select.options[k].textContent = `${k}: ${first.join(", ")}`;
         marks[k].setAttribute("aria-label", `Topic ${k}, ${percent(topic.share)} of the text: ${heaviest.join(", ")}`);
       });
     }
