@@ -13,6 +13,16 @@ from dptopics import noise
 settings.register_profile("house", deadline=None, derandomize=True)
 settings.load_profile("house")
 
+NO_BROWSER = "no browser: install Chromium and its driver (Debian: chromium chromium-driver)"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say loudly that pages were not tried in a browser: a skipped test is easily overlooked."""
+    skipped = [r for r in terminalreporter.stats.get("skipped", []) if NO_BROWSER in str(r.longrepr)]
+    if skipped:
+        terminalreporter.section(f"{len(skipped)} BROWSER TESTS WERE SKIPPED", "!", red=True, bold=True)
+        terminalreporter.line(f"The report pages were NOT tried: {NO_BROWSER}.", red=True, bold=True)
+
 
 @pytest.fixture(autouse=True)
 def _keys_from_the_name_of_the_test(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,7 +70,7 @@ NEVER = {
         "audit",
         "!rich", "!typer", "!logging", "!pickle",
     ),
-    ("topic_model", "ngram_table", "ngrams.language_model", "bundle", "release", "report"): (
+    ("topic_model", "ngram_table", "ngrams.language_model", "bundle", "release", "report", "interop"): (
         "corpus", "building", "reading", "engines", "mechanism", "ledger", "topics", "vocabulary", "datasets",
     ),
     ("text",): ("corpus", "noise", "release", "guarantee"),

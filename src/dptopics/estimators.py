@@ -195,6 +195,19 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_is_fitted(self)
         return bundle.save(self.release_, path)
 
+    def report(self, path: str | Path, *, audit: str | Path | None = None) -> Path:
+        """Write the release as one HTML page: topics, words with error bars, guarantee, the ledger if there is one.
+
+        With the folder of an ``audit`` the page shows it as well, and is marked as not for release.
+        """
+        from dptopics import report
+
+        check_is_fitted(self)
+        ledger = Ledger.open(self.ledger) if isinstance(self.ledger, str | Path) else self.ledger
+        account = None if ledger is None else ledger.to_dict()
+        found = None if audit is None else report.read_audit(audit)
+        return report.write(self.release_, path, ledger=account, audit=found)
+
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])

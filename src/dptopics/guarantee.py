@@ -126,22 +126,52 @@ class Guarantee:
         """The same guarantee with one more thing the reader must know."""
         return replace(self, assumptions=(*self.assumptions, assumption))
 
-    def card(self, width: int = 88) -> str:
-        """A short card that somebody without mathematics can read."""
-        rows = [
+    def rows(self) -> list[tuple[str, str]]:
+        """Whom it protects, from whom, how much and how surely: names and sentences, for cards and pages."""
+        return [
             ("Protected", self._protected()),
             ("From", _FROM[self.trust] if self.strength is not Strength.NONE else "nobody"),
             ("How much", self._how_much()),
             ("Strength", f"{self.strength.upper()}: {self.strength.meaning}."),
         ]
-        heading = "Assumes" if self.strength in (Strength.PROVED, Strength.RANDOM) else "Beware"
-        rows += [(heading if i == 0 else "", f"- {a}") for i, a in enumerate(self.assumptions)]
+
+    @property
+    def heading(self) -> str:
+        """What to call the assumptions."""
+        return "Assumes" if self.strength in (Strength.PROVED, Strength.RANDOM) else "Beware"
+
+    def card(self, width: int = 88) -> str:
+        """A short card that somebody without mathematics can read."""
+        rows = self.rows()
+        rows += [(self.heading if i == 0 else "", f"- {a}") for i, a in enumerate(self.assumptions)]
         label = 11
         lines = ["PRIVACY GUARANTEE", "=" * 17]
         for name, text in rows:
             wrapped = textwrap.wrap(text, width - label - 1) or [""]
             lines += [f"{name if i == 0 else '':<{label}} {line}" for i, line in enumerate(wrapped)]
         return "\n".join(lines)
+
+    @property
+    def secret(self) -> str:
+        """What stays hidden, as half a sentence."""
+        return {
+            Relation.ADD_OR_REMOVE: f"whether {_ONE[self.unit]} is in the data or not",
+            Relation.REPLACE: f"whether the data holds {_ONE[self.unit]} or another in its place",
+            Relation.REPLACE_WORD: "whether one place in one document holds a certain word or another",
+            Relation.ADD_OR_REMOVE_WORD: "whether one document holds a certain word or not",
+        }[self.relation]
+
+    def belief(self, before: float) -> float:
+        """How sure an attacker can be at most after seeing the release, who gave the secret this chance before.
+
+        Odds grow at most e^ε-fold, but for a chance of about δ.
+
+        >>> Guarantee(events=(ev.Laplace(1.0),), delta=0.0, unit=Unit.AUTHOR, strength=Strength.PROVED).belief(0.5)
+        0.731...
+        """
+        if self.strength is Strength.NONE or self.epsilon == inf:
+            return 1.0
+        return before / (before + (1 - before) * exp(-self.epsilon))
 
     def _protected(self) -> str:
         if self.strength is Strength.NONE:
@@ -157,12 +187,6 @@ class Guarantee:
             return "Nothing is promised. Do not publish this."
         epsilon = self.epsilon
         fold = show(exp(epsilon)) if epsilon < 700 else "∞"
-        change = {
-            Relation.ADD_OR_REMOVE: f"whether {_ONE[self.unit]} is in the data or not",
-            Relation.REPLACE: f"whether the data holds {_ONE[self.unit]} or another in its place",
-            Relation.REPLACE_WORD: "whether one place in one document holds a certain word or another",
-            Relation.ADD_OR_REMOVE_WORD: "whether one document holds a certain word or not",
-        }[self.relation]
         seen = "the release" if self.trust is Trust.CENTRAL else "the report and all that is made of it"
         slip = f", except for a chance of about {self.delta:.1g} that more is revealed" if self.delta else ""
         lead = "If the claim is right: " if self.strength is Strength.CLAIMED else ""
@@ -170,7 +194,7 @@ class Guarantee:
             lead += f"Except with a chance of γ = {show(self.gamma)} over data and neighbours drawn as said below: "
         return (
             f"{lead}ε = {show(epsilon)}, δ = {show(self.delta)} ({self.relation}). "
-            f"An attacker who wants to know {change} can improve the odds of being right at most {fold}-fold "
+            f"An attacker who wants to know {self.secret} can improve the odds of being right at most {fold}-fold "
             f"by seeing {seen}{slip}."
         )
 

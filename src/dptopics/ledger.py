@@ -239,6 +239,27 @@ class Ledger:
             lines.append(f"{r.number:>3}. {r.time}  {r.what}: {price}, {r.strength}")
         return "\n".join(lines)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The whole account as plain data: terms, totals and charges."""
+        charges = [
+            {name: getattr(r, name) for name in ("number", "time", "what", "epsilon", "delta", "price", "risk")}
+            | {"strength": str(r.strength), "events": r.guarantee.to_dict()["events"]}
+            for r in self.receipts()
+        ]
+        return {
+            "name": self.name,
+            "unit": str(self.unit),
+            "relation": str(self.relation),
+            "strength": str(self.strength),
+            "gamma": self.gamma,
+            "composition": str(self.composition),
+            "budget": vars(self.budget),
+            "spent": vars(self.spent),
+            "left": vars(self.left),
+            "limits": {"price": self.limits[0], "risk": self.limits[1]},
+            "charges": charges,
+        }
+
     def __repr__(self) -> str:
         epsilon, delta = astuple(self.budget)
         terms = f"unit='{self.unit}', relation='{self.relation}', composition='{self.composition}'"

@@ -4,7 +4,7 @@ import csv
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,18 @@ class NgramTable:
             spread = "" if deviation is None else f"{deviation[i]:.3g}"
             writer.writerow([self.vocabulary.words[i], f"{self.probability[i]:.6g}", count, spread])
         return out.getvalue()
+
+    def to_arrow(self) -> Any:
+        """The table as an Arrow table: ngram, probability, deviation."""
+        from dptopics import interop
+
+        return interop.to_arrow(self)
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas frame."""
+        from dptopics import interop
+
+        return interop.to_pandas(self)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

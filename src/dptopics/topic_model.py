@@ -1,9 +1,11 @@
 """TopicModel: released topics, what they say and what they say about new texts. Public: never sees a corpus."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -170,6 +172,64 @@ class TopicModel:
             rows.append(space.shares(projected(raw, space.mean, space.projection, space.middle)))
         return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
 
+    def to_arrow(self) -> Any:
+        """All weights as an Arrow table: topic, word, weight, deviation of the noise, share of the topic."""
+        from dptopics import interop
+
+        return interop.to_arrow(self)
+
+    def to_pandas(self) -> Any:
+        """All weights as a pandas frame, see :meth:`to_arrow`."""
+        from dptopics import interop
+
+        return interop.to_pandas(self)
+
+    def to_gensim(self) -> Any:
+        """The topics as a gensim LdaModel, see :func:`dptopics.interop.to_gensim`."""
+        from dptopics import interop
+
+        return interop.to_gensim(self)
+
+    def pyldavis_inputs(self) -> dict[str, Any]:
+        """Arguments of ``pyLDAvis.prepare``, see :func:`dptopics.interop.pyldavis_inputs`."""
+        from dptopics import interop
+
+        return interop.pyldavis_inputs(self)
+
+    @staticmethod
+    def from_sklearn(estimator: Any, words: Any) -> "TopicModel":
+        """Topics of a fitted scikit-learn model, see :func:`dptopics.interop.from_sklearn`."""
+        from dptopics import interop
+
+        return interop.from_sklearn(estimator, words)
+
+    @staticmethod
+    def from_gensim(model: Any) -> "TopicModel":
+        """Topics of a gensim model, see :func:`dptopics.interop.from_gensim`."""
+        from dptopics import interop
+
+        return interop.from_gensim(model)
+
+    @staticmethod
+    def from_tomotopy(model: Any) -> "TopicModel":
+        """Topics of a tomotopy model, see :func:`dptopics.interop.from_tomotopy`."""
+        from dptopics import interop
+
+        return interop.from_tomotopy(model)
+
+    @staticmethod
+    def from_bertopic(model: Any) -> "TopicModel":
+        """Topics of a BERTopic model, see :func:`dptopics.interop.from_bertopic`."""
+        from dptopics import interop
+
+        return interop.from_bertopic(model)
+
+    def report(self, path: str | Path, *, audit: str | Path | None = None) -> Path:
+        """Write the topics as one HTML page. It promises nothing: give the release for its guarantee."""
+        from dptopics import report
+
+        return report.write(self, path, audit=None if audit is None else report.read_audit(audit))
+
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """The model of a saved release."""
@@ -179,6 +239,12 @@ class TopicModel:
         if not isinstance(value, cls):
             raise BundleError(f"{str(path)!r} holds a {type(value).__name__.lower()}, not topics.")
         return value
+
+
+def fingerprint(topic_word: NDArray[np.float64], words: Sequence[str]) -> str:
+    """Tells one model from another: a hash of its words and weights."""
+    weights = np.ascontiguousarray(topic_word, np.float64).tobytes()
+    return sha256(json.dumps(list(words)).encode() + weights).hexdigest()
 
 
 def _string(text: object) -> str:

@@ -43,7 +43,11 @@ def test_rates_over_documents_never_call_a_claim_violated():
     found = audited(Corpus.from_texts(leaky_texts()), repeats=8, claim=claim())
     assert found.best.true_positive_rate(0.001) > 5 * found.allowed(np.array([0.001]))[0]
     assert "violated" not in found.verdict()
-    assert found.to_dict()["lower_bounds"] == []
+    data = found.to_dict()
+    assert data["lower_bounds"] == []
+    at = data["roc_false_positive_rates"].index(0.001)  # what the report page draws
+    assert data["roc_allowed"][at] == pytest.approx(found.allowed(np.array([0.001]))[0], abs=1e-6)
+    assert all(a["roc"][at] == pytest.approx(a["tpr_at_0.1%_fpr"], abs=1e-6) for a in data["attacks"])
     measured = EpsilonAudit.of(
         "x", claim(), relation=Relation.ADD_OR_REMOVE, lower_bound=3.0, confidence=0.999, trials=400, method="trials"
     )

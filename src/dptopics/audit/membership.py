@@ -2,7 +2,7 @@
 
 import csv
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from dptopics.guarantee import Guarantee, Relation
 
 _RARE = 5  # a word of at most so many documents is rare
 _MOST = 20  # documents named in audit.json; documents.csv has all
+_GRID = np.round(np.geomspace(1e-4, 1, 49), 8)  # false positive rates of the curves in audit.json
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,7 @@ class MembershipAudit:
     n_shadows: int
     duplicates: int
     lower_bounds: tuple[EpsilonAudit, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)  # of what was attacked, as plain data
 
     @property
     def best(self) -> Attack:
@@ -81,7 +83,10 @@ class MembershipAudit:
             "not_for_release": True,
             "verdict": self.verdict(),
             "shadows": self.n_shadows,
-            "attacks": [a.to_dict() for a in self.attacks],
+            "settings": self.settings,
+            "attacks": [a.to_dict() | {"roc": np.round(a.roc(_GRID), 6).tolist()} for a in self.attacks],
+            "roc_false_positive_rates": _GRID.tolist(),
+            "roc_allowed": None if self.claim is None else np.round(self.allowed(_GRID), 6).tolist(),
             "most_exposed": list(self.exposure[:_MOST]),
             "claim": None if self.claim is None else self.claim.to_dict(),
             "lower_bounds": [bound.to_dict() for bound in self.lower_bounds],
@@ -125,7 +130,9 @@ def audit_membership(
     if not by_author:
         attacks += [threshold_attack(shadows, name, targets=options["targets"]) for name in STATISTICS[1:]]
     duplicates = counts.n_documents - np.unique(counts.doc_key).size
-    return MembershipAudit(tuple(attacks), tuple(exposed(shadows, counts)), claim, n_shadows, int(duplicates))
+    return MembershipAudit(
+        tuple(attacks), tuple(exposed(shadows, counts)), claim, n_shadows, int(duplicates), settings=settings or {}
+    )
 
 
 def exposed(shadows: Shadows, counts: Counts) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from dptopics.corpus import Corpus
 from dptopics.errors import BundleError, InputError
 from dptopics.learners.adapters import distributions
 from dptopics.release import Vocabulary
-from dptopics.topic_model import TopicModel
+from dptopics.topic_model import TopicModel, fingerprint
 
 _RARE = 1e-3  # chance of a document that was not in the data to look as much as if it had been
 
@@ -89,6 +89,7 @@ class TargetAttack:
     online: NDArray[np.float64]  # log likelihood ratio; NaN for documents that no shadow had
     n_shadows: int
     shared_words: int
+    target: str = ""  # fingerprint of the model
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -122,6 +123,7 @@ class TargetAttack:
             "verdict": self.verdict(),
             "shadows": self.n_shadows,
             "shared_words": self.shared_words,
+            "target": self.target,
             "most_exposed": self.rows()[:20],
         }
 
@@ -168,7 +170,8 @@ def attack_target(
     seen = shadows.seen(corpus.content_key)
     both = np.minimum(seen.sum(axis=0), (~seen).sum(axis=0)) >= 2
     online = np.where(both, rate(observed, said, seen, online=True), np.nan)
-    return TargetAttack(rate(observed, said, seen, online=False), online, said.shape[0], len(shared))
+    offline = rate(observed, said, seen, online=False)
+    return TargetAttack(offline, online, said.shape[0], len(shared), fingerprint(topics, words))
 
 
 def _restricted(topics: NDArray[np.float64], words: Sequence[str], shared: Vocabulary) -> NDArray[np.float64]:

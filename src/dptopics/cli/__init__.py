@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from dptopics.cli import audit, ledger, local, look, monitor, ngrams, release
+from dptopics.cli import audit, ledger, local, look, monitor, ngrams, release, report
 from dptopics.cli.terminal import err, out, warn
 from dptopics.errors import BudgetExceeded, DptopicsError, PrivacyWarning
 
@@ -26,6 +26,7 @@ local_app = typer.Typer(
 for command in (release.fit, release.vocabulary, look.show, look.transform, look.mechanisms, look.demo, audit.audit):
     app.command()(command)
 app.command()(monitor.monitor)
+app.command()(report.report)
 local_app.command()(local.create)
 local_app.command()(local.randomize)
 local_app.command()(local.fit)

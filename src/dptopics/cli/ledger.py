@@ -39,21 +39,4 @@ def show(
     if not as_json:
         out.print(ledger.card(), highlight=False)
         return
-    receipts = [
-        {"number": r.number, "time": r.time, "what": r.what, "epsilon": r.epsilon, "delta": r.delta}
-        for r in ledger.receipts()
-    ]
-    print_json(
-        {
-            "name": ledger.name,
-            "unit": str(ledger.unit),
-            "relation": str(ledger.relation),
-            "strength": str(ledger.strength),
-            "gamma": ledger.gamma,
-            "composition": str(ledger.composition),
-            "budget": vars(ledger.budget),
-            "spent": vars(ledger.spent),
-            "left": vars(ledger.left),
-            "charges": receipts,
-        }
-    )
+    print_json(ledger.to_dict())

@@ -1,0 +1,38 @@
+"""The report command: a release as one page."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dptopics.cli.terminal import err, warn
+
+
+def report(
+    release_folder: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)],
+    out_file: Annotated[Path, typer.Option("--out", help="HTML file to write; it must not exist.", show_default=False)],
+    audit: Annotated[
+        Path | None,
+        typer.Option(help="Folder of an audit of this release's mechanism. The page is then not for release."),
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Ledger it was charged to: its charges are shown.", show_default=False)
+    ] = None,
+) -> None:
+    """Write a release as one HTML page to look at: topics, words, error bars, guarantee. Spends no budget."""
+    from dptopics import bundle, report
+    from dptopics.guarantee import Strength
+    from dptopics.ledger import Ledger
+
+    release = bundle.load(release_folder)
+    path = report.write(
+        release,
+        out_file,
+        ledger=None if ledger is None else Ledger.open(ledger).to_dict(),
+        audit=None if audit is None else report.read_audit(audit),
+    )
+    err.print(f"Written to [bold]{path}[/].", highlight=False)
+    if audit is not None:
+        warn("the page holds an audit: numbers of the private data without noise. NOT FOR RELEASE.")
+    elif release.guarantee.strength is Strength.NONE:
+        warn("the release promises nothing, so neither does its page. NOT FOR RELEASE.")

@@ -1,0 +1,245 @@
+"""The page in a real browser: slider, search, hover, keyboard, printing, and no word of complaint in its console."""
+
+import json
+import shutil
+import tempfile
+
+import numpy as np
+import pytest
+
+from dptopics import Corpus, Guarantee, Ledger, NgramTable, Release, Strength, TopicModel, Unit, Vocabulary, secure_rng
+from dptopics import events as ev
+from dptopics import report as page
+from dptopics.audit.membership import audit_membership
+from dptopics.audit.targets import of_mechanism
+from dptopics.datasets import demo_corpus
+from dptopics.ledger import Unrecorded
+from dptopics.registry import topic_mechanism
+from dptopics.release import describe
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+# The text is looked for by conftest.py, which says loudly that these tests were skipped.
+pytestmark = pytest.mark.skipif(
+    not (BROWSER and DRIVER),
+    reason="no browser: install Chromium and its driver (Debian: chromium chromium-driver)",
+)
+FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+         "--disable-dev-shm-usage", "--window-size=1280,1400")  # fmt: skip
+EVIL = ["</script><script>window.evil=1</script>", "<img src=x onerror='window.evil=1'>", "a\"'b&amp;"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        for flag in (*FLAGS, f"--user-data-dir={folder}"):
+            options.add_argument(flag)
+        driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        driver.set_page_load_timeout(60)
+        try:
+            yield driver
+        finally:
+            driver.quit()
+
+
+def guarantee():
+    return Guarantee(events=(ev.Gaussian(3.0),), delta=1e-6, unit=Unit.AUTHOR, strength=Strength.PROVED)
+
+
+def release(value):
+    return Release(value=value, guarantee=guarantee(), settings={"mechanism": "variational", "n_topics": 5})
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(1)
+    words = sorted([*(f"word{i:02}" for i in range(60)), "knee", "kneecap", "שלום", *EVIL])
+    matrix = rng.gamma(0.3, size=(5, len(words))) + 1e-6
+    matrix[:, words.index("knee")] = [1e-9, 1e-9, 9, 1e-9, 1e-9]
+    return TopicModel(
+        topic_word=matrix / matrix.sum(axis=1, keepdims=True), vocabulary=Vocabulary.of(words),
+        topic_share=np.array([0.3, 0.25, 0.2, 0.15, 0.1]), alpha=0.1, deviation=np.full(5, 0.004),
+    )  # fmt: skip
+
+
+def show(browser, tmp_path, text):
+    path = tmp_path / "page.html"
+    path.write_text(text, "utf-8")
+    browser.get(path.as_uri())
+
+
+@pytest.fixture
+def opened(browser, tmp_path, model):
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9, delta=1e-4)
+    ledger.charge(guarantee(), "variational")
+    show(browser, tmp_path, page.render(release(model), ledger=ledger.to_dict()))
+    yield browser
+    assert browser.get_log("browser") == []
+
+
+def words_shown(browser):
+    return browser.execute_script(
+        "return [...document.querySelectorAll('#words tbody th bdi')].map((e) => e.innerText)"
+    )
+
+
+def slide(browser, to):
+    script = (
+        "const s = document.getElementById('relevance'); s.value = arguments[0]; s.dispatchEvent(new Event('input'));"
+    )
+    browser.execute_script(script, to)
+
+
+def test_the_slider_orders_words_as_the_library_does(opened, model):
+    seen = []
+    for relevance in (0.0, 0.3, 0.6, 1.0):
+        slide(opened, relevance)
+        assert words_shown(opened) == [" ".join(w.split()) for w in model.top_words(30, relevance=relevance)[0]]
+        seen.append(words_shown(opened))
+        assert opened.find_element("id", "relevance-value").text == f"{relevance:.1f}"
+    assert seen[0] != seen[-1]
+
+
+def test_the_slider_works_by_keyboard(opened):
+    slider = opened.find_element("id", "relevance")
+    slider.send_keys("\ue012")  # arrow left
+    assert opened.find_element("id", "relevance-value").text == "0.5"
+
+
+def test_search_finds_a_word_across_topics(opened):
+    opened.find_element("id", "search").send_keys("knee")
+    hits = opened.find_elements("css selector", "#map g.hit")
+    assert [hit.get_attribute("aria-label").split(",")[0] for hit in hits] == ["Topic 2"]
+    buttons = opened.find_elements("css selector", "#found button")
+    assert buttons[0].text.startswith("2: 100")
+    assert "kneecap" in [b.text for b in buttons]  # also found
+    buttons[0].click()
+    assert "Topic 2" in opened.find_element("css selector", "#words caption").text
+    assert opened.find_element("css selector", "#words tr.sought bdi").text == "knee"
+    opened.find_element("id", "search").clear()
+    opened.find_element("id", "search").send_keys("nowhere")
+    assert "No topic has such a word" in opened.find_element("id", "found").text
+
+
+def test_hover_and_focus_show_the_words(opened, model):
+    from selenium.webdriver import ActionChains
+
+    tip = opened.find_element("id", "tip")
+    assert not tip.is_displayed()
+    mark = opened.find_element("css selector", "#map g[aria-label^='Topic 3,']")
+    ActionChains(opened).move_to_element(mark).perform()
+    assert tip.is_displayed()
+    assert tip.text.startswith("Topic 3 · 15 %")
+    assert " ".join(model.top_words(1)[3][0].split()) in tip.text
+    ActionChains(opened).move_to_element(opened.find_element("id", "search")).perform()
+    assert not tip.is_displayed()
+
+
+def test_the_map_works_by_keyboard(opened):
+    chosen = opened.find_element("css selector", "#map g[tabindex='0']")
+    assert chosen.get_attribute("aria-pressed") == "true"
+    chosen.send_keys("\ue014")  # arrow right
+    now = opened.switch_to.active_element
+    assert now.get_attribute("aria-label").startswith("Topic 1,")
+    assert "Topic 1" in opened.find_element("css selector", "#words caption").text
+    assert len(opened.find_elements("css selector", "#map g[tabindex='0']")) == 1
+    assert opened.find_element("id", "tip").is_displayed()
+
+
+def test_words_are_words_and_never_markup(opened, model):
+    seen = set()
+    for _ in range(5):
+        for relevance in (0.0, 0.5, 1.0):
+            slide(opened, relevance)
+            seen |= set(words_shown(opened))
+        opened.find_element("id", "next").click()
+    assert set(EVIL) <= seen
+    for word in EVIL:
+        opened.find_element("id", "search").clear()
+        opened.find_element("id", "search").send_keys(word)
+        assert opened.find_element("css selector", "#found bdi").text == word
+    assert opened.execute_script("return window.evil") is None
+    assert opened.find_elements("css selector", "img") == []
+    assert len(opened.find_elements("css selector", "script")) == 2
+
+
+def test_error_bars_are_two_deviations_of_the_noise(opened, model):
+    slide(opened, 1.0)
+    top = model.topic_word[0].max()
+    ends = opened.find_elements("css selector", "#words tbody tr:first-child line.error")[0]
+    low, high = float(ends.get_attribute("x1")), float(ends.get_attribute("x2"))
+    assert low / high == pytest.approx((top - 0.008) / (top + 0.008), rel=1e-3)
+    doubtful = opened.find_elements("css selector", "#words tr.doubtful")
+    assert len(doubtful) == np.count_nonzero(np.sort(model.topic_word[0])[::-1][:30] < 3 * 0.004)
+
+
+@pytest.mark.parametrize("scheme, dark", [("light", False), ("dark", True)])
+def test_light_and_dark(opened, scheme, dark):
+    features = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
+    colour = opened.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert (sum(json.loads(f"[{colour[4:-1]}]")) < 200) is dark
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_it_prints_with_all_topics(opened):
+    assert len(opened.execute_cdp_cmd("Page.printToPDF", {})["data"]) > 10_000
+    assert opened.find_element("id", "all-topics").get_attribute("open")
+
+
+def test_tables_of_words_and_ngrams(browser, tmp_path):
+    values = [
+        Vocabulary(tuple(sorted(["knee", "kneecap", *EVIL])), (5.0, 4.0, 3.0, 2.0, 1.0)),
+        Vocabulary.of(["knee", "kneecap", *EVIL]),
+        NgramTable(vocabulary=Vocabulary.of(["my knee", "my kneecap", "to run"]), deviation=np.full(3, 0.01),
+                   probability=np.array([0.2, 0.3, 0.5])),
+    ]  # fmt: skip
+    for value in values:
+        show(browser, tmp_path, page.render(release(value)))
+        total = len(words_shown(browser))
+        browser.find_element("id", "search").send_keys("KNEE")
+        assert len(words_shown(browser)) == 2 < total
+        assert "2 found" in browser.find_element("id", "found").text
+    assert browser.execute_script("return window.evil") is None
+    assert browser.get_log("browser") == []
+
+
+def test_the_demo_with_its_audit(browser, tmp_path):
+    demo = demo_corpus()
+    corpus = Corpus.from_texts(demo.texts[:3000], demo.authors[:3000])
+    plan = topic_mechanism(
+        "variational", vocabulary="weighted", n_topics=4, epsilon=8.0, delta=1e-6, unit=Unit.AUTHOR, steps=3
+    )
+    made = Unrecorded().run(plan, corpus.bounded(), secure_rng())
+    audit = audit_membership(
+        of_mechanism(plan, corpus), corpus, n_shadows=4, by_author=True, claim=plan.guarantee,
+        settings={"mechanism": describe(plan)},
+    )  # fmt: skip
+    show(browser, tmp_path, page.render(made, audit=audit.to_dict()))
+    word = made.value.top_words(1, relevance=1.0)[2][0]
+    browser.find_element("id", "search").send_keys(word)
+    assert browser.find_element("css selector", "#found bdi").text == word
+    assert len(browser.find_elements("css selector", "#audit polyline")) == len(audit.attacks) + 2
+    assert "NOT FOR RELEASE" in browser.find_element("class name", "banner").text
+    assert browser.get_log("browser") == []
+
+
+def test_five_hundred_topics(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    matrix = rng.dirichlet(np.full(400, 0.1), 500)
+    model = TopicModel(
+        topic_word=matrix, vocabulary=Vocabulary(tuple(f"w{i:03}" for i in range(400))),
+        topic_share=rng.dirichlet(np.ones(500)), alpha=0.1,
+    )  # fmt: skip
+    show(browser, tmp_path, page.render(release(model)))
+    assert len(browser.find_elements("css selector", "#map g")) == 500
+    browser.find_element("id", "search").send_keys("w007")
+    assert browser.find_elements("css selector", "#map g.hit")
+    assert "not known" in browser.find_element("css selector", ".key").text
+    assert browser.get_log("browser") == []
