@@ -88,8 +88,7 @@ def parameters(moments: Moments, n_topics: int, alpha0: float, *, key: int = 0) 
     cubic = np.einsum("i,j,l->ijl", m, m, m) - moments.mean_variance * _sym3(whitening.T @ whitening, m)
     third = moments.triples(whitening) - b * _sym3((raw_pairs + raw_pairs.T) / 2, m) + c * cubic
     weights, axes = orthogonal_components(third, key)
-    # A component that noise has taken to zero would get an infinite α.
-    weights = np.maximum(weights, 1e-3 * max(float(weights.max()), 1e-300))
+    weights = np.maximum(weights, 2 * np.sqrt(alpha0 + 1) / (alpha0 + 2))  # noise apart, no αᵢ is above α₀
     alpha = 4 * alpha0 * (alpha0 + 1) / ((alpha0 + 2) ** 2 * weights**2)
     scale = (alpha0 + 2) / 2 * weights
     rows = (back @ axes * scale).T
