@@ -347,4 +347,4 @@ def _noise(mechanism: Mechanism[Any] | Randomizer) -> str:
     """Kinds of noise to choose from, or the one there is."""
     choices = getattr(mechanism, "noises", None)
     kinds = [type(event).__name__.lower() for event in mechanism.guarantee.events] if choices is None else choices
-    return ", ".join(kind for kind in kinds if kind != "failure") or "-"
+    return ", ".join(kind for kind in dict.fromkeys(kinds) if kind != "failure") or "-"

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from dptopics import Corpus, PrivateTopics, noise
+from dptopics.engines import memory
 from dptopics.errors import InputError, PrivacyError
 from dptopics.events import Gaussian
 from dptopics.guarantee import Unit
@@ -88,6 +89,16 @@ def test_noise_is_drawn_on_every_number_at_the_scale_that_is_priced(monkeypatch)
     bounds = np.array([1.0, mechanism.mean_bound, mechanism.pair_bound])
     assert np.linalg.norm(mechanism.weights * bounds) == pytest.approx(1)
     assert isinstance(first, Gaussian)
+
+
+def test_smaller_blocks_change_nothing(monkeypatch):
+    corpus, _ = planted(n=60, d=7)
+    releases = []
+    for numbers in (1 << 23, 25, 1):  # in one row of a block: all units, two of them, one
+        monkeypatch.setattr(memory, "_BLOCK_NUMBERS", numbers)
+        releases.append(mechanism_for(5.0)(corpus.bounded(), np.random.default_rng(0)).value)
+    np.testing.assert_array_equal(releases[0].topic_word, releases[1].topic_word)
+    np.testing.assert_array_equal(releases[0].topic_word, releases[2].topic_word)
 
 
 def test_symmetric_noise_and_its_edge():

@@ -118,7 +118,7 @@ class SpectralTopics:
     triple_bound: float = 0.008
     count_share: float = 0.02
     mean_share: float = 0.08
-    pair_share: float = 0.6
+    pair_share: float = 0.75
     max_words: int = 400
     name: ClassVar[str] = "spectral"
     paper: ClassVar[str] = "after DeCarolis et al. 2020"
