@@ -20,6 +20,7 @@ from dptopics.public_ngrams import PublicNgrams
 from dptopics.release import Release, Vocabulary
 from dptopics.topics.embedded import EmbeddedTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
+from dptopics.topics.spectral import SpectralTopics
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.count import CountVocabulary
 from dptopics.vocabulary.greedy import GreedyVocabulary
@@ -81,6 +82,7 @@ MECHANISMS = {
     "weighted, largest": lambda unit: replace(weighted(unit), max_size=3),
     "variational": variational,
     "embedded": embedded,
+    "spectral": lambda unit: SpectralTopics(n_topics=2, sigma=0.5, delta=DELTA, unit=unit),
     "variational, sampled": lambda unit: variational(unit, sampling_rate=0.5),
     "weighted then variational": lambda unit: VocabularyThenTopics(
         vocabulary=weighted(unit), topics=variational(unit), delta=DELTA
@@ -96,7 +98,7 @@ MECHANISMS = {
         vocabulary=PublicVocabulary(vocabulary=WORDS, delta=DELTA, unit=unit), topics=variational(unit), delta=DELTA
     ),
 }
-NEEDS_WORDS = {"variational", "variational, sampled", "embedded", *NGRAMS}
+NEEDS_WORDS = {"variational", "variational, sampled", "embedded", "spectral", *NGRAMS}
 FREE = {"public"}
 every = pytest.mark.parametrize("name", MECHANISMS)
 noisy = pytest.mark.parametrize("name", sorted(MECHANISMS.keys() - FREE))
@@ -112,6 +114,7 @@ KINDS = [
     (GreedyVocabulary, {}),
     (VariationalTopics, {"n_topics": 4}),
     (EmbeddedTopics, {"n_topics": 4}),
+    (SpectralTopics, {"n_topics": 4}),
     (BayesNgrams, {}),
     (BayesNgrams, {"slope": 0.01, "noise": "laplace"}),
     (LaplaceNgrams, {}),

@@ -37,6 +37,7 @@ from dptopics.topics.output_topics import OutputTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.renyi import Calibration
 from dptopics.topics.sensitivity import n_pairs
+from dptopics.topics.spectral import SpectralTopics
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.count import CountVocabulary
 from dptopics.vocabulary.greedy import GreedyVocabulary
@@ -47,8 +48,9 @@ from dptopics.vocabulary.weighted import WeightedVocabulary
 
 PrivateVocabulary = WeightedVocabulary | CountVocabulary | PolicyVocabulary | GreedyVocabulary
 
-TOPICS: dict[str, type[VariationalTopics | EmbeddedTopics]] = {
+TOPICS: dict[str, type[VariationalTopics | EmbeddedTopics | SpectralTopics]] = {
     "embedded": EmbeddedTopics,
+    "spectral": SpectralTopics,
     "variational": VariationalTopics,
 }
 # Reproductions: not proved, so they run only with accept_unproven.
@@ -69,6 +71,7 @@ VOCABULARIES: dict[str, type[PrivateVocabulary]] = {
     "policy": PolicyVocabulary,
     "greedy": GreedyVocabulary,
 }
+MOST_SPECTRAL_WORDS = 1000  # of a private vocabulary, where nothing else is said: there is noise on every pair
 COMMON = "common"  # the name of the public list of a language's common words
 DEFAULT_GAMMA = 0.1  # the paper's
 NgramMechanism = (
@@ -138,6 +141,10 @@ def topic_mechanism(
     kind = TOPICS.get(name) or PUBLISHED.get(name)
     if embedding is not None and kind is not EmbeddedTopics:
         raise InputError(f"mechanism {name!r} uses no embedding. Leave it out, or use mechanism 'embedded'.")
+    if kind is SpectralTopics:
+        if steps is not None:
+            raise InputError(f"mechanism {name!r} takes no steps: it looks at the data twice. Leave steps out.")
+        max_vocabulary = MOST_SPECTRAL_WORDS if max_vocabulary is None else max_vocabulary
     settings |= {} if steps is None else {"steps": steps}
     settings |= {} if embedding is None else {"embedding": embedding}
     if vocabulary is None:
@@ -167,6 +174,8 @@ def topic_mechanism(
     elif n_topics > len(words.vocabulary):
         raise InputError(f"{n_topics} topics need at least as many words, but the list has {len(words.vocabulary)}.")
     topics = kind.template(n_topics=n_topics, delta=delta, unit=unit, **settings)
+    if isinstance(topics, SpectralTopics):  # now, not when the words are released and charged for
+        topics.check_size(len(words.vocabulary) if isinstance(words, PublicVocabulary) else max_vocabulary or 0)
     if isinstance(topics, ZhaoTopics | LaplaceCountsTopics):  # about single words: what hides units cannot go first
         if not isinstance(words, PublicVocabulary):
             raise PrivacyError(

@@ -11,6 +11,7 @@ from dptopics import noise
 from dptopics.corpus import Corpus
 from dptopics.release import Vocabulary
 from dptopics.topics.embedded import EmbeddedTopics
+from dptopics.topics.spectral import SpectralTopics
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.count import CountVocabulary
 from dptopics.vocabulary.greedy import GreedyVocabulary
@@ -42,7 +43,7 @@ class Observed:
         return getattr(self.corpus, name)
 
     def limited(self, **limits):
-        return Observed(self.corpus.limited(**limits), self.seen)
+        return type(self)(self.corpus.limited(**limits), self.seen)
 
     def bounded_sum(self, statistic, **settings):
         exact = self.corpus.bounded_sum(statistic, **settings)
@@ -234,6 +235,10 @@ class Replayed:
     def __getattr__(self, name):
         return getattr(self.corpus, name)
 
+    def limited(self, **limits):
+        self.corpus = self.corpus.limited(**limits)
+        return self
+
     def bounded_sum(self, statistic, *, bound, grid, **settings):
         self.seen.append(self.corpus.bounded_sum(statistic, bound=bound, grid=grid, **settings))
         return next(self.answers)
@@ -250,6 +255,26 @@ def test_embedded_sums_move_by_at_most_their_bounds(by, others, unit, position):
     other = Replayed(second, [exact for exact, _, _ in watched.seen])
     mechanism(other, np.random.default_rng(0))
     assert len(other.seen) == len(watched.seen) == 5
+    for (exact, limit, _), twin in zip(watched.seen, other.seen, strict=True):
+        moved = (exact - twin).ravel().tolist()
+        assert sum(step * step for step in moved) <= limit**2
+
+
+@pytest.mark.parametrize("by", ["author", "document"])
+@settings(max_examples=25, deadline=None)
+@given(CORPUS, UNIT, POSITION, st.sampled_from([0.01, 0.2, 1.0]), st.sampled_from([2, 400]))
+def test_spectral_sums_move_by_at_most_their_bounds(by, others, unit, position, bound, max_words):
+    mechanism = SpectralTopics(
+        n_topics=2, sigma=1.0, delta=1e-2, unit=by, mean_bound=bound, pair_bound=bound**2, max_words=max_words
+    )
+    first, second = (
+        c.corpus.limited(vocabulary=PUBLIC, max_words=max_words) for c in neighbours(others, unit, position, by)
+    )
+    watched = ObservedSums(first)
+    mechanism(watched, np.random.default_rng(0))
+    other = Replayed(second, [exact.copy() for exact, _, _ in watched.seen])
+    mechanism(other, np.random.default_rng(0))
+    assert len(other.seen) == len(watched.seen) == 2
     for (exact, limit, _), twin in zip(watched.seen, other.seen, strict=True):
         moved = (exact - twin).ravel().tolist()
         assert sum(step * step for step in moved) <= limit**2

@@ -43,7 +43,7 @@ LearnerName = Annotated[
     str | None,
     typer.Option(
         "--learner",
-        help="variational, gibbs, lsi, plsa or hdp.",
+        help="variational, gibbs, spectral, lsi, plsa or hdp.",
         show_default="variational",
         rich_help_panel=_OUTPUT,
     ),

@@ -27,6 +27,7 @@ from dptopics.text import TextSettings
 S = TypeVar("S")
 
 _BLOCK_ENTRIES = 1 << 18  # entries handed to a thread at once: small enough for progress and memory
+_BLOCK_NUMBERS = 1 << 23  # in one row of all units of a block: statistics with wide rows get smaller blocks
 _LARGEST_TOTAL = 2**62
 
 
@@ -95,7 +96,7 @@ class MemoryCorpus:
             bounded_add(start, rows, values, float(limit), 1.0 / grid, norm, mine.work, mine.mark, mine.total)
             return high
 
-        edges = self._edges()
+        edges = self._edges(_BLOCK_NUMBERS // statistic.width)
         pool = ThreadPoolExecutor(_cores())
         try:
             for done in pool.map(add, edges[:-1], edges[1:]):
@@ -113,11 +114,12 @@ class MemoryCorpus:
             progress.report(high / self._n_units)
         return state
 
-    def _edges(self) -> list[int]:
-        """Where to cut the units into blocks of about equal work."""
+    def _edges(self, most_units: int | None = None) -> list[int]:
+        """Where to cut the units into blocks of about equal work, of at most so many units."""
         first_entry = self._block.doc_start[self._block.unit_start]
         cuts = np.searchsorted(first_entry, np.arange(0, first_entry[-1], _BLOCK_ENTRIES)[1:])
-        return [int(i) for i in np.unique(np.concatenate([[0], cuts, [self._n_units]]))]
+        more = [] if most_units is None else range(0, self._n_units, max(1, most_units))
+        return [int(i) for i in np.unique(np.concatenate([[0], cuts, more, [self._n_units]]))]
 
     def _units(self, low: int, high: int, sample: Sample | None) -> Block:
         """Units low to high, or the sampled ones among them."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dptopics.counts import Counts
 from dptopics.errors import InputError
 from dptopics.learners import Learner, learn
+from dptopics.learners.tensor import on_simplex
 
 
 class Post(StrEnum):
@@ -52,11 +53,8 @@ def tidy(rows: NDArray[np.float64], post: Post | str) -> NDArray[np.float64]:
     """
     if Post(post) is Post.NONE:
         return rows
-    if Post(post) is Post.SIMPLEX:  # nearest distribution (Duchi et al. 2008)
-        falling = -np.sort(-rows, axis=1)
-        excess = (np.cumsum(falling, axis=1) - 1) / np.arange(1, rows.shape[1] + 1)
-        last = np.count_nonzero(falling > excess, axis=1) - 1
-        return np.asarray(np.maximum(rows - excess[np.arange(rows.shape[0]), last][:, None], 0.0))
+    if Post(post) is Post.SIMPLEX:
+        return on_simplex(rows)
     above = np.maximum(rows, 0.0)
     total = above.sum(axis=1, keepdims=True)
     return np.asarray(np.where(total > 0, above / np.where(total > 0, total, 1.0), 1 / rows.shape[1]))

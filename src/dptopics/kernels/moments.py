@@ -1,0 +1,169 @@
+"""First three moments of documents, unit by unit: norms without tensors, packed symmetric entries.
+
+For counts c of a document of l ≥ 3 words, with a mean over its tokens, pairs and triples of distinct tokens:
+M̃₁ = c/l, M̃₂ = (c⊗c − diag c)/(l(l−1)), M̃₃ = (c⊗c⊗c − sym₃(diag c ⊗ c) + 2 Σ cᵢ eᵢ⊗eᵢ⊗eᵢ)/(l(l−1)(l−2)).
+Everything is added in the order of the document's entries, one unit at a time: no result depends on other units.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.kernels.jit import jit
+
+
+@jit
+def document_norms(doc_start: NDArray[np.int64], count: NDArray[np.int32]) -> NDArray[np.float64]:
+    """‖M̃₁‖, ‖M̃₂‖ and ‖M̃₃‖ of each document; zeros where it has fewer than three words.
+
+    With p_q = Σ cᵢ^q and eᵢ = cᵢ(cᵢ−1): ‖M̃₂‖² = (p₂² − p₄ + Σeᵢ²)/(l(l−1))², ‖M̃₃‖² =
+    (p₂³ − 3p₂p₄ + 2p₆ + 3(p₂Σeᵢ² − Σeᵢ²cᵢ²) + Σ(eᵢ(cᵢ−2))²)/(l(l−1)(l−2))².
+    """
+    norms = np.zeros((doc_start.size - 1, 3))
+    for doc in range(doc_start.size - 1):
+        length = p2 = p4 = p6 = e2 = e2c2 = e3 = 0.0
+        for entry in range(doc_start[doc], doc_start[doc + 1]):
+            c = float(count[entry])
+            square, pair = c * c, c * (c - 1)
+            length += c
+            p2 += square
+            p4 += square * square
+            p6 += square * square * square
+            e2 += pair * pair
+            e2c2 += pair * pair * square
+            e3 += (pair * (c - 2)) ** 2
+        if length >= 3:
+            norms[doc, 0] = np.sqrt(p2) / length
+            norms[doc, 1] = np.sqrt(max(0.0, p2 * p2 - p4 + e2)) / (length * (length - 1))
+            third = p2 * p2 * p2 - 3 * p2 * p4 + 2 * p6 + 3 * (p2 * e2 - e2c2) + e3
+            norms[doc, 2] = np.sqrt(max(0.0, third)) / (length * (length - 1) * (length - 2))
+    return norms
+
+
+@jit
+def unit_scales(
+    unit_start: NDArray[np.int64], norms: NDArray[np.float64], bounds: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """s/n of each unit, n its documents of at least three words: s = min(1, bounds[j]/norm[j], …), one for all moments.
+
+    The norm of a unit's mean is bounded by the mean of its documents' norms. Zero where n is zero.
+    """
+    scales = np.zeros(unit_start.size - 1)
+    for unit in range(unit_start.size - 1):
+        mean = np.zeros(3)
+        n = 0
+        for doc in range(unit_start[unit], unit_start[unit + 1]):
+            if norms[doc, 0] > 0:
+                n += 1
+                for j in range(3):
+                    mean[j] += norms[doc, j]
+        if n > 0:
+            s = 1.0
+            for j in range(3):
+                if mean[j] > bounds[j] * n:
+                    s = min(s, bounds[j] * n / mean[j])
+            scales[unit] = s / n
+    return scales
+
+
+@jit
+def packed_pairs(
+    unit_start: NDArray[np.int64],
+    doc_start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    count: NDArray[np.int32],
+    norms: NDArray[np.float64],
+    scales: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    n_words: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """(start, rows, values): weights[j] times the scaled moments j = 0, 1, 2 of each unit, as a sparse vector.
+
+    Row 0 is the count, 1 + w word w of M̃₁, then the upper triangle of M̃₂ by rows; entries off the diagonal are
+    multiplied by √2, so that the vector's norm is the Frobenius norm of the whole.
+    """
+    n_units = unit_start.size - 1
+    start = np.zeros(n_units + 1, np.int64)
+    for unit in range(n_units):
+        size = 0
+        for doc in range(unit_start[unit], unit_start[unit + 1]):
+            if norms[doc, 0] > 0:
+                n = doc_start[doc + 1] - doc_start[doc]
+                size += 1 + n + n * (n + 1) // 2
+        start[unit + 1] = start[unit] + size
+    rows = np.empty(start[-1], np.int32)
+    values = np.empty((start[-1], 1))
+    at = 0
+    for unit in range(n_units):
+        for doc in range(unit_start[unit], unit_start[unit + 1]):
+            if norms[doc, 0] == 0:
+                continue
+            first, last = doc_start[doc], doc_start[doc + 1]
+            length = 0.0
+            for e in range(first, last):
+                length += count[e]
+            rows[at] = 0
+            values[at, 0] = scales[unit] * weights[0]
+            at += 1
+            one = scales[unit] * weights[1] / length
+            two = scales[unit] * weights[2] / (length * (length - 1))
+            for e in range(first, last):
+                c = float(count[e])
+                rows[at] = 1 + word[e]
+                values[at, 0] = c * one
+                at += 1
+                for f in range(e, last):
+                    i, j = np.int64(min(word[e], word[f])), np.int64(max(word[e], word[f]))
+                    rows[at] = 1 + n_words + i * (2 * n_words - i + 1) // 2 + j - i
+                    values[at, 0] = c * (c - 1) * two if e == f else np.sqrt(2.0) * c * count[f] * two
+                    at += 1
+    return start, rows, values
+
+
+@jit
+def packed_triples(
+    unit_start: NDArray[np.int64],
+    doc_start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    count: NDArray[np.int32],
+    norms: NDArray[np.float64],
+    scales: NDArray[np.float64],
+    view: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """M̃₃(W, W, W) of each unit, scaled, W the words × k ``view``: entries i ≤ j ≤ l of the symmetric tensor, in order.
+
+    Each is multiplied by the root of how often it occurs in the whole (1, 3 or 6), so that norms are kept. With
+    y = Wᵀc, A = Σ cᵢ wᵢ⊗wᵢ, B = Σ cᵢ wᵢ⊗wᵢ⊗wᵢ: y⊗y⊗y − sym₃(A⊗y) + 2B, over l(l−1)(l−2).
+    """
+    k = view.shape[1]
+    out = np.zeros((unit_start.size - 1, k * (k + 1) * (k + 2) // 6))
+    y, a, b = np.empty(k), np.empty((k, k)), np.empty(out.shape[1])
+    for unit in range(unit_start.size - 1):
+        for doc in range(unit_start[unit], unit_start[unit + 1]):
+            if norms[doc, 0] == 0:
+                continue
+            y[:], a[:], b[:] = 0.0, 0.0, 0.0
+            length = 0.0
+            for e in range(doc_start[doc], doc_start[doc + 1]):
+                c = float(count[e])
+                w = view[word[e]]
+                length += c
+                at = 0
+                for i in range(k):
+                    y[i] += c * w[i]
+                    for j in range(i, k):
+                        pair = c * w[i] * w[j]
+                        a[i, j] += pair
+                        for m in range(j, k):
+                            b[at] += pair * w[m]
+                            at += 1
+            scale = scales[unit] / (length * (length - 1) * (length - 2))
+            at = 0
+            for i in range(k):
+                for j in range(i, k):
+                    for m in range(j, k):
+                        value = y[i] * y[j] * y[m] - a[i, j] * y[m] - a[i, m] * y[j] - a[j, m] * y[i] + 2 * b[at]
+                        alike = (i == j) + (j == m)
+                        times = 6.0 if alike == 0 else (3.0 if alike == 1 else 1.0)
+                        out[unit, at] += np.sqrt(times) * scale * value
+                        at += 1
+    return out

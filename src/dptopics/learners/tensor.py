@@ -1,0 +1,172 @@
+"""LDA from its first three moments: whitening, the whitened third moment, orthogonal tensor power iteration.
+
+Anandkumar et al. 2012 and 2014. With p the word distribution of a random document, α₀ the sum of the Dirichlet
+parameters, a = α₀/(α₀+1), b = α₀/(α₀+2), c = 2α₀²/((α₀+1)(α₀+2)), and M₁ = E[p]:
+
+    M₂ = E[p⊗p] − a M₁⊗M₁                            = Σ αᵢ/(α₀(α₀+1)) μᵢ⊗μᵢ
+    M₃ = E[p⊗p⊗p] − b sym₃(E[p⊗p]⊗M₁) + c M₁⊗M₁⊗M₁   = Σ 2αᵢ/(α₀(α₀+1)(α₀+2)) μᵢ⊗μᵢ⊗μᵢ
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.errors import InputError
+
+Floats = NDArray[np.float64]
+
+_DENSE = 600  # up to so many words all eigenvalues are computed at once
+_EXTRA = 12  # columns beyond those that are wanted, in subspace iteration
+_STARTS = 10  # of the tensor power iteration
+_LEAST = 1e-12  # an eigenvalue below this part of the largest is zero
+
+
+class Moments(Protocol):
+    """The raw moments of a random document's word distribution p, or noisy estimates of them."""
+
+    @property
+    def mean(self) -> Floats:
+        """E[p]."""
+        ...
+
+    @property
+    def mean_variance(self) -> float:
+        """Variance of independent noise on each number of ``mean``, which its products must be rid of."""
+        ...
+
+    @property
+    def noise_norm(self) -> float:
+        """How large an eigenvalue noise alone gives to E[p⊗p]: smaller ones are read as this. 0: there is no noise."""
+        ...
+
+    def pairs(self, block: Floats) -> Floats:
+        """E[p⊗p] times some columns."""
+        ...
+
+    def triples(self, whitening: Floats) -> Floats:
+        """E[p⊗p⊗p] seen through d × k ``whitening`` from all sides: k × k × k."""
+        ...
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """``topic_word``: μ, a distribution in each row. ``alpha``: Dirichlet parameters. ``column_norm``: what noise of
+    deviation one on every number of M₂ would do to a weight of each topic, to first order."""
+
+    topic_word: Floats
+    alpha: Floats
+    column_norm: Floats
+
+
+def parameters(moments: Moments, n_topics: int, alpha0: float, *, key: int = 0) -> Parameters:
+    """α and μ of LDA from moments, exactly where the moments are exact (section 4 of Anandkumar et al. 2014)."""
+    if not 0 < alpha0 < np.inf:
+        raise InputError(f"alpha0 must be a positive number, got {alpha0}.")
+    mean, a, b = moments.mean, alpha0 / (alpha0 + 1), alpha0 / (alpha0 + 2)
+    c = 2 * alpha0**2 / ((alpha0 + 1) * (alpha0 + 2))
+    if mean.size < n_topics:
+        raise InputError(f"{n_topics} topics need at least as many words, but there are {mean.size}.")
+
+    def second(block: Floats) -> Floats:
+        return np.asarray(moments.pairs(block) - a * (np.outer(mean, mean @ block) - moments.mean_variance * block))
+
+    values, vectors = top_eigenpairs(second, mean.size, n_topics, key)
+    if moments.noise_norm > 0:
+        values = np.maximum(values, moments.noise_norm)
+    elif values[-1] <= _LEAST * max(values[0], 0.0):
+        rank = int(np.count_nonzero(values > _LEAST * max(values[0], 0.0)))
+        raise InputError(
+            f"the co-occurrences of words tell only {rank} topics apart, {n_topics} were asked for. Ask for fewer "
+            "topics, or give more (and more varied) documents."
+        )
+    whitening, back = vectors / np.sqrt(values), vectors * np.sqrt(values)
+    m = whitening.T @ mean
+    raw_pairs = whitening.T @ moments.pairs(whitening)
+    cubic = np.einsum("i,j,l->ijl", m, m, m) - moments.mean_variance * _sym3(whitening.T @ whitening, m)
+    third = moments.triples(whitening) - b * _sym3((raw_pairs + raw_pairs.T) / 2, m) + c * cubic
+    weights, axes = orthogonal_components(third, key)
+    weights = np.maximum(weights, 2 * np.sqrt(alpha0 + 1) / (alpha0 + 2))  # noise apart, no αᵢ is above α₀
+    alpha = 4 * alpha0 * (alpha0 + 1) / ((alpha0 + 2) ** 2 * weights**2)
+    scale = (alpha0 + 2) / 2 * weights
+    rows = (back @ axes * scale).T
+    total = _total(rows)
+    norm = scale * np.linalg.norm(whitening @ axes, axis=0) / total[:, 0]
+    return Parameters(on_simplex(rows / total), alpha, norm)
+
+
+def _total(rows: Floats) -> Floats:
+    """What to divide each row by: its sum, which is one for exact moments; where noise nearly cancels it, a tenth of
+    the absolute sum."""
+    whole = rows.sum(axis=1, keepdims=True)
+    return np.asarray(np.maximum(np.maximum(whole, 0.1 * np.abs(rows).sum(axis=1, keepdims=True)), 1e-300))
+
+
+def _sym3(matrix: Floats, vector: Floats) -> Floats:
+    """Σ over the three places of the vector: A_ij x_l + A_il x_j + A_jl x_i."""
+    one = np.einsum("ij,l->ijl", matrix, vector)
+    return np.asarray(one + one.transpose(0, 2, 1) + one.transpose(2, 0, 1))
+
+
+def top_eigenpairs(apply: Callable[[Floats], Floats], size: int, n: int, key: int) -> tuple[Floats, Floats]:
+    """The n largest eigenvalues, falling, and their vectors, of a symmetric matrix known by its products.
+
+    Randomized subspace iteration (Halko et al. 2011) with a Rayleigh–Ritz step; all at once where the matrix is small.
+    """
+    if size <= max(_DENSE, n + _EXTRA):
+        matrix = apply(np.eye(size))
+        values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+        return values[::-1][:n].copy(), vectors[:, ::-1][:, :n].copy()
+    rng = np.random.Generator(np.random.PCG64(key))
+    basis = np.linalg.qr(rng.standard_normal((size, n + _EXTRA)))[0]
+    before = np.zeros(n)
+    for _ in range(16):
+        image = apply(basis)
+        small = basis.T @ image
+        values, turn = np.linalg.eigh((small + small.T) / 2)
+        values = values[::-1][:n]
+        if np.abs(values - before).max() <= 1e-5 * np.abs(values).min():
+            break
+        before = values
+        basis = np.linalg.qr(image)[0]
+    return values.copy(), basis @ turn[:, ::-1][:, :n]
+
+
+def orthogonal_components(tensor: Floats, key: int = 0) -> tuple[Floats, Floats]:
+    """(λ, V) with tensor ≈ Σ λᵢ vᵢ⊗vᵢ⊗vᵢ, V orthogonal, all vᵢ at once, λ falling and not negative.
+
+    v ← T(I, v, v) for every column, weighted by T(v, v, v), then the nearest orthogonal matrix: fixed points of the
+    contrast Σ T(vᵢ, vᵢ, vᵢ)². The best of several starts; each start diagonalises one random slice T(I, I, θ). Equal λ
+    do no harm: a third-order orthogonal decomposition is unique all the same.
+    """
+    k = tensor.shape[0]
+    rng = np.random.Generator(np.random.PCG64(key))
+    best, found = -1.0, (np.zeros(k), np.eye(k))
+    for _ in range(_STARTS):
+        axes = np.linalg.eigh(tensor @ rng.standard_normal(k))[1]
+        for _ in range(100):
+            image = np.einsum("ijc,jc->ic", tensor @ axes, axes)
+            left, _, right = np.linalg.svd(image * np.einsum("ic,ic->c", image, axes))
+            fresh = left @ right
+            done = np.abs(fresh - axes).max() < 1e-13
+            axes = fresh
+            if done:
+                break
+        weights = np.einsum("ic,ic->c", np.einsum("ijc,jc->ic", tensor @ axes, axes), axes)
+        contrast = float(weights @ weights)
+        if contrast > best * (1 + 1e-9):
+            best, found = contrast, (weights, axes)
+    weights, axes = found
+    axes, weights = axes * np.where(weights < 0, -1.0, 1.0), np.abs(weights)
+    order = np.argsort(-weights, kind="stable")
+    return weights[order], axes[:, order]
+
+
+def on_simplex(rows: Floats) -> Floats:
+    """The nearest distribution to each row (Duchi et al. 2008)."""
+    falling = -np.sort(-rows, axis=1)
+    excess = (np.cumsum(falling, axis=1) - 1) / np.arange(1, rows.shape[1] + 1)
+    last = np.count_nonzero(falling > excess, axis=1) - 1
+    return np.asarray(np.maximum(rows - excess[np.arange(rows.shape[0]), last][:, None], 0.0))

@@ -1,0 +1,277 @@
+"""Private topics by moments and tensors: two noisy bounded sums, then LDA's parameters in closed form."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from dptopics import noise, progress
+from dptopics.corpus import Block, BoundedCorpus, Statistic, UnitRows
+from dptopics.errors import InputError, PrivacyError
+from dptopics.events import Gaussian
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
+from dptopics.kernels.moments import document_norms, packed_pairs, packed_triples, unit_scales
+from dptopics.learners.tensor import parameters
+from dptopics.mechanism import calibrate, check_unit, grid_for
+from dptopics.release import Release
+from dptopics.topic_model import TopicModel
+
+Floats = NDArray[np.float64]
+
+LARGEST_VOCABULARY = 10_000  # a number for each pair of words: 50 million
+_SLACK = 1.5  # of the bound on whitened triples over what a typical document has
+_FLOOR = 1e-6  # of a topic's weight goes to all words alike, so that no word is impossible
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """A unit's count, words and pairs of words: the first three moments (0, 1, 2), each within its bound."""
+
+    n_words: int
+    bounds: Floats
+    weights: Floats
+    width: ClassVar[int] = 1
+
+    @property
+    def height(self) -> int:
+        return 1 + self.n_words + self.n_words * (self.n_words + 1) // 2
+
+    def __call__(self, block: Block) -> UnitRows:
+        norms = document_norms(block.doc_start, block.counts)
+        scales = unit_scales(block.unit_start, norms, self.bounds)
+        documents = block.unit_start, block.doc_start, block.word, block.counts
+        return UnitRows(*packed_pairs(*documents, norms, scales, self.weights, self.n_words))
+
+
+@dataclass(frozen=True)
+class _Triples:
+    """A unit's third moment, seen through released axes, with the factor of its first moments; at most ``most``."""
+
+    bounds: Floats
+    view: Floats
+    most: float
+    height: ClassVar[int] = 1
+
+    @property
+    def width(self) -> int:
+        k = int(self.view.shape[1])
+        return k * (k + 1) * (k + 2) // 6
+
+    def __call__(self, block: Block) -> UnitRows:
+        norms = document_norms(block.doc_start, block.counts)
+        scales = unit_scales(block.unit_start, norms, self.bounds) / self.most
+        documents = block.unit_start, block.doc_start, block.word, block.counts
+        values = packed_triples(*documents, norms, scales, self.view)
+        return UnitRows(np.arange(len(values) + 1), np.zeros(len(values), np.int32), values)
+
+
+@dataclass(frozen=True)
+class _NoisyMoments:
+    """Moments as the tensor learner wants them. Only ``third`` looks at the corpus again, through noise."""
+
+    mean: Floats
+    mean_variance: float
+    noise_norm: float
+    second: Floats
+    third: Callable[[Floats, float], Floats]
+    typical: float
+
+    def pairs(self, block: Floats) -> Floats:
+        return np.asarray(self.second @ block)
+
+    def triples(self, whitening: Floats) -> Floats:
+        """The bound is what a typical document has: (E⟨Wᵀx, Wᵀx′⟩ + E‖Wᵀx‖²/l)^(3/2) for tokens x, x′ of one."""
+        view = np.ascontiguousarray(whitening)
+        alike = float(np.einsum("ij,ij->", view, self.pairs(view)))
+        alone = float(np.maximum(self.mean, 0.0) @ (view**2).sum(axis=1))
+        return self.third(view, _SLACK * (max(alike, 1.0) + self.typical * alone) ** 1.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpectralTopics:
+    """LDA by the method of moments, from two noisy sums.
+
+    A unit's vector is the mean over its documents of at least three words of (1, M̃₁, M̃₂): unbiased shares of words
+    and of pairs of words. One factor makes M̃₁, M̃₂ and M̃₃ fit ``mean_bound``, ``pair_bound`` and ``triple_bound``,
+    which are public; a document of l different words has norms l^(−1/2), l^(−1) and l^(−3/2). The noisy sums give the
+    axes along which topics differ; along these, in k × k × k numbers, the third moments are added up, with noise again.
+    All else is post-processing. ``alpha0`` is the sum of the Dirichlet parameters of documents. The shares divide the
+    budget (in 1/σ²) among count, words and pairs; triples get the rest. At most ``max_words`` words of a unit take
+    part. Proof: docs/guarantees/spectral.md
+
+    >>> mechanism = SpectralTopics.calibrated(n_topics=10, epsilon=2.0, delta=1e-6)
+    >>> round(mechanism.guarantee.epsilon, 6)
+    2.0
+    """
+
+    n_topics: int
+    sigma: float
+    delta: float
+    unit: Unit = Unit.AUTHOR
+    alpha0: float = 1.0
+    mean_bound: float = 0.2
+    pair_bound: float = 0.04
+    triple_bound: float = 0.008
+    count_share: float = 0.02
+    mean_share: float = 0.08
+    pair_share: float = 0.75
+    max_words: int = 400
+    name: ClassVar[str] = "spectral"
+    paper: ClassVar[str] = "after DeCarolis et al. 2020"
+
+    def __post_init__(self) -> None:
+        if self.n_topics < 2:
+            raise InputError(f"n_topics must be at least 2, got {self.n_topics}.")
+        for name in ("alpha0", "mean_bound", "pair_bound", "triple_bound", "count_share", "mean_share", "pair_share"):
+            if not 0 < getattr(self, name) < inf:
+                raise InputError(f"{name} must be a positive number, got {getattr(self, name)}.")
+        if self.count_share + self.mean_share + self.pair_share >= 1:
+            raise InputError("count_share, mean_share and pair_share must leave a share for triples.")
+        if self.max_words < 1:
+            raise InputError(f"max_words must be at least 1, got {self.max_words}.")
+
+    @classmethod
+    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
+        """Noise of one over both sums together, to be rescaled."""
+        return cls(n_topics=n_topics, sigma=1.0, delta=delta, unit=unit, **more)
+
+    @classmethod
+    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
+        """The least noise for (ε, δ); ``settings`` are other fields."""
+        check_budget(epsilon, delta)
+        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise."""
+        return replace(self, sigma=self.sigma * factor)
+
+    @property
+    def first_share(self) -> float:
+        """Share of the budget for count, words and pairs, which are one event."""
+        return self.count_share + self.mean_share + self.pair_share
+
+    @property
+    def first_sigma(self) -> float:
+        """Noise multiplier of count, words and pairs."""
+        return self.sigma / sqrt(self.first_share)
+
+    @property
+    def triple_sigma(self) -> float:
+        """Noise multiplier of triples."""
+        return self.sigma / sqrt(1 - self.first_share)
+
+    @property
+    def weights(self) -> Floats:
+        """What count, words and pairs are multiplied by: at their bounds they make a vector of norm one."""
+        shares = np.array([self.count_share, self.mean_share, self.pair_share])
+        return np.asarray(np.sqrt(shares / self.first_share) / [1.0, self.mean_bound, self.pair_bound])
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Two Gaussian events: count, words and pairs; then triples."""
+        return Guarantee(
+            events=(Gaussian(self.first_sigma), Gaussian(self.triple_sigma)),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.PROVED,
+            assumptions=(PUBLIC_WORDS,),
+        )
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """The words must be public: no fewer than topics, and not too many."""
+        check_unit(self, corpus)
+        if corpus.vocabulary is None:
+            raise PrivacyError(
+                "the words of this corpus are private. Put a vocabulary in front (VocabularyThenTopics)."
+            )
+        n_words = len(corpus.vocabulary)
+        if self.n_topics > n_words:
+            raise InputError(
+                f"{self.n_topics} topics need at least as many words, but the vocabulary has {n_words}. "
+                "Ask for fewer topics, or get more words: a higher epsilon, more data or a public word list."
+            )
+        self.check_size(n_words)
+
+    def check_size(self, n_words: int) -> None:
+        """A number for each pair of words must fit in memory."""
+        if n_words > LARGEST_VOCABULARY:
+            raise InputError(
+                f"mechanism 'spectral' counts pairs of words and takes at most {LARGEST_VOCABULARY:,} words, got "
+                f"{n_words:,}. Limit them (--max-vocabulary; about 1,000 are best), or use another mechanism."
+            )
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
+        """Pairs, axes, triples, topics."""
+        self.check(corpus)
+        corpus = corpus.limited(max_words=self.max_words)
+        vocabulary = corpus.vocabulary
+        assert vocabulary is not None
+        bounds = np.array([self.mean_bound, self.pair_bound, self.triple_bound])
+        with progress.part(0.0, 0.5):
+            statistic = _Pairs(len(vocabulary), bounds, self.weights)
+            sums = _noisy(corpus, statistic, self.first_sigma, rng)[:, 0]
+
+        def third(view: Floats, most: float) -> Floats:
+            with progress.part(0.5, 1.0):
+                packed = _noisy(corpus, _Triples(bounds, view, most), self.triple_sigma, rng)[0]
+            return np.asarray(_unpacked_cube(packed, view.shape[1]) * (most / units))
+
+        units = max(sums[0] / self.weights[0], 1.0)  # how many, of full weight
+        deviation = self.first_sigma / (self.weights * units)  # of the noise on each mean
+        d = len(vocabulary)
+        moments = _NoisyMoments(
+            mean=sums[1 : d + 1] / (self.weights[1] * units),
+            mean_variance=deviation[1] ** 2,
+            noise_norm=deviation[2] * sqrt(2 * d),  # edge of the spectrum of symmetric noise (Wigner's semicircle)
+            second=_unpacked_square(sums[d + 1 :] / (self.weights[2] * units), d),
+            third=third,
+            typical=self.mean_bound**2,
+        )
+        found = parameters(moments, self.n_topics, self.alpha0)
+        order = np.argsort(-found.alpha, kind="stable")
+        model = TopicModel(
+            topic_word=(1 - _FLOOR) * found.topic_word[order] + _FLOOR / d,
+            vocabulary=vocabulary,
+            topic_share=found.alpha[order] / found.alpha.sum(),
+            alpha=self.alpha0 / self.n_topics,
+            deviation=found.column_norm[order] * deviation[2] / sqrt(2),
+            text=corpus.text,
+        )
+        return Release.of(model, self, rng)
+
+
+def _noisy(corpus: BoundedCorpus, statistic: Statistic, sigma: float, rng: Generator) -> Floats:
+    """A sum of vectors of norm at most one, with noise of deviation sigma: the only place that looks at the corpus."""
+    grid = grid_for(1.0, sigma)
+    exact = corpus.bounded_sum(statistic, bound=1.0, grid=grid)
+    exact += noise.gaussian(rng, sigma / grid, exact.shape)
+    return np.asarray(exact * grid)
+
+
+def _unpacked_square(packed: Floats, size: int) -> Floats:
+    """A symmetric matrix from its upper triangle by rows, off the diagonal multiplied by √2."""
+    matrix = np.zeros((size, size))
+    at = 0
+    for row in range(size):
+        matrix[row, row:] = packed[at : at + size - row]
+        at += size - row
+    matrix /= sqrt(2)
+    matrix[np.diag_indices(size)] /= sqrt(2)
+    matrix += matrix.T
+    return matrix
+
+
+def _unpacked_cube(packed: Floats, size: int) -> Floats:
+    """A symmetric tensor from its entries i ≤ j ≤ l, each multiplied by the root of how often it occurs."""
+    index = np.indices((size, size, size)).reshape(3, -1)
+    i, j, m = index[:, (index[0] <= index[1]) & (index[1] <= index[2])]
+    alike = (i == j).astype(int) + (j == m)
+    cube = np.empty((size, size, size))
+    value = packed / np.sqrt(np.array([6.0, 3.0, 1.0])[alike])
+    for a, b, c in ((i, j, m), (i, m, j), (j, i, m), (j, m, i), (m, i, j), (m, j, i)):
+        cube[a, b, c] = value
+    return cube
