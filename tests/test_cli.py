@@ -283,7 +283,11 @@ def test_interrupt_writes_nothing_and_keeps_the_charge(notes, tmp_path):
     ledger = Ledger.create(tmp_path / "l.ledger", epsilon=100, delta=1e-3)
     command = [str(word) for word in fit(notes, "--ledger", "l.ledger", "--steps", 100_000)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "dptopics", *command], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "dptopics", *command],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests run in the background ignore it
     )
     deadline = time.monotonic() + 60
     while not ledger.receipts() and time.monotonic() < deadline:

@@ -199,7 +199,7 @@ def test_the_bound_is_reached():
         (WeightedVocabulary(scale=1.0, tail=1e-3, max_words=5, delta=1e-2), False),
         (VariationalTopics(n_topics=2, sigma=1.0, delta=1e-2, steps=1), True),
     ):
-        corpora = neighbours([[[("worda", 1)]]], [[("wordb", 9000)]], 1, "author")
+        corpora = neighbours([[[("church", 1)]]], [[("doctor", 9000)]], 1, "author")
         for corpus in corpora:
             mechanism(corpus.limited(vocabulary=PUBLIC) if public else corpus, np.random.default_rng(0))
         (first,), (second,) = (corpus.seen for corpus in corpora)
@@ -210,7 +210,7 @@ def test_author_is_clipped_as_a_whole():
     # Many documents of one author count together, and no more than one.
     mechanism = VariationalTopics(n_topics=2, sigma=1.0, delta=1e-2, steps=1)
     documents = [[(word, 100)] for word in WORDS[:6]] * 5
-    corpora = neighbours([[[("worda", 1)]]], documents, 0, "author")
+    corpora = neighbours([[[("church", 1)]]], documents, 0, "author")
     for corpus in corpora:
         mechanism(corpus.limited(vocabulary=PUBLIC), np.random.default_rng(0))
     (first,), (second,) = (corpus.seen for corpus in corpora)

@@ -57,7 +57,7 @@ def toward(units, budget, top, rank):
 
 def in_order(units, budget, top, rank):
     block, gap, owned = as_block(units), np.full(N_WORDS, top, np.int64), np.zeros(N_WORDS, bool)
-    fill_in_order(*block, np.array(rank, np.int32), budget, gap, owned)
+    fill_in_order(*block[:4], np.array(rank, np.int32), budget, gap, owned)
     return gap, owned
 
 
@@ -133,7 +133,7 @@ def test_very_frequent_words_keep_their_order():
     most = 2**31 - 1
     gap, owned = np.array([3, 3, 3]), np.zeros(3, bool)
     block = as_block([[{0: most, 1: most}, {0: most, 1: 1, 2: most}]])
-    fill_in_order(*block, np.array([2, 1, 0], np.int32), 4, gap, owned)
+    fill_in_order(*block[:4], np.array([2, 1, 0], np.int32), 4, gap, owned)
     assert gap.tolist() == [3, 2, 0]
 
 

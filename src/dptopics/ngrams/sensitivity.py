@@ -16,8 +16,8 @@ def weighted_log(
 ) -> NDArray[np.float64]:
     """f = w(N)·(log(c + 1) − m₀), w(N) = min(1, S·N/C): one number for each n-gram, 0 where nobody has it.
 
-    >>> weighted_log(np.array([0.0, 5.0]), np.array([0.0, 7.0]), max_count=1, slope=0.1, centre=2.0).round(4)
-    array([0.    , 0.0397])
+    >>> weighted_log(np.array([1.0, 5.0]), np.array([1.0, 7.0]), max_count=1, slope=0.1, centre=2.0).round(4)
+    array([-0.1307,  0.0397])
     """
     weight = np.minimum(1.0, users * (slope / max_count))
     return np.asarray(weight * (np.log1p(count) - centre))
