@@ -52,13 +52,20 @@ CORPORA: dict[str, tuple[str, int, str | None, bool]] = {
 # Name: settings of the mechanism. The last two are reproductions: they are not proved.
 PRIVATE: dict[str, dict[str, Any]] = {
     "embedded": {"name": "embedded"},
+    "mixture, private words": {"name": "mixture", "vocabulary": "weighted"},
     "variational, common words": {"name": "variational", "vocabulary": "common"},
     "variational, private words": {"name": "variational", "vocabulary": "weighted"},
+    "spectral, private words": {"name": "spectral", "vocabulary": "weighted"},
     "laplace on the output, common words": {"name": "laplace", "vocabulary": "common"},
     "zhu, private words": {"name": "zhu", "vocabulary": "weighted"},
 }
 # One seed, three ε, documents only.
-SLOW = ("variational, common words", "laplace on the output, common words", "zhu, private words")
+SLOW = (
+    "variational, common words",
+    "spectral, private words",
+    "laplace on the output, common words",
+    "zhu, private words",
+)
 
 
 class Data:

@@ -222,9 +222,9 @@ def test_texts_are_embedded_by_default():
     assert model.transform(["my knee is in pain", "new reading glasses"]).argmax(axis=1).tolist() in ([0, 1], [1, 0])
     counts = np.tile(np.eye(6, dtype=int), (50, 1))
     plain = PrivateTopics(n_topics=2, epsilon=20.0, unit="document", vocabulary="public").fit(counts)
-    assert plain.release_.settings["topics"]["mechanism"] == "variational"  # columns without a name have no vectors
+    assert plain.release_.settings["topics"]["mechanism"] == "mixture"  # columns without a name have no vectors
     foreign = PrivateTopics(n_topics=2, epsilon=20.0, language="german").fit(TEXTS, authors=AUTHORS)
-    assert foreign.release_.settings["topics"]["mechanism"] == "variational"
+    assert foreign.release_.settings["topics"]["mechanism"] == "mixture"
 
 
 def test_embeddings_computed_before(tmp_path):

@@ -19,6 +19,7 @@ from dptopics.ngrams.pipeline import VocabularyThenNgrams
 from dptopics.public_ngrams import PublicNgrams
 from dptopics.release import Release, Vocabulary
 from dptopics.topics.embedded import EmbeddedTopics
+from dptopics.topics.mixture import MixtureTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.spectral import SpectralTopics
 from dptopics.topics.variational import VariationalTopics
@@ -82,6 +83,7 @@ MECHANISMS = {
     "weighted, largest": lambda unit: replace(weighted(unit), max_size=3),
     "variational": variational,
     "embedded": embedded,
+    "mixture": lambda unit: MixtureTopics(n_topics=2, sigma=0.5, steps=2, delta=DELTA, unit=unit),
     "spectral": lambda unit: SpectralTopics(n_topics=2, sigma=0.5, delta=DELTA, unit=unit),
     "variational, sampled": lambda unit: variational(unit, sampling_rate=0.5),
     "weighted then variational": lambda unit: VocabularyThenTopics(
@@ -98,7 +100,7 @@ MECHANISMS = {
         vocabulary=PublicVocabulary(vocabulary=WORDS, delta=DELTA, unit=unit), topics=variational(unit), delta=DELTA
     ),
 }
-NEEDS_WORDS = {"variational", "variational, sampled", "embedded", "spectral", *NGRAMS}
+NEEDS_WORDS = {"variational", "variational, sampled", "embedded", "mixture", "spectral", *NGRAMS}
 FREE = {"public"}
 every = pytest.mark.parametrize("name", MECHANISMS)
 noisy = pytest.mark.parametrize("name", sorted(MECHANISMS.keys() - FREE))
@@ -114,6 +116,7 @@ KINDS = [
     (GreedyVocabulary, {}),
     (VariationalTopics, {"n_topics": 4}),
     (EmbeddedTopics, {"n_topics": 4}),
+    (MixtureTopics, {"n_topics": 4}),
     (SpectralTopics, {"n_topics": 4}),
     (BayesNgrams, {}),
     (BayesNgrams, {"slope": 0.01, "noise": "laplace"}),

@@ -38,7 +38,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     epsilon, delta : the guarantee of this release, vocabulary included.
     unit : "author" or "document"; by default author if authors are given.
     mechanism : how topics are learned, see ``dptopics mechanisms``. By default "embedded" for English texts if
-        ``dptopics[embeddings]`` is installed, else "variational".
+        ``dptopics[embeddings]`` is installed, else "mixture".
     vocabulary : "weighted", "count", "policy" or "greedy" (chosen privately), "common" (public words of the language),
         a sequence of public words, the path of a public word list, or "public" for a count matrix whose columns are
         public. By default "common" for mechanism "embedded", else "weighted".

@@ -33,6 +33,7 @@ from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
 from dptopics.topic_model import TopicModel
 from dptopics.topics.embedded import EmbeddedTopics
+from dptopics.topics.mixture import MixtureTopics
 from dptopics.topics.output_topics import OutputTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.renyi import Calibration
@@ -48,8 +49,9 @@ from dptopics.vocabulary.weighted import WeightedVocabulary
 
 PrivateVocabulary = WeightedVocabulary | CountVocabulary | PolicyVocabulary | GreedyVocabulary
 
-TOPICS: dict[str, type[VariationalTopics | EmbeddedTopics | SpectralTopics]] = {
+TOPICS: dict[str, type[MixtureTopics | VariationalTopics | EmbeddedTopics | SpectralTopics]] = {
     "embedded": EmbeddedTopics,
+    "mixture": MixtureTopics,
     "spectral": SpectralTopics,
     "variational": VariationalTopics,
 }
@@ -104,9 +106,9 @@ def vocabulary_mechanism(
 
 
 def default_mechanism(text: TextSettings | None) -> str:
-    """``embedded`` for English texts where the extra is installed (its model knows English), else ``variational``."""
+    """``embedded`` for English texts where the extra is installed (its model knows English), else ``mixture``."""
     english = text is not None and text.language in ("english", "en")
-    return "embedded" if english and available() else "variational"
+    return "embedded" if english and available() else "mixture"
 
 
 def topic_mechanism(

@@ -19,6 +19,7 @@ from dptopics.ngrams.laplace import LaplaceNgrams
 from dptopics.ngrams.posterior import Estimate
 from dptopics.release import Vocabulary
 from dptopics.topics.embedded import EmbeddedTopics
+from dptopics.topics.mixture import MixtureTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.count import CountVocabulary
@@ -127,6 +128,12 @@ def embedded_case():
     return mechanism, neighbours(["skin"] * 60 + ["knee"] * 60, "skin " * 50, WORDS), score, 800
 
 
+def mixture_case():
+    # A document of one word is of norm one, nearly all of it in one column; the last round tells most.
+    mechanism = MixtureTopics(n_topics=2, sigma=1.5, steps=2, delta=DELTA, sharpness=50.0)
+    return mechanism, neighbours(["skin"] * 60, "skin " * 50, WORDS), skin_count, 1200
+
+
 def sampled_case():
     # Nobody else wrote the word, so that the sample of the others adds no noise of its own.
     mechanism = VariationalTopics(n_topics=2, sigma=1.5, steps=2, delta=DELTA, sampling_rate=0.5)
@@ -180,6 +187,7 @@ CASES = {
     "vocabulary, greedy": reacting_case(GreedyVocabulary, alpha=50.0),
     "topics": topics_case,
     "embedded topics": embedded_case,
+    "mixture topics": mixture_case,
     "sampled topics": sampled_case,
     "pipeline": pipeline_case,
 }

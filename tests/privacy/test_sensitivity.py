@@ -11,6 +11,7 @@ from dptopics import noise
 from dptopics.corpus import Corpus
 from dptopics.release import Vocabulary
 from dptopics.topics.embedded import EmbeddedTopics
+from dptopics.topics.mixture import MixtureTopics
 from dptopics.topics.spectral import SpectralTopics
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.count import CountVocabulary
@@ -244,11 +245,18 @@ class Replayed:
         return next(self.answers)
 
 
+SEVERAL_SUMS = {
+    EmbeddedTopics: {"steps": 2, "dimensions": 4, "candidates": 4},  # middle, start, two rounds, words
+    MixtureTopics: {"steps": 4},  # all words, four rounds
+}
+
+
+@pytest.mark.parametrize("kind", SEVERAL_SUMS)
 @pytest.mark.parametrize("by", ["author", "document"])
 @settings(max_examples=40, deadline=None)
 @given(CORPUS, UNIT, POSITION)
-def test_embedded_sums_move_by_at_most_their_bounds(by, others, unit, position):
-    mechanism = EmbeddedTopics(n_topics=2, sigma=1.0, delta=1e-2, unit=by, steps=2, dimensions=4, candidates=4)
+def test_every_sum_moves_by_at_most_its_bound(kind, by, others, unit, position):
+    mechanism = kind(n_topics=2, sigma=1.0, delta=1e-2, unit=by, **SEVERAL_SUMS[kind])
     first, second = (c.corpus.limited(vocabulary=PUBLIC) for c in neighbours(others, unit, position, by))
     watched = ObservedSums(first)
     mechanism(watched, np.random.default_rng(0))

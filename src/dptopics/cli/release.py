@@ -36,7 +36,7 @@ def fit(
         str | None,
         typer.Option(
             help="How topics are learned: see 'dptopics mechanisms'.",
-            show_default="embedded where it is installed and the texts are English, else variational",
+            show_default="embedded where it is installed and the texts are English, else mixture",
         ),
     ] = None,
     vocabulary: Annotated[

@@ -8,17 +8,18 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dptopics import noise, progress
-from dptopics.corpus import Block, BoundedCorpus, Statistic, UnitRows
+from dptopics import progress
+from dptopics.corpus import Block, BoundedCorpus, UnitRows
 from dptopics.embeddings import Embedding, WordLlama, frequencies, unit
 from dptopics.errors import InputError, PrivacyError
 from dptopics.events import Gaussian
 from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
 from dptopics.kernels.embedded import mean_of_words, nearest, projected, votes
-from dptopics.mechanism import calibrate, check_unit, grid_for
+from dptopics.mechanism import calibrate, check_unit
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import DocumentSpace, TopicModel
 from dptopics.topics import public_space
+from dptopics.topics.noisy_sum import noisy_sum
 
 Floats = NDArray[np.float64]
 
@@ -242,7 +243,8 @@ class EmbeddedTopics:
 
     def _middle(self, corpus: BoundedCorpus, documents: _Documents, rng: Generator) -> _Documents:
         """Documents seen from their noisy mean: most models put all texts on one side of the space, far from words."""
-        sums = _noisy(corpus, _Sums(documents, np.zeros((1, documents.middle.size))), _bound(), self.step_sigma, rng)[0]
+        statistic = _Sums(documents, np.zeros((1, documents.middle.size)))
+        sums = noisy_sum(corpus, statistic, bound=_bound(), sigma=self.step_sigma, rng=rng)[0]
         size = max(sums[-1] / _SIZE_WEIGHT, 1.0)
         mean = sums[:-1] / size
         return replace(documents, middle=mean / max(1.0, float(np.linalg.norm(mean))))
@@ -250,14 +252,14 @@ class EmbeddedTopics:
     def _start(self, corpus: BoundedCorpus, documents: _Documents, rng: Generator) -> Floats:
         """Public candidates, weighted by how many documents lie near each, grouped into ``n_topics`` centres."""
         candidates = documents.space.candidates(self.candidates)
-        near = _noisy(corpus, _Nearest(documents, candidates), 1.0, self.start_sigma, rng)[:, 0]
+        near = noisy_sum(corpus, _Nearest(documents, candidates), bound=1.0, sigma=self.start_sigma, rng=rng)[:, 0]
         return public_space.grouped(candidates, near, self.start_sigma, self.n_topics)
 
     def _round(
         self, corpus: BoundedCorpus, documents: _Documents, centres: Floats, rng: Generator
     ) -> tuple[Floats, Floats]:
         """New centres, each drawn back to the old one as far as noise outweighs the sum, and noisy sizes."""
-        sums = _noisy(corpus, _Sums(documents, centres), _bound(), self.step_sigma, rng)
+        sums = noisy_sum(corpus, _Sums(documents, centres), bound=_bound(), sigma=self.step_sigma, rng=rng)
         moved, deviation = sums[:, :-1], self.step_sigma * _bound()
         trust = np.maximum(0.0, 1 - moved.shape[1] * deviation**2 / np.maximum((moved**2).sum(axis=1), 1e-300))
         mixed = trust[:, None] * unit(moved) + (1 - trust)[:, None] * centres
@@ -266,7 +268,7 @@ class EmbeddedTopics:
     def _words(self, corpus: BoundedCorpus, documents: _Documents, centres: Floats, rng: Generator) -> Floats:
         """The noisy words × topics table of votes."""
         statistic = _Votes(documents, centres, documents.space.word_scores(centres), self.most_words)
-        return _noisy(corpus, statistic, 1.0, self.word_sigma, rng)
+        return noisy_sum(corpus, statistic, bound=1.0, sigma=self.word_sigma, rng=rng)
 
     def _model(
         self,
@@ -305,10 +307,3 @@ class EmbeddedTopics:
 def _bound() -> float:
     """L2 norm of a document's row in the sums of a cluster."""
     return sqrt(1 + _SIZE_WEIGHT**2)
-
-
-def _noisy(corpus: BoundedCorpus, statistic: Statistic, bound: float, sigma: float, rng: Generator) -> Floats:
-    """A bounded sum with Gaussian noise of deviation sigma · bound: the only place where the corpus is looked at."""
-    grid = grid_for(bound, sigma)
-    exact = corpus.bounded_sum(statistic, bound=bound, grid=grid)
-    return np.asarray((exact + noise.gaussian(rng, sigma * bound / grid, exact.shape)) * grid)

@@ -130,7 +130,7 @@ class VariationalTopics:
         vocabulary = corpus.vocabulary
         assert vocabulary is not None
         shape = (len(vocabulary), self.n_topics)
-        topics = _public_start(shape, self.start)
+        topics = public_start(shape, self.start)
         average, variance = np.zeros(shape), 0.0
         counts = average
         for step in range(self.steps):
@@ -165,7 +165,7 @@ class VariationalTopics:
         return np.asarray(steps * (self.grid / self.sampling_rate))
 
 
-def _public_start(shape: tuple[int, int], start: int) -> NDArray[np.float64]:
+def public_start(shape: tuple[int, int], start: int) -> NDArray[np.float64]:
     """Random topics to begin with, drawn without the data from a public number."""
     topics = np.random.Generator(np.random.PCG64(start)).gamma(1.0, 1.0, shape)
     return np.asarray(topics / topics.sum(axis=0))

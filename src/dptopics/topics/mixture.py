@@ -1,0 +1,171 @@
+"""Private topics from word counts alone: every document belongs to one topic, one noisy bounded sum per round."""
+
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from dptopics import progress
+from dptopics.corpus import Block, BoundedCorpus, UnitRows
+from dptopics.errors import InputError, PrivacyError
+from dptopics.events import Gaussian
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
+from dptopics.kernels.mixture import assigned_words
+from dptopics.mechanism import calibrate, check_unit
+from dptopics.release import Release
+from dptopics.topic_model import TopicModel
+from dptopics.topics.noisy_sum import noisy_sum
+from dptopics.topics.shrink import expected_given_noisy
+from dptopics.topics.variational import public_start
+
+Floats = NDArray[np.float64]
+_SURE = 2.0  # deviations: a word's frequency is read as no less, or noise would make rare words weigh most
+
+
+@dataclass(frozen=True)
+class _AssignedWords:
+    """A document's weighted words, in the columns of the topics that it may belong to."""
+
+    weight: Floats
+    log_topics: Floats
+    sharpness: float
+    height: ClassVar[None] = None
+
+    @property
+    def width(self) -> int:
+        return int(self.log_topics.shape[1])
+
+    def __call__(self, block: Block) -> UnitRows:
+        values = assigned_words(block.doc_start, block.word, block.counts, self.weight, self.log_topics, self.sharpness)
+        return UnitRows(block.doc_start[block.unit_start], block.word, values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureTopics:
+    """Learn topics by ``steps`` rounds of expectation-maximisation for a mixture, in which a document has one topic.
+
+    First a noisy histogram of all words, with ``word_share`` of the budget: common words then weigh less, by the root
+    of their frequency. In a round every document, scaled to norm one, adds its words to the columns of its likely
+    topics; a unit's table is clipped to norm one and noise goes on every cell. Whole documents in one column stand out
+    of the noise sooner than words spread over many. All that follows (reading the noisy counts, averaging over rounds,
+    the next topics) is post-processing. The released weights are those of the weighted words. Proof:
+    docs/guarantees/mixture.md
+
+    >>> mechanism = MixtureTopics.calibrated(n_topics=10, epsilon=2.0, delta=1e-6)
+    >>> round(mechanism.guarantee.epsilon, 6)
+    2.0
+    """
+
+    n_topics: int
+    sigma: float
+    delta: float
+    unit: Unit = Unit.AUTHOR
+    steps: int = 10
+    word_share: float = 0.05
+    sharpness: float = 5.0
+    alpha: float = 0.1
+    start: int = 0
+    name: ClassVar[str] = "mixture"
+    paper: ClassVar[str] = "ours; after Nigam et al. 2000 (mixture of unigrams)"
+
+    def __post_init__(self) -> None:
+        if self.n_topics < 2:
+            raise InputError(f"n_topics must be at least 2, got {self.n_topics}.")
+        if self.steps < 1:
+            raise InputError(f"steps must be at least 1, got {self.steps}.")
+        if not 0 < self.word_share < 1:
+            raise InputError(f"word_share must lie strictly between 0 and 1, got {self.word_share}.")
+        if not (0 < self.sharpness < inf and 0 < self.alpha < inf):
+            raise InputError(f"sharpness and alpha must be positive numbers, got {self.sharpness} and {self.alpha}.")
+
+    @classmethod
+    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
+        """Noise of one over all sums together, to be rescaled."""
+        return cls(n_topics=n_topics, sigma=1.0, delta=delta, unit=unit, **more)
+
+    @classmethod
+    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
+        """The least noise for (ε, δ); ``settings`` are other fields."""
+        check_budget(epsilon, delta)
+        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise."""
+        return replace(self, sigma=self.sigma * factor)
+
+    @property
+    def word_sigma(self) -> float:
+        """Noise multiplier of the histogram of all words."""
+        return self.sigma / sqrt(self.word_share)
+
+    @property
+    def step_sigma(self) -> float:
+        """Noise multiplier of each round."""
+        return self.sigma * sqrt(self.steps / (1 - self.word_share))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Gaussian events: the histogram, and each round."""
+        return Guarantee(
+            events=(Gaussian(self.word_sigma), Gaussian(self.step_sigma, self.steps)),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.PROVED,
+            assumptions=(PUBLIC_WORDS,),
+        )
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """The words must be public, and enough for the topics."""
+        check_unit(self, corpus)
+        if corpus.vocabulary is None:
+            raise PrivacyError(
+                "the words of this corpus are private. Put a vocabulary in front (VocabularyThenTopics)."
+            )
+        if self.n_topics > len(corpus.vocabulary):
+            raise InputError(
+                f"{self.n_topics} topics need at least as many words, but the vocabulary has {len(corpus.vocabulary)}. "
+                "Ask for fewer topics, or get more words: a higher epsilon, more data or a public word list."
+            )
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
+        """Learn topics over the corpus's public vocabulary."""
+        self.check(corpus)
+        vocabulary = corpus.vocabulary
+        assert vocabulary is not None
+        shape = (len(vocabulary), self.n_topics)
+        with progress.part(0.0, 0.1):
+            weight = self._word_weights(corpus, rng)
+        topics = public_start(shape, self.start)
+        average, variance = np.zeros(shape), 0.0
+        counts = average
+        for step in range(self.steps):
+            with progress.part(0.1 + 0.9 * step / self.steps, 0.1 + 0.9 * (step + 1) / self.steps):
+                statistic = _AssignedWords(weight, np.log(topics), self.sharpness)
+                noisy = noisy_sum(corpus, statistic, bound=1.0, sigma=self.step_sigma, rng=rng)
+            # Early rounds move fast; later ones average, which cuts the noise. The weights are public.
+            fresh = 1.0 - 0.7 * step / max(1, self.steps - 1)
+            average = (1 - fresh) * average + fresh * noisy
+            variance = (1 - fresh) ** 2 * variance + (fresh * self.step_sigma) ** 2
+            counts = expected_given_noisy(average, sqrt(variance))
+            topics = (counts + 0.01) / (counts + 0.01).sum(axis=0)
+        total = (counts + 0.01).sum(axis=0)
+        model = TopicModel(
+            topic_word=np.ascontiguousarray(topics.T),
+            vocabulary=vocabulary,
+            topic_share=total / total.sum(),
+            alpha=self.alpha,
+            deviation=sqrt(variance) / total,
+            text=corpus.text,
+        )
+        return Release.of(model, self, rng)
+
+    def _word_weights(self, corpus: BoundedCorpus, rng: Generator) -> Floats:
+        """One over the root of each word's noisy frequency."""
+        n_words = len(corpus.words)
+        every_word = _AssignedWords(np.ones(n_words), np.zeros((n_words, 1)), 1.0)
+        noisy = noisy_sum(corpus, every_word, bound=1.0, sigma=self.word_sigma, rng=rng)[:, 0]
+        weight = 1 / np.sqrt(np.maximum(noisy, _SURE * self.word_sigma))
+        return np.asarray(weight / weight.mean())
