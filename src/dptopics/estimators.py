@@ -21,7 +21,7 @@ from dptopics.guarantee import Unit
 from dptopics.learners import Learner
 from dptopics.ledger import Ledger, Unrecorded
 from dptopics.noise import secure_rng
-from dptopics.registry import DEFAULT_GAMMA, DEFAULT_SHARE, OUTPUT, default_mechanism, topic_mechanism
+from dptopics.registry import DEFAULT_GAMMA, OUTPUT, default_mechanism, topic_mechanism
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
 
@@ -40,12 +40,13 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     mechanism : how topics are learned, see ``dptopics mechanisms``. By default "embedded" for English texts if
         ``dptopics[embeddings]`` is installed, else "mixture".
     vocabulary : "weighted", "count", "policy" or "greedy" (chosen privately), "common" (public words of the language),
-        a sequence of public words, the path of a public word list, or "public" for a count matrix whose columns are
-        public. By default "common" for mechanism "embedded", else "weighted".
+        "common+weighted" (those, and others chosen privately), a sequence of public words, the path of a public word
+        list, or "public" for a count matrix whose columns are public. By default "common+weighted" for mechanism
+        "embedded", else "weighted".
     embedding : public model for mechanism "embedded": None for built-in word vectors, a callable from texts to vectors,
         a sentence-transformers or model2vec model, or the name of one (:func:`dptopics.embeddings.embedding`).
     noise : noise of the private vocabulary, "gaussian" or "laplace"; by default Gaussian ("greedy": Laplace).
-    vocabulary_share : share of the budget for the vocabulary.
+    vocabulary_share : share of the budget for the vocabulary; by default 0.4, beside common words 0.1.
     max_vocabulary : keep at most so many words, those of the highest noisy weight.
     max_docs : documents kept per author.
     max_words : distinct words that each unit may propose for the vocabulary.
@@ -77,7 +78,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         vocabulary: str | Path | Sequence[str] | Vocabulary | None = None,
         embedding: Any = None,
         noise: str | None = None,
-        vocabulary_share: float = DEFAULT_SHARE,
+        vocabulary_share: float | None = None,
         max_vocabulary: int | None = None,
         max_docs: int | None = None,
         max_words: int = 200,

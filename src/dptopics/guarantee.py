@@ -12,6 +12,7 @@ from dptopics.errors import BundleError, InputError
 from dptopics.events import Event
 
 SCHEMA = 1
+PUBLIC_LIST = "The word list was public beforehand: it was not made from this data."
 PUBLIC_WORDS = "The words were public beforehand, or released and charged by themselves."
 
 

@@ -75,6 +75,8 @@ VOCABULARIES: dict[str, type[PrivateVocabulary]] = {
 }
 MOST_SPECTRAL_WORDS = 1000  # of a private vocabulary, where nothing else is said: there is noise on every pair
 COMMON = "common"  # the name of the public list of a language's common words
+EXTENDED = "common+weighted"  # that list, and other words chosen privately
+EXTENDED_SHARE = 0.1  # of the budget for those; chosen on Wikipedia for Schools and Reddit posts
 DEFAULT_GAMMA = 0.1  # the paper's
 NgramMechanism = (
     BayesNgrams | BayesLocalNgrams | EndToEndNgrams | LaplaceNgrams | LaplacePublicNgrams | KAnonymousNgrams
@@ -122,7 +124,7 @@ def topic_mechanism(
     text: TextSettings | None = None,
     embedding: Embedding | None = None,
     steps: int | None = None,
-    vocabulary_share: float = DEFAULT_SHARE,
+    vocabulary_share: float | None = None,
     max_words: int = 200,
     max_vocabulary: int | None = None,
     noise: Noise | str | None = None,
@@ -150,9 +152,14 @@ def topic_mechanism(
     settings |= {} if steps is None else {"steps": steps}
     settings |= {} if embedding is None else {"embedding": embedding}
     if vocabulary is None:
-        vocabulary = COMMON if kind is EmbeddedTopics else "weighted"
+        vocabulary = EXTENDED if kind is EmbeddedTopics else "weighted"
+    if vocabulary_share is None:
+        vocabulary_share = EXTENDED_SHARE if vocabulary == EXTENDED else DEFAULT_SHARE
+    chosen: dict[str, Any] = {}
     if vocabulary == COMMON:
         vocabulary = common_words(text or TextSettings())
+    elif vocabulary == EXTENDED:
+        vocabulary, chosen = "weighted", {"besides": common_words(text or TextSettings())}
     if kind is None and name not in OUTPUT:
         known = ", ".join([*TOPICS, *OUTPUT, *PUBLISHED])
         raise InputError(f"there is no mechanism {name!r}. The mechanisms are: {known}.")
@@ -161,7 +168,14 @@ def topic_mechanism(
     # Topics have Gaussian noise and need a part of δ, whatever the noise of the vocabulary.
     tail = delta / 2 if kind else delta / 4  # an exchange of units can fail twice
     words = _vocabulary(
-        vocabulary, delta=delta, unit=unit, noise=noise, tail=tail, max_words=max_words, max_size=max_vocabulary
+        vocabulary,
+        delta=delta,
+        unit=unit,
+        noise=noise,
+        tail=tail,
+        max_words=max_words,
+        max_size=max_vocabulary,
+        **chosen,
     )
     if kind is None:
         return _output(
@@ -177,7 +191,8 @@ def topic_mechanism(
         raise InputError(f"{n_topics} topics need at least as many words, but the list has {len(words.vocabulary)}.")
     topics = kind.template(n_topics=n_topics, delta=delta, unit=unit, **settings)
     if isinstance(topics, SpectralTopics):  # now, not when the words are released and charged for
-        topics.check_size(len(words.vocabulary) if isinstance(words, PublicVocabulary) else max_vocabulary or 0)
+        public = words.vocabulary if isinstance(words, PublicVocabulary) else getattr(words, "besides", None) or ()
+        topics.check_size(len(public) + (0 if isinstance(words, PublicVocabulary) else max_vocabulary or 0))
     if isinstance(topics, ZhaoTopics | LaplaceCountsTopics):  # about single words: what hides units cannot go first
         if not isinstance(words, PublicVocabulary):
             raise PrivacyError(
@@ -297,7 +312,8 @@ def _vocabulary(
     if not Path(name).is_file():
         raise InputError(
             f"there is no vocabulary mechanism and no word list {str(name)!r}. Use {', '.join(VOCABULARIES)}, {COMMON} "
-            "(public words of the language), or the path of a file with one public word on each line."
+            f"(public words of the language), {EXTENDED} (those, and others chosen privately), or the path of a file "
+            "with one public word on each line."
         )
     return PublicVocabulary(vocabulary=read_words(name), delta=delta, unit=unit)
 

@@ -87,6 +87,18 @@ def vocabulary_case():
     return mechanism, neighbours(["skin"] * 40, "skin " * 50), skin_weight, 1200
 
 
+def besides_case():
+    # Most of what the unit wrote is public already: all of its weight is on the one word that is not.
+    mechanism = WeightedVocabulary(
+        scale=1.5, tail=DELTA / 2, max_words=3, delta=DELTA, besides=Vocabulary.of(["hand", "knee"])
+    )
+
+    def score(vocabulary):
+        return "skin" in vocabulary.index
+
+    return mechanism, neighbours(["skin hand knee"] * round(mechanism.threshold), "skin hand knee"), score, 4000
+
+
 def reacting_case(kind, **settings):
     """A mechanism whose units see each other, or count: the cutoff lies above all that is given to the word."""
 
@@ -179,6 +191,7 @@ CASES = {
     "n-grams, laplace": ngram_case(LaplaceNgrams, max_total=2.0),
     "n-grams, laplace gaussian": ngram_case(LaplaceNgrams, max_total=2**0.5, noise="gaussian"),
     "vocabulary": vocabulary_case,
+    "vocabulary, beside public words": besides_case,
     "vocabulary, laplace": reacting_case(WeightedVocabulary, noise="laplace"),
     "vocabulary, count": count_case("gaussian"),
     "vocabulary, count laplace": count_case("laplace"),

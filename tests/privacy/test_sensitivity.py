@@ -97,6 +97,18 @@ def test_vocabulary_weights_move_by_at_most_one(others, unit, position, by, max_
     assert min(moves) >= 0
 
 
+@settings(max_examples=60, deadline=None)
+@given(CORPUS, UNIT, POSITION, st.sampled_from(["author", "document"]), st.integers(1, 9))
+def test_words_beside_public_ones_move_by_at_most_one(others, unit, position, by, max_words):
+    mechanism = WeightedVocabulary(scale=1.0, tail=1e-3, max_words=max_words, delta=1e-2, unit=by, besides=PUBLIC)
+    corpora = neighbours(others, unit, position, by)
+    for corpus in corpora:
+        mechanism(corpus, np.random.default_rng(0))
+    (first,), (second,) = (corpus.seen for corpus in corpora)
+    assert squared_distance(first, second) <= (Fraction(1) / Fraction(mechanism.grid)) ** 2
+    assert not any(first[word][0] for word in first.keys() & set(PUBLIC.words))  # nothing is spent on them
+
+
 def distance(first, second):
     """Σ of absolute differences of two sums, word by word, in whole numbers."""
     return sum(abs(first.get(word, [0])[0] - second.get(word, [0])[0]) for word in first.keys() | second.keys())

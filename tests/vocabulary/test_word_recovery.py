@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from dptopics.corpus import Corpus
+from dptopics.errors import InputError
 from dptopics.guarantee import Unit
-from dptopics.registry import VOCABULARIES, vocabulary_mechanism
+from dptopics.registry import VOCABULARIES, topic_mechanism, vocabulary_mechanism
+from dptopics.release import Vocabulary
 
 COMMON, RARE, AUTHORS = 20, 2000, 4000
 WORDS = [*(f"common{i:02d}" for i in range(COMMON)), *(f"rare{i:04d}" for i in range(RARE))]
@@ -60,3 +62,29 @@ def test_policies_spend_less_on_common_words(corpus):
 def test_one_author_alone_is_not_seen(name, noise):
     alone = Corpus.from_texts(["some private words of mine"], ["me"]).bounded()
     assert len(released(alone, name, noise)) == 0
+
+
+def test_public_words_are_there_anyway_and_cost_the_others_nothing(corpus):
+    known = Vocabulary.of([*WORDS[: COMMON - 5], "nobody wrote this"])
+    mechanism = vocabulary_mechanism(
+        "weighted", epsilon=2.0, delta=1e-6, unit=Unit.AUTHOR, max_words=10, besides=known, max_size=5
+    )
+    alone = vocabulary_mechanism("weighted", epsilon=2.0, delta=1e-6, unit=Unit.AUTHOR, max_words=10, max_size=5)
+    release = mechanism(corpus, np.random.default_rng(1))
+    assert set(release.value.words) == {*known.words, *WORDS[COMMON - 5 : COMMON]}
+    assert release.value.weights is None
+    assert any("public beforehand" in line for line in release.guarantee.assumptions)
+    assert mechanism.guarantee.epsilon == alone.guarantee.epsilon
+
+
+def test_common_words_and_private_ones_by_name():
+    texts = ["metformin helps my knee"] * 400 + ["the weather is fine"] * 400
+    corpus = Corpus.from_texts(texts)
+    settings = {"n_topics": 2, "epsilon": 8.0, "delta": 1e-6, "unit": Unit.DOCUMENT, "text": corpus.text}
+    pipeline = topic_mechanism("mixture", vocabulary="common+weighted", **settings)
+    assert pipeline.guarantee.epsilon == pytest.approx(8.0)
+    words = pipeline.vocabulary(corpus.bounded(), np.random.default_rng(0)).value
+    assert {"metformin", "knee", "weather", "mountain"} <= set(words.words)
+    assert topic_mechanism("embedded", **settings).vocabulary == pipeline.vocabulary  # the default with embeddings
+    with pytest.raises(InputError, match="spectral"):
+        topic_mechanism("spectral", vocabulary="common+weighted", **settings)  # before anything is charged

@@ -42,16 +42,21 @@ def fit(
     vocabulary: Annotated[
         str | None,
         typer.Option(
-            help="weighted, count, policy or greedy; common: public words of the language; or a file of public words.",
-            show_default="common for embedded, else weighted",
+            help="weighted, count, policy or greedy: chosen privately; common: public words of the language; "
+            "common+weighted: those, and others chosen privately; or a file of public words.",
+            show_default="common+weighted for embedded, else weighted",
         ),
     ] = None,
     embedding: o.EmbeddingName = None,
     embedding_cache: o.EmbeddingCache = None,
     noise: o.VocabularyNoise = None,
     vocabulary_share: Annotated[
-        float, typer.Option(help="Share of the budget (of μ², the squared signal-to-noise ratio) for the vocabulary.")
-    ] = 0.4,
+        float | None,
+        typer.Option(
+            help="Share of the budget (of μ², the squared signal-to-noise ratio) for the vocabulary.",
+            show_default="0.4; beside common words 0.1",
+        ),
+    ] = None,
     max_vocabulary: o.MaxVocabulary = None,
     max_words: o.MaxWords = 200,
     max_docs: o.MaxDocs = None,

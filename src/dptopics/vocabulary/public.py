@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from dptopics.corpus import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.guarantee import Guarantee, Strength, Unit
+from dptopics.guarantee import PUBLIC_LIST, Guarantee, Strength, Unit
 from dptopics.mechanism import check_unit
 from dptopics.release import Release, Vocabulary
 
@@ -40,7 +40,7 @@ class PublicVocabulary:
             delta=self.delta,
             unit=self.unit,
             strength=Strength.PROVED,
-            assumptions=("The word list was public beforehand: it was not made from this data.",),
+            assumptions=(PUBLIC_LIST,),
         )
 
     def rescaled(self, factor: float) -> Self:

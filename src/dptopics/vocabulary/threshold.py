@@ -49,16 +49,24 @@ def check_settings(*, max_words: int, tail: float, max_size: int | None) -> None
 
 @dataclass(frozen=True)
 class EqualWeights:
-    """A unit's distinct words, with equal weights of L1 or L2 norm one; ``norm`` 0: one each."""
+    """A unit's distinct words, with equal weights of L1 or L2 norm one; ``norm`` 0: one each.
+
+    Words at which ``known`` is true are public already: a unit gives them nothing.
+    """
 
     n_words: int
     norm: int
+    known: NDArray[np.bool_] | None = None
     height: ClassVar[None] = None
     width: ClassVar[int] = 1
 
     def __call__(self, block: Block) -> UnitRows:
         """Rows and weights of each unit."""
-        return UnitRows(*unit_words(block.unit_start, block.doc_start, block.word, self.n_words, self.norm))
+        start, word = block.doc_start, block.word
+        if self.known is not None:
+            kept = ~self.known[word]
+            start, word = np.concatenate([[0], np.cumsum(kept)])[start], word[kept]
+        return UnitRows(*unit_words(block.unit_start, start, word, self.n_words, self.norm))
 
 
 def equal_split_threshold(kind: Noise, scale: float, tail: float, max_words: int) -> float:

@@ -1,13 +1,14 @@
 """Weighted vocabulary: words whose noisy author weight clears a threshold."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.random import Generator
 
 from dptopics.corpus import BoundedCorpus
 from dptopics.events import Failure, Noise
-from dptopics.guarantee import Guarantee, Strength, Unit, check_budget
+from dptopics.guarantee import PUBLIC_LIST, Guarantee, Strength, Unit, check_budget
 from dptopics.mechanism import calibrate, check_unit, grid_for
 from dptopics.release import Release, Vocabulary
 from dptopics.vocabulary.threshold import (
@@ -27,7 +28,8 @@ class WeightedVocabulary:
     A unit with t ≤ max_words distinct words gives each 1/√t under Gaussian noise, 1/t under Laplace noise: one unit
     moves the weights by L2 (L1) norm ≤ 1. Words that only that unit wrote all stay hidden with probability ≥ 1 − tail
     (Gopi et al. 2020, algorithms 3 and 4). ``scale`` is the noise's deviation, or mean magnitude. ``max_size`` keeps
-    the heaviest words by *noisy* weight. Proof: docs/guarantees/weighted_vocabulary.md
+    the heaviest words by *noisy* weight. Words of ``besides`` are public and released in any case; units spend nothing
+    on them, so that more is left for names and terms. Proof: docs/guarantees/weighted_vocabulary.md
 
     >>> mechanism = WeightedVocabulary.calibrated(epsilon=1.0, delta=1e-4, max_words=50)
     >>> round(mechanism.guarantee.epsilon, 6), round(mechanism.scale, 4), round(mechanism.threshold, 3)
@@ -44,6 +46,7 @@ class WeightedVocabulary:
     unit: Unit = Unit.AUTHOR
     noise: Noise = Noise.GAUSSIAN
     max_size: int | None = None
+    besides: Vocabulary | None = field(default=None, repr=False)
     name: ClassVar[str] = "weighted"
     paper: ClassVar[str] = "Gopi et al. 2020"
     noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)
@@ -85,6 +88,7 @@ class WeightedVocabulary:
             delta=self.delta,
             unit=self.unit,
             strength=Strength.PROVED,
+            assumptions=() if self.besides is None else (PUBLIC_LIST,),
         )
 
     @property
@@ -105,7 +109,10 @@ class WeightedVocabulary:
         """Add up weights, add noise, keep what clears the threshold."""
         self.check(corpus)
         corpus = corpus.limited(max_words=self.max_words)
-        statistic = EqualWeights(len(corpus.words), self.noise.norm)
+        known = None
+        if self.besides is not None:
+            known = np.fromiter((word in self.besides.index for word in corpus.words), bool, len(corpus.words))
+        statistic = EqualWeights(len(corpus.words), self.noise.norm, known)
         weight = corpus.bounded_sum(statistic, bound=1.0, grid=self.grid, norm=self.noise.norm)[:, 0]
         words = clearing(
             corpus.words,
@@ -116,4 +123,6 @@ class WeightedVocabulary:
             grid=self.grid,
             max_size=self.max_size,
         )
+        if self.besides is not None:
+            words = Vocabulary.of(words.words + self.besides.words)
         return Release.of(words, self, rng)
