@@ -52,6 +52,7 @@ CORPORA: dict[str, tuple[str, int, str | None, bool]] = {
 # Name: settings of the mechanism. The last two are reproductions: they are not proved.
 PRIVATE: dict[str, dict[str, Any]] = {
     "embedded": {"name": "embedded"},
+    "embedded, common words": {"name": "embedded", "vocabulary": "common"},
     "mixture, private words": {"name": "mixture", "vocabulary": "weighted"},
     "variational, common words": {"name": "variational", "vocabulary": "common"},
     "variational, private words": {"name": "variational", "vocabulary": "weighted"},
