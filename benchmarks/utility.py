@@ -41,6 +41,7 @@ from utility_figures import write
 DELTA = 1e-5
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0)
 SEEDS = 3
+MINILM = "20 Newsgroups"  # the corpus that is embedded by MiniLM as well
 # File, topics asked for, column of labels, whether users are known.
 CORPORA: dict[str, tuple[str, int, str | None, bool]] = {
     "20 Newsgroups": ("newsgroups20", 20, "label", True),
@@ -83,7 +84,6 @@ class Data:
         if users:  # a row without a user is a user of its own
             authors = [user or f"row {row}" for row, user in enumerate(table["user"].to_pylist())]
         self.corpus = Corpus.from_texts(self.texts, authors)
-        self.units = (Unit.DOCUMENT, Unit.AUTHOR) if users else (Unit.DOCUMENT,)
         held = np.arange(self.corpus.n_documents) % 10 == 9
         self.held_out = self.corpus.take(np.flatnonzero(held))
         self.rest = self.corpus.take(np.flatnonzero(~held))
@@ -193,23 +193,51 @@ PLAIN = (
     "LDA (tomotopy), not private",
     "LDA (scikit-learn), not private",
 )
+TELLING = (1.0, 3.0, 8.0)
 Cell = tuple[str, str, Unit, float | None, int]
 
 
-def cells(data: Data, quick: bool, minilm: bool) -> Iterator[Cell]:
-    """What to compute, the most telling first."""
-    epsilons, seeds = ((1.0, 3.0, 8.0), 1) if quick else (EPSILONS, SEEDS)
-    ordered = sorted(epsilons, key=lambda e: (e not in (1.0, 3.0, 8.0), e))
-    for unit_ in data.units[: 1 if quick else 2]:
-        for epsilon in ordered:
+def cells(name: str, quick: bool, minilm: bool) -> Iterator[Cell]:
+    """What to compute for one corpus."""
+    epsilons, seeds = (TELLING, 1) if quick else (EPSILONS, SEEDS)
+    units = (Unit.DOCUMENT, Unit.AUTHOR) if CORPORA[name][3] and not quick else (Unit.DOCUMENT,)
+    for unit_ in units:
+        for epsilon in epsilons:
             for kind in PRIVATE:
-                slow = kind in SLOW and (quick or unit_ is Unit.AUTHOR or epsilon not in (1.0, 3.0, 8.0))
-                for seed in range(0 if slow else 1 if kind in SLOW else seeds):
-                    yield data.name, kind, unit_, epsilon, seed
+                skip = kind in SLOW and (quick or unit_ is Unit.AUTHOR or epsilon not in TELLING)
+                for seed in range(0 if skip else 1 if kind in SLOW else seeds):
+                    yield name, kind, unit_, epsilon, seed
             if minilm and unit_ is Unit.DOCUMENT:
-                yield from ((data.name, "embedded, MiniLM", unit_, epsilon, seed) for seed in range(seeds))
-        if unit_ is Unit.DOCUMENT:
-            yield from ((data.name, kind, unit_, None, seed) for kind in PLAIN for seed in range(seeds))
+                yield from ((name, "embedded, MiniLM", unit_, epsilon, seed) for seed in range(seeds))
+    yield from ((name, kind, Unit.DOCUMENT, None, seed) for kind in PLAIN for seed in range(seeds))
+
+
+def turn(cell: Cell) -> int:
+    """The most telling first: one seed of three ε, then of the others, then more seeds."""
+    _, _, _, epsilon, seed = cell
+    return 2 if seed else 0 if epsilon is None or epsilon in TELLING else 1
+
+
+class Loaded:
+    """The corpus at hand, and the model for it."""
+
+    def __init__(self, folder: Path, name: str, minilm: Path | None, vectors: Path) -> None:
+        self.data, self.model = Data(folder, name), None
+        if minilm is not None and name == MINILM:
+            self.model = cached(embedding(f"sentence-transformers:{minilm}"), vectors)
+            self.data.corpus = self.data.corpus.with_vectors(self.model(self.data.texts))
+
+    def compute(self, cell: Cell) -> dict[str, Any]:
+        _, kind, unit_, epsilon, seed = cell
+        try:
+            if epsilon is None:
+                return without_privacy(self.data, kind, seed)
+            if kind == "embedded, MiniLM":
+                PRIVATE.setdefault(kind, {"name": "embedded"})
+                return private(self.data, kind, unit_, epsilon, seed, self.model)
+            return private(self.data, kind, unit_, epsilon, seed, None)
+        except DptopicsError as error:  # nothing cleared the threshold, say
+            return {"failed": str(error)}
 
 
 def main() -> None:
@@ -219,35 +247,23 @@ def main() -> None:
     parser.add_argument("--minilm", type=Path, help="folder of all-MiniLM-L6-v2")
     parser.add_argument("--vectors", type=Path, default=RESULTS / "minilm.vectors", help="cache of its vectors")
     parser.add_argument("--only", nargs="+", choices=CORPORA, help="some of the corpora")
+    parser.add_argument("--draw", action="store_true", help="only write the table and the plot of what is there")
     arguments = parser.parse_args()
     path = RESULTS / "utility.json"
     done: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     names = arguments.only or (["20 Newsgroups", "BBC News"] if arguments.quick else list(CORPORA))
-    for name in names:
-        data = Data(arguments.data, name)
-        model = None
-        if arguments.minilm is not None and name == "20 Newsgroups":
-            model = cached(embedding(f"sentence-transformers:{arguments.minilm}"), arguments.vectors)
-            data.corpus = data.corpus.with_vectors(model(data.texts))
-        for cell in cells(data, arguments.quick, model is not None):
-            key = " | ".join(str(part) for part in cell)
-            if key in done:
-                continue
-            _, kind, unit_, epsilon, seed = cell
-            try:
-                if epsilon is None:
-                    found = without_privacy(data, kind, seed)
-                elif kind == "embedded, MiniLM":
-                    PRIVATE.setdefault(kind, {"name": "embedded"})
-                    found = private(data, kind, unit_, epsilon, seed, model)
-                else:
-                    found = private(data, kind, unit_, epsilon, seed, None)
-            except DptopicsError as error:  # nothing cleared the threshold, say
-                found = {"failed": str(error)}
-            done[key] = found
-            path.write_text(json.dumps(done, indent=1, ensure_ascii=False) + "\n")
-            shown = {k: round(v, 3) for k, v in found.items() if isinstance(v, float)}
-            print(key, found.get("topics"), shown or found, flush=True)
+    wanted = [c for name in names for c in cells(name, arguments.quick, bool(arguments.minilm) and name == MINILM)]
+    loaded: Loaded | None = None
+    for cell in [] if arguments.draw else sorted(wanted, key=turn):
+        key = " | ".join(str(part) for part in cell)
+        if key in done:
+            continue
+        if loaded is None or loaded.data.name != cell[0]:
+            loaded = Loaded(arguments.data, cell[0], arguments.minilm, arguments.vectors)
+        done[key] = found = loaded.compute(cell)
+        path.write_text(json.dumps(done, indent=1, ensure_ascii=False) + "\n")
+        shown = {k: round(v, 3) for k, v in found.items() if isinstance(v, float)}
+        print(key, found.get("topics"), shown or found, flush=True)
     write(done)
 
 
