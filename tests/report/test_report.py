@@ -277,6 +277,7 @@ def test_an_audit_of_another_model_is_refused():
     for audit, reason in [
         (audit_data(mechanism="zhao"), "its mechanism is zhao"),
         (audit_data(topics={"n_topics": 7}), "its topics is 7"),
+        (audit_data(topics={"n_topics": 6, "mechanism": "spectral"}), "its topics mechanism is spectral"),
         (audit_data(claim=guarantee(sigma=1.0)), "its epsilon is"),
         (plain, "plain topic model"),
         (
@@ -288,6 +289,11 @@ def test_an_audit_of_another_model_is_refused():
             page.render(mine, audit=audit)
     with pytest.raises(InputError, match="holds none"):
         page.render(release(Vocabulary.of("ab")), audit=audit_data())
+
+
+def test_topics_that_were_dropped_or_merged_do_not_make_another_model():
+    fewer = topic_model(["a", "b", "c"], 2)  # six were asked for
+    assert "What an attacker can come to believe" in page.render(release(fewer), audit=audit_data())
 
 
 def test_topics_from_elsewhere_and_the_audit_of_a_plain_model():
