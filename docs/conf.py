@@ -1,51 +1,88 @@
 """Settings of the documentation site: ``make docs`` builds it, with warnings as errors and without a network.
 
-The pages are plain Markdown that reads on GitHub too. What only the site needs is here: the hidden list of pages that
-each folder's README gets, so that a new page in a folder appears by itself.
+The pages are plain Markdown that reads on GitHub too. What only the site needs is added here while it is built: the
+list of pages that each folder's README gets, so that a new page in a folder appears by itself; the options of the
+commands; and the files beside this folder that pages link to.
 """
 
 from pathlib import Path
 
+import typer
+
 import dptopics
+from dptopics.cli import app as command_line
 
 project = "dptopics"
 author = "the dptopics authors"
 release = version = dptopics.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-source_suffix = {".md": "markdown"}
 root_doc = "index"
 html_theme = "furo"
 html_title = f"dptopics {release}"
-html_show_copyright = False
-html_show_sphinx = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_show_copyright = False
+html_show_sphinx = False
+pygments_style = "friendly"
 
 myst_heading_anchors = 4  # links such as page.md#a-heading, as GitHub makes them
 
-autodoc_class_signature = "separated"
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented"
-autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
-nitpicky = False
+napoleon_use_rtype = False
 
-# Files beside the documentation that its pages link to, and the pages of the site that show them.
-BESIDE = {"../SECURITY.md": "project/security.md", "../CHANGELOG.md": "project/changelog.md"}
+ROOT = Path(__file__).parents[1]
+SHOWN = {"project/changelog": "CHANGELOG.md", "project/security": "SECURITY.md"}  # page: the file that it shows
+PAGES = "\n\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
 
 
-def add_pages(app, docname, source):  # noqa: D103
-    path = Path(app.srcdir, docname)
-    if path.name == "README":
-        source[0] += "\n\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
+def complete(app, docname, source):
+    """Add to a page what only the site has."""
+    text = source[0]
     up = "../" * docname.count("/")
-    for file, page in BESIDE.items():
-        source[0] = source[0].replace(f"]({up}{file})", f"]({up}{page})")
+    if docname in SHOWN:
+        text = (ROOT / SHOWN[docname]).read_text("utf-8").replace("](docs/", "](../")
+        for page, file in SHOWN.items():
+            text = text.replace(f"]({file})", f"]({Path(page).name}.md)")
+    for page, file in SHOWN.items():
+        text = text.replace(f"]({up}../{file})", f"]({up}{page}.md)")
+    # The README is the front page of the repository; the site has its own.
+    text = text.replace(f"]({up}../README.md#", f"]({up}index.md#").replace(f"]({up}../README.md)", f"]({up}index.md)")
+    if docname == "reference/commands":
+        text += "".join(described(typer.main.get_command(command_line), "dptopics"))
+    if Path(docname).name == "README":
+        text += PAGES
+    source[0] = text
 
 
-def setup(app):  # noqa: D103
-    app.connect("source-read", add_pages)
+def described(command, name):
+    """A command's sentence, arguments and options; those of the commands below it, if it is a group."""
+    if hasattr(command, "commands"):
+        for word, below in sorted(command.commands.items()):
+            yield from described(below, f"{name} {word}")
+        return
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
+    labels = {p: p.metavar or p.name.upper() for p in arguments} | {p: p.opts[-1] for p in options}
+    yield f"\n\n## {name}\n\n{command.help}\n\n`{' '.join([name, *(labels[p] for p in arguments), '[OPTIONS]'])}`\n\n"
+    yield "| option | meaning |\n|---|---|\n"
+    for given, label in labels.items():
+        yield f"| `{label}` | {meaning(given)} |\n"
+
+
+def meaning(option):
+    """What it is for, and its default."""
+    shown = option.show_default if isinstance(option.show_default, str) else option.default
+    default = "" if shown in (None, False, ()) or callable(shown) else f" Default: {shown}."
+    needed = " Required." if option.required else ""
+    return ((option.help or "") + default + needed).replace("|", "\\|")
+
+
+def setup(app):
+    """Sphinx calls this."""
+    app.connect("source-read", complete)

@@ -15,7 +15,7 @@ from dptopics.embeddings import common_words
 
 BLOCKS = {page: blocks(page) for page in PAGES}
 MESSAGES = 4000  # of 20,000: enough words at ε = 1, and quick
-FEWER = {"--shadows": "4", "--canaries": "40", "--trials": "20", "--sweeps": "5"}  # than a real audit takes
+FEWER = {"--shadows": "4", "--canaries": "40", "--trials": "8", "--sweeps": "5"}  # than a real audit takes
 BY_SHELL = {"head", "ls", "cat"}
 COMMON_WORDS = 4000  # of 28,000 public words
 
