@@ -5,6 +5,7 @@ list of pages that each folder's README gets, so that a new page in a folder app
 commands; and the files beside this folder that pages link to.
 """
 
+import re
 from pathlib import Path
 
 import typer
@@ -38,6 +39,8 @@ napoleon_use_rtype = False
 
 ROOT = Path(__file__).parents[1]
 SHOWN = {"project/changelog": "CHANGELOG.md", "project/security": "SECURITY.md"}  # page: the file that it shows
+ARRAY = re.compile(r"~numpy\.ndarray\[tuple\[~typing\.Any, \.\.\.\], ~numpy\.dtype\[~numpy\.(\w+)\]\]")
+PARAMETER = re.compile(r"^(\w[\w, ]*) : ")
 PAGES = "\n\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
 
 
@@ -83,6 +86,25 @@ def meaning(option):
     return ((option.help or "") + default + needed).replace("|", "\\|")
 
 
+def shorter(app, what, name, thing, options, signature, returned):
+    """Arrays by the name that the source gives them."""
+    return tuple(text and ARRAY.sub(r"NDArray[\1]", text) for text in (signature, returned))
+
+
+def listed(app, what, name, thing, options, lines):
+    """Parameters written as scikit-learn does, without types: ``name, other : meaning``."""
+    if "Parameters" not in lines:
+        return
+    start = lines.index("Parameters")
+    lines[start : start + 2] = ["**Parameters**", ""]
+    for place in range(start + 2, len(lines)):
+        if not lines[place]:
+            return
+        lines[place] = PARAMETER.sub(r"- **\1**: ", lines[place]).replace("    ", "  ", 1)
+
+
 def setup(app):
     """Sphinx calls this."""
+    app.connect("autodoc-process-docstring", listed, priority=400)  # before napoleon reads it
     app.connect("source-read", complete)
+    app.connect("autodoc-process-signature", shorter)

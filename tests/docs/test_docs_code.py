@@ -40,6 +40,7 @@ def folder(tmp_path, monkeypatch, demo):
     monkeypatch.setattr("dptopics.registry.common_words", lambda text: common_words(text, COMMON_WORDS))
     quick = partial(canaries.audit_by_trials, rehearsals=4, designs=canaries.DESIGNS[:1])
     monkeypatch.setattr("dptopics.audit.canaries.audit_by_trials", quick)
+    monkeypatch.setattr("dptopics.audit.membership.plot_roc", lambda *_: True)  # drawing takes longer than training
     for file, first in (("notes.csv", 0), ("more-notes.csv", 3000), ("public.csv", 2000)):
         rows = zip(demo.texts[first:], demo.authors[first:], strict=True)
         with open(file, "w", newline="", encoding="utf-8") as table:
@@ -122,7 +123,9 @@ def test_few_blocks_are_not_run():
 
 def test_a_block_that_fails_is_noticed(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("```sh\ndptopics show \\\n  nowhere/  # exits with 2\n```\n\n    dptopics fit\n\n```python\n1 / 0\n```\n")
+    page.write_text(
+        "```sh\ndptopics show \\\n  nowhere/  # exits with 2\n```\n\n    dptopics fit\n\n```python\n1 / 0\n```\n"
+    )
     first, second, third = blocks(page)
     assert words(first.commands()[0]) == (["dptopics", "show", "nowhere/"], None, False, 2)
     assert PROGRAM.match(second.code)

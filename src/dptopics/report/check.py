@@ -32,7 +32,10 @@ def check_audit(release: Release[Any], audit: dict[str, Any]) -> None:
     attacked = audit.get("settings", {}).get("mechanism", {})
     pairs: list[tuple[str, Any, Any]] = [
         ("mechanism", attacked.get("mechanism"), made),
-        *((f"{part} mechanism", _part(attacked, part), _part(release.settings, part)) for part in ("topics", "vocabulary")),
+        *(
+            (f"{part} mechanism", _part(attacked, part), _part(release.settings, part))
+            for part in ("topics", "vocabulary")
+        ),
         # What was asked for: topics that say nothing are dropped or merged, by noise.
         ("topics", _n_topics(attacked), _n_topics(release.settings) or value.n_topics),
         ("unit", claim.unit, release.guarantee.unit),
