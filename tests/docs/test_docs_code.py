@@ -3,7 +3,7 @@
 import csv
 import subprocess
 import sys
-from functools import partial
+from functools import lru_cache, partial
 
 import pytest
 from markdown_pages import MOST_NOT_RUN, NOT_HERE, PAGES, PROGRAM, REASONS, ROOT, SCRIPTS, SHELL, blocks, name, words
@@ -12,12 +12,15 @@ from dptopics import cli, datasets
 from dptopics.audit import canaries
 from dptopics.datasets import DemoTexts
 from dptopics.embeddings import common_words
+from dptopics.topics import public_space
 
 BLOCKS = {page: blocks(page) for page in PAGES}
 MESSAGES = 4000  # of 20,000: enough words at ε = 1, and quick
 FEWER = {"--shadows": "4", "--canaries": "40", "--trials": "8", "--sweeps": "5"}  # than a real audit takes
 BY_SHELL = {"head", "ls", "cat"}
 COMMON_WORDS = 4000  # of 28,000 public words
+# What depends on public words alone is computed once for all pages.
+PLACES, CANDIDATES = lru_cache(public_space.of_words), lru_cache(public_space.Space.candidates)
 
 
 def runs(block):
@@ -38,6 +41,8 @@ def folder(tmp_path, monkeypatch, demo):
     monkeypatch.setattr("dptopics.datasets.demo_corpus", lambda: demo)
     monkeypatch.setattr("dptopics.demo.demo_corpus", lambda: demo)
     monkeypatch.setattr("dptopics.registry.common_words", lambda text: common_words(text, COMMON_WORDS))
+    monkeypatch.setattr("dptopics.topics.public_space.of_words", PLACES)
+    monkeypatch.setattr("dptopics.topics.public_space.Space.candidates", CANDIDATES)
     quick = partial(canaries.audit_by_trials, rehearsals=4, designs=canaries.DESIGNS[:1])
     monkeypatch.setattr("dptopics.audit.canaries.audit_by_trials", quick)
     monkeypatch.setattr("dptopics.audit.membership.plot_roc", lambda *_: True)  # drawing takes longer than training

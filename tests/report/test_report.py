@@ -353,6 +353,20 @@ def test_the_command(tmp_path):
     assert "This release is charge 1." in text
 
 
+def test_the_command_shows_folders_without_optional_parts(tmp_path):
+    values = [
+        topic_model(["מילה", "<b>", "naïve"], 2, deviation=False),
+        Vocabulary.of(["a", "b"]),
+        NgramTable(vocabulary=Vocabulary.of(["a b", "b c"]), probability=np.array([0.25, 0.75])),
+    ]
+    for number, value in enumerate(values):
+        bare = Release(value=value, guarantee=guarantee(), settings={"mechanism": "other"})
+        folder, file = bundle.save(bare, tmp_path / f"r{number}"), tmp_path / f"{number}.html"
+        assert CliRunner().invoke(app, ["report", str(folder), "--out", str(file)]).exit_code == 0
+        shown = Reader(file.read_text("utf-8"))
+        assert set(json.loads(shown.data)["words"]) == set(value.words if number == 1 else value.vocabulary.words)
+
+
 def test_what_is_no_audit_is_refused(tmp_path):
     with pytest.raises(InputError, match="no audit"):
         page.read_audit(tmp_path)
