@@ -87,8 +87,9 @@ def meaning(option):
 
 
 def shorter(app, what, name, thing, options, signature, returned):
-    """Arrays by the name that the source gives them."""
-    return tuple(text and ARRAY.sub(r"NDArray[\1]", text) for text in (signature, returned))
+    """Arrays by the name that the source gives them; defaults that are made anew as an ellipsis."""
+    texts = (text and text.replace("<factory>", "...") for text in (signature, returned))
+    return tuple(text and ARRAY.sub(r"NDArray[\1]", text) for text in texts)
 
 
 def listed(app, what, name, thing, options, lines):
