@@ -14,7 +14,7 @@ SHELL = ("sh", "bash", "console")
 # Commands that a test cannot run: they install, clone or take long.
 NOT_HERE = {"pip", "make", "git", "source"}
 SCRIPTS = re.compile(r"python ((?:benchmarks|experiments)/\w+\.py)\b")
-# Words that give away a command or a program in an indented block, where nothing would run it.
+# What gives away a command or a program in a block of text, where nothing would run it.
 PROGRAM = re.compile(r"\s*(?:\$ |dptopics |pip |make |from \w[\w.]* import |import \w|>>> )")
 # Why a block may stay un-run: <!-- not run: REASON --> on the line before it.
 REASONS = {"needs a model of your own", "needs Spark"}
