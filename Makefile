@@ -1,10 +1,10 @@
-# `make demo` and `make test` set up everything they need in .venv; nothing else on the machine is touched.
+# `make demo`, `make test` and `make docs` set up everything they need in .venv; nothing else on the machine is touched.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test clean
+.PHONY: demo test docs clean
 
 demo: $(READY)
 	$(BIN)/dptopics demo
@@ -14,6 +14,10 @@ test: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2
+
+docs: $(READY)
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --builder html docs build/site
+	@echo "Open build/site/index.html in a browser."
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -26,5 +30,5 @@ $(READY): pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

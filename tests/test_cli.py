@@ -1,11 +1,14 @@
 """The command line, in process: exit codes, messages, and what lands on disk."""
 
+import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -332,8 +335,26 @@ def test_demo_shows_the_leak_and_the_cure(run, monkeypatch, tmp_path):
     n = 6000
     part = datasets.DemoTexts(whole.texts[:n], whole.authors[:n], whole.themes[:n], whole.rare_words)
     monkeypatch.setattr("dptopics.demo.demo_corpus", lambda: part)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     code, out, _ = run("demo", "--epsilon", 8, "--out", "release")
     assert code == 0
     assert "NOT private" in out
     assert "holds 0 of them" in out
     assert not set(TopicModel.load(tmp_path / "release").vocabulary.words) & whole.rare_words
+    page = re.search(r"file://(\S+report\.html)", out)[1]
+    assert Path(page).is_relative_to(tmp_path)
+    assert "NOT FOR RELEASE" not in Path(page).read_text("utf-8")
+    code, _, err = run("demo", "--report", page)
+    assert code == 2
+    assert "exists already" in err
+
+
+def test_the_demo_hands_out_its_messages(run, monkeypatch, tmp_path):
+    part = datasets.DemoTexts(['"Quoted", and\na new line'] * 3, ["p1", "p2", "p2"], [], frozenset())
+    monkeypatch.setattr("dptopics.demo.demo_corpus", lambda: part)
+    assert run("demo", "--messages", "notes.csv")[0] == 0
+    with open("notes.csv", encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file)) == [["note", "patient"], *map(list, zip(part.texts, part.authors, strict=True))]
+    code, _, err = run("demo", "--messages", "notes.csv")
+    assert code == 2
+    assert "exists already" in err

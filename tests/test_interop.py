@@ -180,6 +180,33 @@ def test_from_bertopic():
         TopicModel.from_bertopic(odd)
 
 
+@pytest.mark.filterwarnings("ignore")  # their own
+def test_from_the_real_bertopic():
+    # Not in the tools for tests: it asks for torch. To try it: pip install --no-deps bertopic, and what it then misses.
+    bertopic = pytest.importorskip("bertopic")
+    from bertopic.backend import BaseEmbedder
+    from bertopic.dimensionality import BaseDimensionalityReduction
+    from sklearn.cluster import HDBSCAN
+
+    texts = [*TEXTS, "zebra moon star apple night", "star apple night moon zebra"]
+    places = np.concatenate([np.tile([[1.0, 0], [1, 0], [0, 1], [0, 1]], (10, 1)), [[50.0, 50], [-50, 50]]])
+    places += np.random.default_rng(0).normal(scale=0.01, size=places.shape)
+    model = bertopic.BERTopic(
+        umap_model=BaseDimensionalityReduction(), hdbscan_model=HDBSCAN(min_cluster_size=5, copy=True),
+        embedding_model=BaseEmbedder(),
+    ).fit(texts, embeddings=places)  # fmt: skip
+    assert model.topic_sizes_[-1] == 2  # outliers: left out
+    found = TopicModel.from_bertopic(model)
+    assert found.topic_share.tolist() == [0.5, 0.5]
+    fruit = check_topics(found)
+    weights = {word: weight for word, weight in model.get_topic(fruit) if word}
+    index = found.vocabulary.index
+    np.testing.assert_allclose(
+        [found.topic_word[fruit, index[word]] for word in weights],
+        np.array(list(weights.values())) / sum(weights.values()), rtol=1e-4,
+    )  # fmt: skip
+
+
 def test_what_people_have_can_be_viewed_and_audited(tmp_path):
     found = TopicModel.from_bertopic(BertopicStub())
     text = found.report(tmp_path / "mine.html").read_text("utf-8")

@@ -1,7 +1,9 @@
 """The demo: a plain topic model and a private release of the same invented patient messages, side by side."""
 
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -12,6 +14,7 @@ from scipy import sparse
 from dptopics import progress
 from dptopics.corpus import Corpus
 from dptopics.datasets import demo_corpus
+from dptopics.errors import InputError
 from dptopics.guarantee import Unit
 from dptopics.ledger import Unrecorded
 from dptopics.noise import secure_rng
@@ -67,6 +70,19 @@ def run(*, epsilon: float, sink: progress.Sink, say: Callable[[str], None]) -> D
         with progress.part(0.5, 1.0):
             plain_topics, plain_words = _plain_model(corpus)
     return DemoResult(plain_topics, plain_words, texts.rare_words, release)
+
+
+def write_messages(path: Path) -> int:
+    """Write the invented messages as a table, one row each; how many there are."""
+    texts = demo_corpus()
+    try:
+        with open(path, "x", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows(
+                [("note", "patient"), *zip(texts.texts, texts.authors, strict=True)]
+            )
+    except FileExistsError:
+        raise InputError(f"the file {str(path)!r} exists already. Choose another name, or remove it first.") from None
+    return len(texts.texts)
 
 
 def _plain_model(corpus: Corpus) -> tuple[list[list[str]], set[str]]:

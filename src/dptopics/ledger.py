@@ -206,7 +206,7 @@ class Ledger:
 
     @property
     def left(self) -> Budget:
-        """Budget minus spent: what the total may grow by. With ``zcdp`` a release adds less than its ε."""
+        """What the total may grow by. With ``zcdp`` a release adds less than its ε."""
         pairs = zip(astuple(self.budget), astuple(self.spent), strict=True)
         return Budget(*(float(_exact(total) - _exact(part)) for total, part in pairs))
 
@@ -217,7 +217,7 @@ class Ledger:
 
     @property
     def gamma(self) -> float:
-        """Chance that not all of it holds, where releases are about data of a stated distribution: their γ added up."""
+        """The sum of the γ of all releases, where these are about data of a stated distribution."""
         return float(min(Fraction(1), _total(r.guarantee.gamma for r in self.receipts())))
 
     def card(self) -> str:

@@ -96,7 +96,7 @@ def perplexity(corpus: Corpus, model: TopicModel, *, key: int = 0) -> float:
 
 
 def l1_distance(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """Σ_w |φ_kw − φ'_kw|, mean over topics: two for topics without a common word. NOT FOR RELEASE.
+    """``Σ_w |φ_kw − φ'_kw|``, mean over topics: two for topics without a common word. NOT FOR RELEASE.
 
     >>> l1_distance(np.eye(2), np.eye(2)[::-1])
     2.0

@@ -71,6 +71,9 @@ class TopicModel:
     text: TextSettings | None = None
     space: DocumentSpace | None = None
 
+    def __repr__(self) -> str:  # not the arrays: notebooks show what they are given
+        return f"<TopicModel: {self.n_topics} topics, {len(self.vocabulary)} words>"
+
     @property
     def n_topics(self) -> int:
         """Number of topics."""

@@ -277,6 +277,7 @@ def test_an_audit_of_another_model_is_refused():
     for audit, reason in [
         (audit_data(mechanism="zhao"), "its mechanism is zhao"),
         (audit_data(topics={"n_topics": 7}), "its topics is 7"),
+        (audit_data(topics={"n_topics": 6, "mechanism": "spectral"}), "its topics mechanism is spectral"),
         (audit_data(claim=guarantee(sigma=1.0)), "its epsilon is"),
         (plain, "plain topic model"),
         (
@@ -288,6 +289,11 @@ def test_an_audit_of_another_model_is_refused():
             page.render(mine, audit=audit)
     with pytest.raises(InputError, match="holds none"):
         page.render(release(Vocabulary.of("ab")), audit=audit_data())
+
+
+def test_topics_that_were_dropped_or_merged_do_not_make_another_model():
+    fewer = topic_model(["a", "b", "c"], 2)  # six were asked for
+    assert "What an attacker can come to believe" in page.render(release(fewer), audit=audit_data())
 
 
 def test_topics_from_elsewhere_and_the_audit_of_a_plain_model():
@@ -345,6 +351,20 @@ def test_the_command(tmp_path):
     text = (tmp_path / "whole.html").read_text("utf-8")
     assert "NOT FOR RELEASE" in text
     assert "This release is charge 1." in text
+
+
+def test_the_command_shows_folders_without_optional_parts(tmp_path):
+    values = [
+        topic_model(["מילה", "<b>", "naïve"], 2, deviation=False),
+        Vocabulary.of(["a", "b"]),
+        NgramTable(vocabulary=Vocabulary.of(["a b", "b c"]), probability=np.array([0.25, 0.75])),
+    ]
+    for number, value in enumerate(values):
+        bare = Release(value=value, guarantee=guarantee(), settings={"mechanism": "other"})
+        folder, file = bundle.save(bare, tmp_path / f"r{number}"), tmp_path / f"{number}.html"
+        assert CliRunner().invoke(app, ["report", str(folder), "--out", str(file)]).exit_code == 0
+        shown = Reader(file.read_text("utf-8"))
+        assert set(json.loads(shown.data)["words"]) == set(value.words if number == 1 else value.vocabulary.words)
 
 
 def test_what_is_no_audit_is_refused(tmp_path):

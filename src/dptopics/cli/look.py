@@ -1,5 +1,6 @@
 """Commands that look at releases and mechanisms, and the demo. None of them spends budget of real data."""
 
+import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -112,15 +113,32 @@ def mechanisms(as_json: o.Json = False) -> None:
 def demo(
     epsilon: Annotated[float, typer.Option(help="Privacy loss of the demo release.")] = 2.0,
     out_folder: Annotated[Path | None, typer.Option("--out", help="Also save the release here.")] = None,
+    report_file: Annotated[
+        Path | None,
+        typer.Option("--report", help="Where to write the page of the release.", show_default="a temporary folder"),
+    ] = None,
+    messages: Annotated[
+        Path | None,
+        typer.Option(help="Only write the messages, as a CSV table with columns note and patient, to try things on."),
+    ] = None,
 ) -> None:
     """Show the difference privacy makes, on 20,000 invented patient messages."""
-    from dptopics import bundle
-    from dptopics.demo import run
+    from dptopics import bundle, report
+    from dptopics.demo import run, write_messages
 
+    if messages is not None:
+        number = write_messages(messages)
+        err.print(f"{number:,} invented messages written to [bold]{messages}[/].", highlight=False)
+        return
     if out_folder is not None:
         bundle.check_target(out_folder)
+    if report_file is not None:
+        report.check_target(report_file)
     with progress_bar("Learning topics, private and plain") as sink:
         result = run(epsilon=epsilon, sink=sink, say=err.print)
     result.show(out)
     if out_folder is not None:
         err.print(f"Written to [bold]{bundle.save(result.release, out_folder)}[/].")
+    page = report_file or Path(tempfile.mkdtemp(prefix="dptopics-demo-")) / "report.html"
+    page = report.write(result.release, page).absolute()
+    out.print(f"The release as a page, to open in a browser: {page.as_uri()}", highlight=False, soft_wrap=True)

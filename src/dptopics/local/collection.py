@@ -48,7 +48,7 @@ class Collection:
 
     @cached_property
     def version(self) -> str:
-        """A hash of the words and of every setting: reports made for another version do not fit."""
+        """A hash of the words and of every setting. Reports made for another version do not fit."""
         data = json.dumps(self._data(), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(data.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

@@ -45,7 +45,7 @@ class LanguageModel:
 
     @cached_property
     def prefixes(self) -> list[dict[tuple[str, ...], float]]:
-        """Probability that an n-gram begins with given words, by their number: [0] holds the empty one, one."""
+        """Probability that an n-gram begins with given words, by their number. [0] holds the empty one, one."""
         found: list[dict[tuple[str, ...], float]] = [{} for _ in range(self.table.n + 1)]
         for ngram, chance in zip(self.table.vocabulary.words, self.table.probability.tolist(), strict=True):
             words = tuple(ngram.split(" "))

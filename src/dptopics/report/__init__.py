@@ -56,14 +56,20 @@ def write(
     audit: dict[str, Any] | None = None,
 ) -> Path:
     """Write the page to a new file, see :func:`render`."""
+    path = check_target(path)
+    page = render(release, ledger=ledger, audit=audit)
+    with open(path, "x", encoding="utf-8", newline="\n") as file:
+        file.write(page)
+    return path
+
+
+def check_target(path: str | Path) -> Path:
+    """Refuse a file that exists, or that has no folder to be in."""
     path = Path(path)
     if path.exists():
         raise InputError(f"the file {str(path)!r} exists already. Choose another name, or remove it first.")
     if not path.absolute().parent.is_dir():
         raise InputError(f"the folder {str(path.absolute().parent)!r} does not exist. Create it first.")
-    page = render(release, ledger=ledger, audit=audit)
-    with open(path, "x", encoding="utf-8", newline="\n") as file:
-        file.write(page)
     return path
 
 

@@ -32,7 +32,12 @@ def check_audit(release: Release[Any], audit: dict[str, Any]) -> None:
     attacked = audit.get("settings", {}).get("mechanism", {})
     pairs: list[tuple[str, Any, Any]] = [
         ("mechanism", attacked.get("mechanism"), made),
-        ("topics", _n_topics(attacked), value.n_topics),
+        *(
+            (f"{part} mechanism", _part(attacked, part), _part(release.settings, part))
+            for part in ("topics", "vocabulary")
+        ),
+        # What was asked for: topics that say nothing are dropped or merged, by noise.
+        ("topics", _n_topics(attacked), _n_topics(release.settings) or value.n_topics),
         ("unit", claim.unit, release.guarantee.unit),
         ("relation", claim.relation, release.guarantee.relation),
         ("delta", claim.delta, release.guarantee.delta),
@@ -42,6 +47,12 @@ def check_audit(release: Release[Any], audit: dict[str, Any]) -> None:
         same = isclose(there, here, rel_tol=1e-6) if isinstance(there, float) else there == here
         if there is not None and not same:
             raise InputError(f"{_ANOTHER}: its {name} is {_show(there)}, that of this release {_show(here)}.")
+
+
+def _part(settings: dict[str, Any], part: str) -> str | None:
+    """Which mechanism chose the words, or the topics, of a pipeline."""
+    inner = settings.get(part)
+    return inner.get("mechanism") if isinstance(inner, dict) else None
 
 
 def _n_topics(settings: dict[str, Any]) -> int | None:

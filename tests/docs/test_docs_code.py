@@ -1,0 +1,139 @@
+"""Every block of code in README and docs runs, in order, page by page, on a small table of invented messages."""
+
+import csv
+import subprocess
+import sys
+from functools import lru_cache, partial
+
+import pytest
+from markdown_pages import MOST_NOT_RUN, NOT_HERE, PAGES, PROGRAM, REASONS, ROOT, SCRIPTS, SHELL, blocks, name, words
+
+from dptopics import cli, datasets
+from dptopics.audit import canaries
+from dptopics.datasets import DemoTexts
+from dptopics.embeddings import common_words
+from dptopics.topics import public_space
+
+BLOCKS = {page: blocks(page) for page in PAGES}
+MESSAGES = 4000  # of 20,000: enough words at ε = 1, and quick
+FEWER = {"--shadows": "4", "--canaries": "40", "--trials": "8", "--sweeps": "5"}  # than a real audit takes
+BY_SHELL = {"head", "ls", "cat"}
+COMMON_WORDS = 4000  # of 28,000 public words
+# What depends on public words alone is computed once for all pages.
+PLACES, CANDIDATES = lru_cache(public_space.of_words), lru_cache(public_space.Space.candidates)
+
+
+def runs(block):
+    return block.language in ("python", *SHELL) and block.not_run is None
+
+
+@pytest.fixture(scope="module")
+def demo():
+    whole = datasets.demo_corpus()
+    return DemoTexts(whole.texts[:MESSAGES], whole.authors[:MESSAGES], whole.themes[:MESSAGES], whole.rare_words)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, demo):
+    """Where a page runs: private messages, public ones, public words and topics, one document of a client."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("dptopics.datasets.demo_corpus", lambda: demo)
+    monkeypatch.setattr("dptopics.demo.demo_corpus", lambda: demo)
+    monkeypatch.setattr("dptopics.registry.common_words", lambda text: common_words(text, COMMON_WORDS))
+    monkeypatch.setattr("dptopics.topics.public_space.of_words", PLACES)
+    monkeypatch.setattr("dptopics.topics.public_space.Space.candidates", CANDIDATES)
+    quick = partial(canaries.audit_by_trials, rehearsals=4, designs=canaries.DESIGNS[:1])
+    monkeypatch.setattr("dptopics.audit.canaries.audit_by_trials", quick)
+    monkeypatch.setattr("dptopics.audit.membership.plot_roc", lambda *_: True)  # drawing takes longer than training
+    for file, first in (("notes.csv", 0), ("more-notes.csv", 3000), ("public.csv", 2000)):
+        rows = zip(demo.texts[first:], demo.authors[first:], strict=True)
+        with open(file, "w", newline="", encoding="utf-8") as table:
+            csv.writer(table).writerows([("note", "patient"), *rows])
+    topics = [
+        "skin rash itching cream eczema scalp",
+        "appointment week monday book slot available",
+        "sugar insulin glucose diabetes fasting",
+    ]
+    (tmp_path / "topics.txt").write_text("\n".join(topics) + "\n")
+    (tmp_path / "words.txt").write_text("\n".join(" ".join(topics).split()) + "\n")
+    (tmp_path / "note.txt").write_text("The rash on my skin is itching, and the cream does not help.\n")
+    return tmp_path
+
+
+def run_command(command, monkeypatch, capsys):
+    arguments, target, add, expected = words(command)
+    if arguments[0] in BY_SHELL:
+        subprocess.run(arguments, check=True, capture_output=True)
+        return
+    for option, value in FEWER.items():
+        if option in arguments:
+            arguments[arguments.index(option) + 1] = value
+    monkeypatch.setattr(sys, "argv", arguments)
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    printed = capsys.readouterr()
+    assert (stop.value.code or 0) == expected, printed.err
+    if target is not None:
+        with open(target, "a" if add else "x", encoding="utf-8") as file:
+            file.write(printed.out)
+
+
+def waits(command):
+    """A command that the tests leave out, and may."""
+    script = SCRIPTS.match(command)
+    return command.split()[0] in NOT_HERE or (script is not None and (ROOT / script[1]).is_file())
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(map(runs, BLOCKS[page]))], ids=name)
+def test_every_block_runs(page, folder, monkeypatch, capsys):
+    if "dptopics demo --messages notes.csv" in page.read_text("utf-8"):
+        (folder / "notes.csv").unlink()
+    names = {"__name__": "__main__"}
+    for block in filter(runs, BLOCKS[page]):
+        try:
+            if block.language == "python":
+                exec(compile(block.code, str(block), "exec"), names)
+            else:
+                for command in block.commands():
+                    if not waits(command):
+                        run_command(command, monkeypatch, capsys)
+        except BaseException as error:
+            error.add_note(f"in {block}")
+            raise
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_block_is_left_out_silently(page):
+    for block in BLOCKS[page]:
+        if block.not_run is not None:
+            assert block.not_run in REASONS, f"{block}: the reason is not one of {sorted(REASONS)}"
+        elif block.language in SHELL:
+            for command in block.commands():
+                known = command.split()[0] in {"dptopics", *BY_SHELL} or waits(command)
+                assert known, f"{block}: nothing runs {command!r}. Use a command that a test can run"
+        elif block.language in ("", "text"):  # formulas, and what a program printed
+            lost = [line for line in block.code.splitlines() if PROGRAM.match(line)]
+            assert not lost, f"{block}: fence it as ```python or ```sh, so that it is run: {lost[0]!r}"
+        else:
+            site_only = block.language.startswith("{") and name(block.page).startswith("docs/")
+            assert site_only or block.language == "python", f"{block}: nothing runs {block.language!r}"
+
+
+def test_few_blocks_are_not_run():
+    left = [str(block) for page in PAGES for block in BLOCKS[page] if block.not_run is not None]
+    assert len(left) <= MOST_NOT_RUN, left
+
+
+def test_a_block_that_fails_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```sh\ndptopics show \\\n  nowhere/  # exits with 2\n```\n\n    dptopics fit\n\n```python\n1 / 0\n```\n"
+    )
+    first, second, third = blocks(page)
+    assert words(first.commands()[0]) == (["dptopics", "show", "nowhere/"], None, False, 2)
+    assert PROGRAM.match(second.code)
+    assert runs(third)
+    page.write_text("<!-- not run: no reason -->\n```python\n```\n")
+    assert blocks(page)[0].not_run == "no reason"
