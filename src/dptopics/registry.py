@@ -27,6 +27,10 @@ from dptopics.published.laplace_counts import LaplaceCountsTopics
 from dptopics.published.laplace_output import LaplaceOutputTopics
 from dptopics.published.laplace_public import LaplacePublicNgrams
 from dptopics.published.mvg import MvgTopics
+from dptopics.published.spectral_edges import check_size
+from dptopics.published.spectral_moments import SpectralMomentsTopics
+from dptopics.published.spectral_output import SpectralOutputTopics
+from dptopics.published.spectral_whitened import SpectralComponentsTopics, SpectralTensorTopics
 from dptopics.published.zhao import ZhaoTopics
 from dptopics.published.zhu import ZhuTopics
 from dptopics.release import Vocabulary
@@ -54,10 +58,15 @@ TOPICS: dict[str, type[VariationalTopics | EmbeddedTopics | SpectralTopics]] = {
     "variational": VariationalTopics,
 }
 # Reproductions: not proved, so they run only with accept_unproven.
-PUBLISHED: dict[str, type[ZhuTopics | ZhaoTopics | LaplaceCountsTopics]] = {
+SpectralConfiguration = SpectralMomentsTopics | SpectralTensorTopics | SpectralComponentsTopics | SpectralOutputTopics
+PUBLISHED: dict[str, type[ZhuTopics | ZhaoTopics | LaplaceCountsTopics | SpectralConfiguration]] = {
     "zhu": ZhuTopics,
     "zhao": ZhaoTopics,
     "laplace-counts": LaplaceCountsTopics,
+    "spectral-1": SpectralMomentsTopics,
+    "spectral-2": SpectralTensorTopics,
+    "spectral-3": SpectralComponentsTopics,
+    "spectral-4": SpectralOutputTopics,
 }
 # Noise on the output of any learner, and the two baselines of that paper.
 OUTPUT: dict[str, type[OutputTopics | MvgTopics | LaplaceOutputTopics]] = {
@@ -126,7 +135,7 @@ def topic_mechanism(
     noise: Noise | str | None = None,
     **settings: Any,
 ) -> Mechanism[TopicModel]:
-    """The whole pipeline for one (ε, δ): vocabulary, then topics. ``noise`` is the vocabulary's.
+    """The whole pipeline for one (ε, δ): vocabulary, then topics. ``noise`` is the vocabulary's (``spectral-1``: its).
 
     Without a ``name`` the best that is installed for texts read by ``text`` (:func:`default_mechanism`); without a
     ``vocabulary`` the common words of the language where topics come from embeddings, else words chosen privately.
@@ -141,9 +150,11 @@ def topic_mechanism(
     kind = TOPICS.get(name) or PUBLISHED.get(name)
     if embedding is not None and kind is not EmbeddedTopics:
         raise InputError(f"mechanism {name!r} uses no embedding. Leave it out, or use mechanism 'embedded'.")
+    if kind is not None and issubclass(kind, SpectralTopics | SpectralConfiguration) and steps is not None:
+        raise InputError(f"mechanism {name!r} takes no steps: it looks at the data once or twice. Leave steps out.")
+    if kind is SpectralMomentsTopics and noise is not None:
+        settings["noise"], noise = noise, None  # its words are public and have none
     if kind is SpectralTopics:
-        if steps is not None:
-            raise InputError(f"mechanism {name!r} takes no steps: it looks at the data twice. Leave steps out.")
         max_vocabulary = MOST_SPECTRAL_WORDS if max_vocabulary is None else max_vocabulary
     settings |= {} if steps is None else {"steps": steps}
     settings |= {} if embedding is None else {"embedding": embedding}
@@ -182,6 +193,14 @@ def topic_mechanism(
                 f"{name} is about single words, a vocabulary chosen from the data about whole units: the two do not "
                 "add up. Give a list of public words."
             )
+        return calibrate(topics.over(words.vocabulary), epsilon=epsilon)
+    if isinstance(topics, SpectralConfiguration):
+        if not isinstance(words, PublicVocabulary):
+            raise PrivacyError(
+                f"{name} is about units exchanged for others, a vocabulary chosen from the data about units added or "
+                "removed: the two do not add up. Give a list of public words."
+            )
+        check_size(topics, len(words.vocabulary))
         return calibrate(topics.over(words.vocabulary), epsilon=epsilon)
     if isinstance(topics, ZhuTopics):  # its claim is one of Laplace noise: the same factor again
         gaussian = calibrate(WeightedVocabulary.template(delta=delta), epsilon=epsilon)
