@@ -18,7 +18,9 @@ from dptopics.ngrams.laplace import LaplaceNgrams
 from dptopics.ngrams.pipeline import VocabularyThenNgrams
 from dptopics.public_ngrams import PublicNgrams
 from dptopics.release import Release, Vocabulary
+from dptopics.topics.best_of import BestOf
 from dptopics.topics.embedded import EmbeddedTopics
+from dptopics.topics.extended import ExtendedTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.spectral import SpectralTopics
 from dptopics.topics.variational import VariationalTopics
@@ -83,6 +85,14 @@ MECHANISMS = {
     "variational": variational,
     "embedded": embedded,
     "spectral": lambda unit: SpectralTopics(n_topics=2, sigma=0.5, delta=DELTA, unit=unit),
+    "weighted then spectral-extended": lambda unit: VocabularyThenTopics(
+        vocabulary=weighted(unit),
+        topics=ExtendedTopics(core=MECHANISMS["spectral"](unit), sigma=1.0, delta=DELTA, core_words=3),
+        delta=DELTA,
+    ),
+    "best of": lambda unit: BestOf(
+        candidates=(variational(unit), MECHANISMS["spectral"](unit)), sigma=3.0, delta=DELTA
+    ),
     "variational, sampled": lambda unit: variational(unit, sampling_rate=0.5),
     "weighted then variational": lambda unit: VocabularyThenTopics(
         vocabulary=weighted(unit), topics=variational(unit), delta=DELTA
@@ -98,7 +108,7 @@ MECHANISMS = {
         vocabulary=PublicVocabulary(vocabulary=WORDS, delta=DELTA, unit=unit), topics=variational(unit), delta=DELTA
     ),
 }
-NEEDS_WORDS = {"variational", "variational, sampled", "embedded", "spectral", *NGRAMS}
+NEEDS_WORDS = {"variational", "variational, sampled", "embedded", "spectral", "best of", *NGRAMS}
 FREE = {"public"}
 every = pytest.mark.parametrize("name", MECHANISMS)
 noisy = pytest.mark.parametrize("name", sorted(MECHANISMS.keys() - FREE))
@@ -115,6 +125,7 @@ KINDS = [
     (VariationalTopics, {"n_topics": 4}),
     (EmbeddedTopics, {"n_topics": 4}),
     (SpectralTopics, {"n_topics": 4}),
+    (ExtendedTopics, {"n_topics": 4}),
     (BayesNgrams, {}),
     (BayesNgrams, {"slope": 0.01, "noise": "laplace"}),
     (LaplaceNgrams, {}),

@@ -36,7 +36,9 @@ from dptopics.published.zhu import ZhuTopics
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
 from dptopics.topic_model import TopicModel
+from dptopics.topics.best_of import BestOf
 from dptopics.topics.embedded import EmbeddedTopics
+from dptopics.topics.extended import ExtendedTopics
 from dptopics.topics.output_topics import OutputTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.renyi import Calibration
@@ -52,9 +54,10 @@ from dptopics.vocabulary.weighted import WeightedVocabulary
 
 PrivateVocabulary = WeightedVocabulary | CountVocabulary | PolicyVocabulary | GreedyVocabulary
 
-TOPICS: dict[str, type[VariationalTopics | EmbeddedTopics | SpectralTopics]] = {
+TOPICS: dict[str, type[VariationalTopics | EmbeddedTopics | SpectralTopics | ExtendedTopics]] = {
     "embedded": EmbeddedTopics,
     "spectral": SpectralTopics,
+    "spectral-extended": ExtendedTopics,
     "variational": VariationalTopics,
 }
 # Reproductions: not proved, so they run only with accept_unproven.
@@ -137,7 +140,8 @@ def topic_mechanism(
 ) -> Mechanism[TopicModel]:
     """The whole pipeline for one (ε, δ): vocabulary, then topics. ``noise`` is the vocabulary's (``spectral-1``: its).
 
-    Without a ``name`` the best that is installed for texts read by ``text`` (:func:`default_mechanism`); without a
+    Several names, with commas between: all are run and charged, and the best by a noisy likelihood is released. Without
+    a ``name`` the best that is installed for texts read by ``text`` (:func:`default_mechanism`); without a
     ``vocabulary`` the common words of the language where topics come from embeddings, else words chosen privately.
 
     >>> pipeline = topic_mechanism(
@@ -147,10 +151,22 @@ def topic_mechanism(
     """
     check_budget(epsilon, delta)
     name = name or default_mechanism(text)
+    if "," in name:
+        if vocabulary is None or (isinstance(vocabulary, str) and vocabulary in VOCABULARIES):
+            raise InputError("a choice among mechanisms needs one list of public words (--vocabulary FILE).")
+        same: dict[str, Any] = {"n_topics": n_topics, "epsilon": epsilon, "delta": delta, "unit": unit, "text": text}
+        same |= {"steps": steps, "noise": noise, **settings}
+        names = [part.strip() for part in name.split(",")]
+        parts = [topic_mechanism(part, vocabulary=vocabulary, **same) for part in names]
+        return BestOf.calibrated(parts, epsilon=epsilon, delta=delta)
     kind = TOPICS.get(name) or PUBLISHED.get(name)
     if embedding is not None and kind is not EmbeddedTopics:
         raise InputError(f"mechanism {name!r} uses no embedding. Leave it out, or use mechanism 'embedded'.")
-    if kind is not None and issubclass(kind, SpectralTopics | SpectralConfiguration) and steps is not None:
+    if (
+        kind is not None
+        and issubclass(kind, SpectralTopics | ExtendedTopics | SpectralConfiguration)
+        and steps is not None
+    ):
         raise InputError(f"mechanism {name!r} takes no steps: it looks at the data once or twice. Leave steps out.")
     if kind is SpectralMomentsTopics and noise is not None:
         settings["noise"], noise = noise, None  # its words are public and have none

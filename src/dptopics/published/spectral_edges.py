@@ -112,7 +112,7 @@ def whitened_sensitivity(alpha0: float, n_units: int, n_topics: int, smallest: f
     _, b, c = coefficients(alpha0)
     pairs, triples = pair_sensitivity(alpha0, n_units), triple_sensitivity(alpha0, n_units)
     cubic = (1 + 3 * b + c) * (2 * n_topics) ** 1.5 * (pairs / (smallest * sqrt(smallest / 2))) ** 3
-    return cubic + triples * float(n_topics) ** 1.5 / (smallest / 2) ** 1.5
+    return float(cubic + triples * n_topics**1.5 / (smallest / 2) ** 1.5)
 
 
 def component_sensitivity(whitened: float, n_topics: int, gap: float) -> float:

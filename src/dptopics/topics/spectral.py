@@ -116,7 +116,7 @@ class SpectralTopics:
     unit: Unit = Unit.AUTHOR
     alpha0: float = 1.0
     bounds: tuple[float, float, float] | None = None
-    clipped: float = 0.1
+    clipped: float = 0.03
     bound_share: float = 0.02
     count_share: float = 0.02
     mean_share: float = 0.08
