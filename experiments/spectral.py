@@ -12,6 +12,7 @@ Results are appended to results/spectral_*.json as they come; a second run goes 
 
 import argparse
 import json
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -29,9 +30,12 @@ from dptopics.errors import NothingReleased
 from dptopics.learners.lda_variational import VariationalLda
 from dptopics.learners.spectral import CountMoments, SpectralLda
 from dptopics.learners.tensor import orthogonal_components, second_moment, third_moment, top_eigenpairs
+from dptopics.mechanism import calibrate
 from dptopics.metrics import npmi, perplexity
 from dptopics.published import spectral_edges
 from dptopics.registry import PUBLISHED, topic_mechanism
+from dptopics.topics.best_of import BestOf
+from dptopics.topics.extended import ExtendedTopics
 from dptopics.topics.spectral import SpectralTopics
 from dptopics.topics.variational import VariationalTopics
 
@@ -282,10 +286,51 @@ def table2(folder: Path) -> None:
             row["npmi"] = float(np.mean(npmi(corpus, model.top_words(10))))
 
 
+def more_words() -> None:
+    """Pairs of all words against topics of the heaviest words that one histogram extends."""
+    part, (n, d, k) = Part("more_words"), (20_000, 4000, 5)
+    rng = np.random.default_rng(7)
+    topics = rng.dirichlet(np.repeat([0.3, 0.05], [200, d - 200]), k)
+    drawn = [rng.multinomial(LENGTH, rng.dirichlet(np.full(k, 1 / k), 1000) @ topics) for _ in range(n // 1000)]
+    counts = sparse.vstack([sparse.csr_array(block) for block in drawn])
+    weighted = Vocabulary(tuple(f"w{i:05}" for i in range(d)), tuple(np.asarray(counts.sum(axis=0), float)))
+    bounded = Corpus.from_counts(counts, weighted.words).bounded(unit=Unit.DOCUMENT).limited(vocabulary=weighted)
+    for epsilon, core, seed in product((1.0, 10.0), (250, 1000, None), (1, 2)):
+        for row in part.cells(epsilon=epsilon, core_words=core, seed=seed):
+            settings = {"n_topics": k, "epsilon": epsilon, "delta": DELTA, "unit": Unit.DOCUMENT}
+            kind = SpectralTopics if core is None else ExtendedTopics
+            mechanism = kind.calibrated(**settings, **({} if core is None else {"core_words": core}))
+            begin = time.perf_counter()
+            row |= errors(topics, mechanism(bounded, seeded(row)).value.topic_word)
+            row["seconds"] = round(time.perf_counter() - begin, 1)
+
+
+def choice() -> None:
+    """Appendix J: the best of several by a noisy likelihood, all charged, beside each alone at the same ε."""
+    part, size, seed = Part("choice"), (30_000, 100, 5, 1.0), 1
+    settings = {"n_topics": size[2], "delta": DELTA, "unit": Unit.DOCUMENT}
+    ours = {"spectral": SpectralTopics.template(alpha0=size[3], **settings)}
+    ours["variational"] = VariationalTopics.template(**settings, alpha=size[3] / size[2], **best_variational())
+    splits = {f"spectral-1 {s}": PUBLISHED["spectral-1"].template(**settings, shares=s) for s in SPLITS["spectral-1"]}
+    configurations = {name: PUBLISHED[name].template(**settings) for name in ("spectral-1", "spectral-2")}
+    for group, epsilon in product((splits, configurations, ours), (1.0, 10.0)):
+        for row in part.cells(candidates=list(group), epsilon=epsilon):
+            _, topics, bounded, _ = cached(size, seed)
+            mechanism = BestOf.calibrated(list(group.values()), epsilon=epsilon, delta=DELTA)
+            row["chosen"] = errors(topics, mechanism(bounded, seeded(row)).value.topic_word)["l1"]
+            row["alone"] = {}
+            for name, template in group.items():
+                try:
+                    model = calibrate(template, epsilon=epsilon)(bounded, seeded(row)).value
+                    row["alone"][name] = errors(topics, model.topic_word)["l1"]
+                except NothingReleased:
+                    row["alone"][name] = None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--part", choices=["tuning", "figure2", "figure3", "figure4", "table2"])
+    parser.add_argument("--part", choices=["tuning", "figure2", "figure3", "figure4", "table2", "more", "choice"])
     parser.add_argument("--repetitions", type=int, default=2)
     arguments = parser.parse_args()
     parts: dict[str, Callable[[], None]] = {
@@ -294,6 +339,8 @@ def main() -> None:
         "figure2": lambda: figure2(arguments.repetitions),
         "figure4": lambda: figure4(arguments.data, arguments.repetitions),
         "table2": lambda: table2(arguments.data),
+        "more": more_words,
+        "choice": choice,
     }
     for name, part in parts.items():
         if arguments.part in (None, name):

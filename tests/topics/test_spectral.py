@@ -179,6 +179,19 @@ def test_products_of_noisy_means_are_rid_of_the_noise(monkeypatch):
     assert np.abs(np.mean(third[1:], axis=0) - third[0]).max() < 6 * np.std(third[1:], axis=0).max() / runs**0.5
 
 
+def test_what_noise_leaves_open_is_filled_by_frequencies():
+    rng = np.random.default_rng(8)
+    common, topics = rng.dirichlet(np.ones(50)), rng.dirichlet(np.full(50, 0.1), 3)
+    clear = spectral._filled(topics, topics, common, np.zeros(3))
+    assert np.abs(clear - topics).sum(axis=1).max() < 0.005
+    noisy = topics + rng.normal(0, 5.0, topics.shape)
+    filled = spectral._filled(noisy, tensor.on_simplex(noisy), common, np.full(3, 5.0))
+    assert np.abs(filled - common).sum(axis=1).max() < 0.1
+    for rows in (clear, filled):
+        np.testing.assert_allclose(rows.sum(axis=1), 1)
+        assert (rows > 0).all()
+
+
 @pytest.mark.parametrize("texts", [["knee skin"] * 5, ["knee skin rash"] * 30, ["knee knee knee"]])
 def test_strange_data_gives_noise_but_no_error(texts):
     # Documents too short, all equal, a single one: what the data lack must not show as an error.

@@ -54,11 +54,13 @@ class Moments(Protocol):
 @dataclass(frozen=True)
 class Parameters:
     """``topic_word``: μ, a distribution in each row. ``alpha``: Dirichlet parameters. ``column_norm``: what noise of
-    deviation one on every number of M₂ would do to a weight of each topic, to first order."""
+    deviation one on every number of M₂ would do to a weight of each topic, to first order. ``rows``: μ as it came out,
+    before the nearest distribution was taken."""
 
     topic_word: Floats
     alpha: Floats
     column_norm: Floats
+    rows: Floats
 
 
 def parameters(moments: Moments, n_topics: int, alpha0: float, *, key: int = 0) -> Parameters:
@@ -114,7 +116,7 @@ def unwhitened(weights: Floats, axes: Floats, whitening: Floats, back: Floats, a
     rows = (back @ axes * scale).T
     total = _total(rows)
     norm = scale * np.linalg.norm(whitening @ axes, axis=0) / total[:, 0]
-    return Parameters(on_simplex(rows / total), alpha, norm)
+    return Parameters(on_simplex(rows / total), alpha, norm, rows / total)
 
 
 def _total(rows: Floats) -> Floats:

@@ -112,7 +112,7 @@ class SpectralOutputTopics:
         far = self._sensitivity(data, bounds, float(weights[0]))
         seen = common.noisy(np.column_stack([exact.topic_word, exact.alpha]), far, scales["e9"], rng)
         alpha = np.clip(seen[:, -1], 1e-6 * self.alpha0, self.alpha0)
-        found = Parameters(on_simplex(seen[:, :-1]), alpha, exact.column_norm)
+        found = Parameters(on_simplex(seen[:, :-1]), alpha, exact.column_norm, seen[:, :-1])
         progress.report(1.0)
         return Release.of(topic_model(found, vocabulary, corpus, self.alpha0), self, rng)
 

@@ -20,12 +20,14 @@ from dptopics.mechanism import calibrate, check_unit, grid_for
 from dptopics.release import Release
 from dptopics.topic_model import TopicModel
 from dptopics.topics.packed import unpacked_cube, unpacked_square
+from dptopics.topics.shrink import posterior_mean
 from dptopics.topics.spectral_bounds import NormHistogram, bounds_from
 
 Floats = NDArray[np.float64]
 
 LARGEST_VOCABULARY = 10_000  # a number for each pair of words: 50 million
 _SLACK = 1.5  # of the bound on whitened triples over what a typical document has
+_LEAST_FILLED = 1e-3  # of a topic's weight is smoothed at least
 _FLOOR = 1e-6  # of a topic's weight goes to all words alike, so that no word is impossible
 
 
@@ -228,34 +230,37 @@ class SpectralTopics:
         assert vocabulary is not None
         with progress.part(0.0, 0.1):
             bounds = self._bounds(corpus, rng)
-        weights = self.weights(bounds)
+        scaling = self.weights(bounds)
         with progress.part(0.1, 0.5):
-            sums = _noisy(corpus, _Pairs(len(vocabulary), bounds, weights), self.first_sigma, rng)[:, 0]
+            sums = _noisy(corpus, _Pairs(len(vocabulary), bounds, scaling), self.first_sigma, rng)[:, 0]
 
         def third(view: Floats, most: float) -> Floats:
             with progress.part(0.5, 1.0):
                 packed = _noisy(corpus, _Triples(bounds, view, most), self.triple_sigma, rng)[0]
             return np.asarray(unpacked_cube(packed, view.shape[1]) * (most / units))
 
-        units = max(sums[0] / weights[0], 1.0)  # how many, of full weight
-        deviation = self.first_sigma / (weights * units)  # of the noise on each mean
+        units = max(sums[0] / scaling[0], 1.0)  # how many, of full weight
+        deviation = self.first_sigma / (scaling * units)  # of the noise on each mean
         d = len(vocabulary)
         moments = _NoisyMoments(
-            mean=sums[1 : d + 1] / (weights[1] * units),
+            mean=sums[1 : d + 1] / (scaling[1] * units),
             mean_variance=deviation[1] ** 2,
             noise_norm=deviation[2] * sqrt(2 * d),  # edge of the spectrum of symmetric noise (Wigner's semicircle)
-            second=unpacked_square(sums[d + 1 :] / (weights[2] * units), d),
+            second=unpacked_square(sums[d + 1 :] / (scaling[2] * units), d),
             third=third,
             typical=float(bounds[0]) ** 2,
         )
         found = parameters(moments, self.n_topics, self.alpha0)
         order = np.argsort(-found.alpha, kind="stable")
+        spread = found.column_norm[order] * deviation[2] / sqrt(2)
+        common = np.maximum(moments.mean, 0.5 * deviation[1])
+        weights = _filled(found.rows[order], found.topic_word[order], common / common.sum(), spread)
         model = TopicModel(
-            topic_word=(1 - _FLOOR) * found.topic_word[order] + _FLOOR / d,
+            topic_word=(1 - _FLOOR) * weights + _FLOOR / d,
             vocabulary=vocabulary,
             topic_share=found.alpha[order] / found.alpha.sum(),
             alpha=self.alpha0 / self.n_topics,
-            deviation=found.column_norm[order] * deviation[2] / sqrt(2),
+            deviation=spread,
             text=corpus.text,
         )
         return Release.of(model, self, rng)
@@ -273,3 +278,20 @@ def _noisy(corpus: BoundedCorpus, statistic: Statistic, sigma: float, rng: Gener
     exact = corpus.bounded_sum(statistic, bound=1.0, grid=grid)
     exact += noise.gaussian(rng, sigma / grid, exact.shape)
     return np.asarray(exact * grid)
+
+
+def _filled(rows: Floats, topics: Floats, common: Floats, spread: Floats) -> Floats:
+    """Topics with what noise leaves open filled by the words' frequencies ``common``, not by zeros or by noise.
+
+    ``rows`` as they came out, with noise of deviation ``spread`` on a weight, ``topics`` the distributions nearest to
+    them: right where weights are well above the noise. Where noise is much of a row, a weight is read as its posterior
+    mean under an exponential prior of the mean in ``common``; the share of noise in a row's square, as in James and
+    Stein's estimate, decides between the two. First-order noise is about half of all noise where noise rules: so four
+    times its square.
+    """
+    spread = np.maximum(spread, 1e-12)[:, None]
+    far = np.maximum(((rows - common) ** 2).sum(axis=1, keepdims=True), 1e-300)
+    part = np.clip(4 * common.size * spread**2 / far, _LEAST_FILLED, 1.0)
+    likely = posterior_mean(rows, spread, common)
+    likely /= np.maximum(likely.sum(axis=1, keepdims=True), 1e-300)
+    return np.asarray((1 - part) * topics + part * likely)
