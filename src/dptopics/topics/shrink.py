@@ -30,7 +30,7 @@ def posterior_mean(
     """Of a value that is exponential with this ``mean``, under Gaussian noise: N(noisy − σ²/mean, σ²), cut at zero.
 
     >>> posterior_mean(np.array([5.0, 0.0]), np.array([1e-3, 10.0]), np.array([1.0, 1.0])).round(2)
-    array([5.  , 0.99])
+    array([5.  , 0.98])
     """
     z = noisy / sigma - sigma / mean
     log_density = -0.5 * z * z - 0.5 * np.log(2 * np.pi)
