@@ -203,6 +203,8 @@ def topic_mechanism(
     topics = kind.template(n_topics=n_topics, delta=delta, unit=unit, **settings)
     if isinstance(topics, SpectralTopics):  # now, not when the words are released and charged for
         topics.check_size(len(words.vocabulary) if isinstance(words, PublicVocabulary) else max_vocabulary or 0)
+    if isinstance(topics, ExtendedTopics) and isinstance(words, PublicVocabulary):
+        topics.core_of(words.vocabulary)
     if isinstance(topics, ZhaoTopics | LaplaceCountsTopics):  # about single words: what hides units cannot go first
         if not isinstance(words, PublicVocabulary):
             raise PrivacyError(

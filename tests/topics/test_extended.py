@@ -222,3 +222,5 @@ def test_by_name():
     assert len(model.vocabulary) == 8
     with pytest.raises(InputError, match="takes no steps"):
         topic_mechanism("spectral-extended", steps=2, **settings)
+    with pytest.raises(InputError, match="7 words without weights"):  # before anything is charged
+        topic_mechanism("spectral-extended", vocabulary=Vocabulary.of("abcdefg"), **settings)

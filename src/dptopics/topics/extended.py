@@ -121,10 +121,10 @@ class ExtendedTopics:
     def check(self, corpus: BoundedCorpus) -> None:
         """Public words with released weights, or few enough to be the core."""
         check_unit(self, corpus)
-        self.core.check(corpus.limited(vocabulary=self._core(corpus.vocabulary)))
+        self.core.check(corpus.limited(vocabulary=self.core_of(corpus.vocabulary)))
 
-    def _core(self, vocabulary: Vocabulary | None) -> Vocabulary:
-        """The heaviest words."""
+    def core_of(self, vocabulary: Vocabulary | None) -> Vocabulary:
+        """The heaviest words; a list too long and without weights is refused."""
         if vocabulary is None:
             raise PrivacyError(
                 "the words of this corpus are private. Put a vocabulary in front (VocabularyThenTopics)."
@@ -141,7 +141,7 @@ class ExtendedTopics:
         self.check(corpus)
         vocabulary = corpus.vocabulary
         assert vocabulary is not None
-        words = self._core(vocabulary)
+        words = self.core_of(vocabulary)
         with progress.part(0.0, 0.8):
             core = self.core(corpus.limited(vocabulary=words), rng).value
         known = np.array([words.index.get(word, -1) for word in vocabulary.words], np.int32)
