@@ -83,7 +83,7 @@ def synthetic(n: int, d: int, k: int, alpha0: float, seed: int) -> tuple[Corpus,
     return Corpus.from_counts(sparse.vstack(parts), words, public_vocabulary=True), topics
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def cached(size: tuple[int, int, int, float], seed: int) -> tuple[Corpus, Floats, Any, Any]:
     """Corpus, topics, bounded corpus, and its exact moments: the same in every run on it."""
     corpus, topics = synthetic(*size, seed)
@@ -161,7 +161,7 @@ def best_variational() -> dict[str, Any]:
 def figure2(repetitions: int) -> None:
     """Error by composite ε for every configuration, ours and DP-VI."""
     part, tuned = Part("figure2"), best_variational()
-    for seed, (name, size) in product(range(1, repetitions + 1), CORPORA.items()):
+    for seed, epsilon, (name, size) in product(range(1, repetitions + 1), EPSILONS, CORPORA.items()):
         _, d, k, alpha0 = size
 
         def run(row: dict[str, Any], make: Callable[[], Any], size: Any = size, seed: int = seed) -> None:
@@ -180,22 +180,32 @@ def figure2(repetitions: int) -> None:
                 corpus, topics, _, _ = cached(size, seed)
                 row |= errors(topics, VariationalLda(n_topics=k, alpha=alpha0 / k)(corpus.counts()))
         settings = {"n_topics": k, "delta": DELTA, "unit": Unit.DOCUMENT, "alpha0": alpha0}
-        for epsilon in EPSILONS:
-            for row in part.cells(corpus=name, series="spectral", epsilon=epsilon, seed=seed):
-                run(row, lambda e=epsilon, s=settings: SpectralTopics.calibrated(epsilon=e, **s))
-            for config, splits in SPLITS.items():
-                for shares in splits:
-                    for row in part.cells(corpus=name, series=config, epsilon=epsilon, seed=seed, shares=str(shares)):
-                        fields = settings | {"epsilon": epsilon, "shares": shares}
-                        run(row, lambda c=config, f=fields: PUBLISHED[c].calibrated(**f))
-            if d <= 100:
-                for row in part.cells(corpus=name, series="spectral-1, pure ε", epsilon=epsilon, seed=seed):
-                    fields = settings | {"epsilon": epsilon, "noise": "laplace"}
-                    run(row, lambda f=fields: PUBLISHED["spectral-1"].calibrated(**f))
-            if epsilon == 1.0 or (seed == 1 and (name == MAIN or size[0] < 10_000)):  # slow
-                for row in part.cells(corpus=name, series="variational", epsilon=epsilon, seed=seed):
-                    rng = seeded(row)
-                    run(row, lambda k=k, e=epsilon, a=alpha0, r=rng: variational(k, e, a, r, **tuned))
+        for row in part.cells(corpus=name, series="spectral", epsilon=epsilon, seed=seed):
+            run(row, lambda e=epsilon, s=settings: SpectralTopics.calibrated(epsilon=e, **s))
+        for config, splits in SPLITS.items():
+            for shares in splits:
+                for row in part.cells(corpus=name, series=config, epsilon=epsilon, seed=seed, shares=str(shares)):
+                    fields = settings | {"epsilon": epsilon, "shares": shares}
+                    run(row, lambda c=config, f=fields: PUBLISHED[c].calibrated(**f))
+        if d <= 100:
+            for row in part.cells(corpus=name, series="spectral-1, pure ε", epsilon=epsilon, seed=seed):
+                fields = settings | {"epsilon": epsilon, "noise": "laplace"}
+                run(row, lambda f=fields: PUBLISHED["spectral-1"].calibrated(**f))
+        if epsilon == 1.0 or (seed == 1 and (name == MAIN or size[0] < 10_000)):  # slow
+            for row in part.cells(corpus=name, series="variational", epsilon=epsilon, seed=seed):
+                rng = seeded(row)
+                run(row, lambda k=k, e=epsilon, a=alpha0, r=rng: variational(k, e, a, r, **tuned))
+
+
+def starts() -> None:
+    """DP-VI at ε = 1 from several random starts: it has local optima, moments have none."""
+    part, tuned, size = Part("starts"), best_variational(), CORPORA[MAIN]
+    for start in range(5):
+        for row in part.cells(start=start):
+            _, topics, bounded, _ = cached(size, 1)
+            settings = {"n_topics": size[2], "delta": DELTA, "unit": Unit.DOCUMENT, "alpha": size[3] / size[2]}
+            mechanism = VariationalTopics.calibrated(epsilon=1.0, start=start, **settings, **tuned)
+            row |= errors(topics, mechanism(bounded, seeded(row)).value.topic_word)
 
 
 def figure3() -> None:
@@ -330,7 +340,7 @@ def choice() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--part", choices=["tuning", "figure2", "figure3", "figure4", "table2", "more", "choice"])
+    parser.add_argument("--part", help="tuning, figure3, figure2, figure4, table2, more, choice or starts; else all")
     parser.add_argument("--repetitions", type=int, default=2)
     arguments = parser.parse_args()
     parts: dict[str, Callable[[], None]] = {
@@ -341,6 +351,7 @@ def main() -> None:
         "table2": lambda: table2(arguments.data),
         "more": more_words,
         "choice": choice,
+        "starts": starts,
     }
     for name, part in parts.items():
         if arguments.part in (None, name):
