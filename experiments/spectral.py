@@ -116,6 +116,7 @@ class Part:
             return
         yield row
         self.rows.append(row)
+        self.done.add(row["cell"])
         FOLDER.mkdir(exist_ok=True)
         self.path.write_text(json.dumps(self.rows, ensure_ascii=False, indent=1) + "\n", "utf-8")
         print({key: value for key, value in row.items() if key not in ("cell", "words")}, flush=True)
