@@ -201,7 +201,7 @@ def figure2(repetitions: int) -> None:
 def starts() -> None:
     """DP-VI at ε = 1 from several random starts: it has local optima, moments have none."""
     part, tuned, size = Part("starts"), best_variational(), CORPORA[MAIN]
-    for start in range(5):
+    for start in range(3):
         for row in part.cells(start=start):
             _, topics, bounded, _ = cached(size, 1)
             settings = {"n_topics": size[2], "delta": DELTA, "unit": Unit.DOCUMENT, "alpha": size[3] / size[2]}
