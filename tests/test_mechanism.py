@@ -18,7 +18,9 @@ from dptopics.ngrams.laplace import LaplaceNgrams
 from dptopics.ngrams.pipeline import VocabularyThenNgrams
 from dptopics.public_ngrams import PublicNgrams
 from dptopics.release import Release, Vocabulary
+from dptopics.topics.best_of import BestOf
 from dptopics.topics.embedded import EmbeddedTopics
+from dptopics.topics.extended import ExtendedTopics
 from dptopics.topics.mixture import MixtureTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.spectral import SpectralTopics
@@ -85,6 +87,14 @@ MECHANISMS = {
     "embedded": embedded,
     "mixture": lambda unit: MixtureTopics(n_topics=2, sigma=0.5, steps=2, delta=DELTA, unit=unit),
     "spectral": lambda unit: SpectralTopics(n_topics=2, sigma=0.5, delta=DELTA, unit=unit),
+    "weighted then spectral-extended": lambda unit: VocabularyThenTopics(
+        vocabulary=weighted(unit),
+        topics=ExtendedTopics(core=MECHANISMS["spectral"](unit), sigma=1.0, delta=DELTA, core_words=3),
+        delta=DELTA,
+    ),
+    "best of": lambda unit: BestOf(
+        candidates=(variational(unit), MECHANISMS["spectral"](unit)), sigma=3.0, delta=DELTA
+    ),
     "variational, sampled": lambda unit: variational(unit, sampling_rate=0.5),
     "weighted then variational": lambda unit: VocabularyThenTopics(
         vocabulary=weighted(unit), topics=variational(unit), delta=DELTA
@@ -100,7 +110,7 @@ MECHANISMS = {
         vocabulary=PublicVocabulary(vocabulary=WORDS, delta=DELTA, unit=unit), topics=variational(unit), delta=DELTA
     ),
 }
-NEEDS_WORDS = {"variational", "variational, sampled", "embedded", "mixture", "spectral", *NGRAMS}
+NEEDS_WORDS = {"variational", "variational, sampled", "embedded", "mixture", "spectral", "best of", *NGRAMS}
 FREE = {"public"}
 every = pytest.mark.parametrize("name", MECHANISMS)
 noisy = pytest.mark.parametrize("name", sorted(MECHANISMS.keys() - FREE))
@@ -118,6 +128,7 @@ KINDS = [
     (EmbeddedTopics, {"n_topics": 4}),
     (MixtureTopics, {"n_topics": 4}),
     (SpectralTopics, {"n_topics": 4}),
+    (ExtendedTopics, {"n_topics": 4}),
     (BayesNgrams, {}),
     (BayesNgrams, {"slope": 0.01, "noise": "laplace"}),
     (LaplaceNgrams, {}),

@@ -27,12 +27,18 @@ from dptopics.published.laplace_counts import LaplaceCountsTopics
 from dptopics.published.laplace_output import LaplaceOutputTopics
 from dptopics.published.laplace_public import LaplacePublicNgrams
 from dptopics.published.mvg import MvgTopics
+from dptopics.published.spectral_edges import check_size
+from dptopics.published.spectral_moments import SpectralMomentsTopics
+from dptopics.published.spectral_output import SpectralOutputTopics
+from dptopics.published.spectral_whitened import SpectralComponentsTopics, SpectralTensorTopics
 from dptopics.published.zhao import ZhaoTopics
 from dptopics.published.zhu import ZhuTopics
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
 from dptopics.topic_model import TopicModel
+from dptopics.topics.best_of import BestOf
 from dptopics.topics.embedded import EmbeddedTopics
+from dptopics.topics.extended import ExtendedTopics
 from dptopics.topics.mixture import MixtureTopics
 from dptopics.topics.output_topics import OutputTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
@@ -49,17 +55,23 @@ from dptopics.vocabulary.weighted import WeightedVocabulary
 
 PrivateVocabulary = WeightedVocabulary | CountVocabulary | PolicyVocabulary | GreedyVocabulary
 
-TOPICS: dict[str, type[MixtureTopics | VariationalTopics | EmbeddedTopics | SpectralTopics]] = {
+TOPICS: dict[str, type[MixtureTopics | VariationalTopics | EmbeddedTopics | SpectralTopics | ExtendedTopics]] = {
     "embedded": EmbeddedTopics,
     "mixture": MixtureTopics,
     "spectral": SpectralTopics,
+    "spectral-extended": ExtendedTopics,
     "variational": VariationalTopics,
 }
 # Reproductions: not proved, so they run only with accept_unproven.
-PUBLISHED: dict[str, type[ZhuTopics | ZhaoTopics | LaplaceCountsTopics]] = {
+SpectralConfiguration = SpectralMomentsTopics | SpectralTensorTopics | SpectralComponentsTopics | SpectralOutputTopics
+PUBLISHED: dict[str, type[ZhuTopics | ZhaoTopics | LaplaceCountsTopics | SpectralConfiguration]] = {
     "zhu": ZhuTopics,
     "zhao": ZhaoTopics,
     "laplace-counts": LaplaceCountsTopics,
+    "spectral-1": SpectralMomentsTopics,
+    "spectral-2": SpectralTensorTopics,
+    "spectral-3": SpectralComponentsTopics,
+    "spectral-4": SpectralOutputTopics,
 }
 # Noise on the output of any learner, and the two baselines of that paper.
 OUTPUT: dict[str, type[OutputTopics | MvgTopics | LaplaceOutputTopics]] = {
@@ -130,9 +142,10 @@ def topic_mechanism(
     noise: Noise | str | None = None,
     **settings: Any,
 ) -> Mechanism[TopicModel]:
-    """The whole pipeline for one (ε, δ): vocabulary, then topics. ``noise`` is the vocabulary's.
+    """The whole pipeline for one (ε, δ): vocabulary, then topics. ``noise`` is the vocabulary's (``spectral-1``: its).
 
-    Without a ``name`` the best that is installed for texts read by ``text`` (:func:`default_mechanism`); without a
+    Several names, with commas between: all are run and charged, and the best by a noisy likelihood is released. Without
+    a ``name`` the best that is installed for texts read by ``text`` (:func:`default_mechanism`); without a
     ``vocabulary`` the common words of the language where topics come from embeddings, else words chosen privately.
 
     >>> pipeline = topic_mechanism(
@@ -142,12 +155,26 @@ def topic_mechanism(
     """
     check_budget(epsilon, delta)
     name = name or default_mechanism(text)
+    if "," in name:
+        if vocabulary is None or (isinstance(vocabulary, str) and vocabulary in VOCABULARIES):
+            raise InputError("a choice among mechanisms needs one list of public words (--vocabulary FILE).")
+        same: dict[str, Any] = {"n_topics": n_topics, "epsilon": epsilon, "delta": delta, "unit": unit, "text": text}
+        same |= {"steps": steps, "noise": noise, **settings}
+        names = [part.strip() for part in name.split(",")]
+        parts = [topic_mechanism(part, vocabulary=vocabulary, **same) for part in names]
+        return BestOf.calibrated(parts, epsilon=epsilon, delta=delta)
     kind = TOPICS.get(name) or PUBLISHED.get(name)
     if embedding is not None and kind is not EmbeddedTopics:
         raise InputError(f"mechanism {name!r} uses no embedding. Leave it out, or use mechanism 'embedded'.")
+    if (
+        kind is not None
+        and issubclass(kind, SpectralTopics | ExtendedTopics | SpectralConfiguration)
+        and steps is not None
+    ):
+        raise InputError(f"mechanism {name!r} takes no steps: it looks at the data once or twice. Leave steps out.")
+    if kind is SpectralMomentsTopics and noise is not None:
+        settings["noise"], noise = noise, None  # its words are public and have none
     if kind is SpectralTopics:
-        if steps is not None:
-            raise InputError(f"mechanism {name!r} takes no steps: it looks at the data twice. Leave steps out.")
         max_vocabulary = MOST_SPECTRAL_WORDS if max_vocabulary is None else max_vocabulary
     settings |= {} if steps is None else {"steps": steps}
     settings |= {} if embedding is None else {"embedding": embedding}
@@ -193,12 +220,22 @@ def topic_mechanism(
     if isinstance(topics, SpectralTopics):  # now, not when the words are released and charged for
         public = words.vocabulary if isinstance(words, PublicVocabulary) else getattr(words, "besides", None) or ()
         topics.check_size(len(public) + (0 if isinstance(words, PublicVocabulary) else max_vocabulary or 0))
+    if isinstance(topics, ExtendedTopics) and (listed := getattr(words, "vocabulary", getattr(words, "besides", None))):
+        topics.core_of(listed)
     if isinstance(topics, ZhaoTopics | LaplaceCountsTopics):  # about single words: what hides units cannot go first
         if not isinstance(words, PublicVocabulary):
             raise PrivacyError(
                 f"{name} is about single words, a vocabulary chosen from the data about whole units: the two do not "
                 "add up. Give a list of public words."
             )
+        return calibrate(topics.over(words.vocabulary), epsilon=epsilon)
+    if isinstance(topics, SpectralConfiguration):
+        if not isinstance(words, PublicVocabulary):
+            raise PrivacyError(
+                f"{name} is about units exchanged for others, a vocabulary chosen from the data about units added or "
+                "removed: the two do not add up. Give a list of public words."
+            )
+        check_size(topics, len(words.vocabulary))
         return calibrate(topics.over(words.vocabulary), epsilon=epsilon)
     if isinstance(topics, ZhuTopics):  # its claim is one of Laplace noise: the same factor again
         gaussian = calibrate(WeightedVocabulary.template(delta=delta), epsilon=epsilon)

@@ -5,7 +5,14 @@ from itertools import combinations_with_replacement, permutations
 import numpy as np
 import pytest
 
-from dptopics.kernels.moments import document_norms, packed_pairs, packed_triples, unit_scales
+from dptopics.kernels.moments import (
+    dense_pairs,
+    document_norms,
+    packed_pairs,
+    packed_triples,
+    unit_norms,
+    unit_scales,
+)
 
 WORDS = 4
 # Units of documents; the short ones have no moments.
@@ -106,3 +113,19 @@ def test_a_unit_is_the_same_in_any_company():
     for number, unit in enumerate(UNITS):
         np.testing.assert_array_equal(pairs_of([unit])[0], together[0][number])
         np.testing.assert_array_equal(triples_of([unit], view)[0], together[1][number])
+
+
+def test_mean_norms_of_units():
+    unit_start, doc_start, _, count = arrays(UNITS)
+    found = unit_norms(unit_start, document_norms(doc_start, count))
+    for unit, row in zip(UNITS, found, strict=True):
+        norms = [[np.linalg.norm(m) for m in dense(document)] for document in unit if sum(document) >= 3]
+        np.testing.assert_allclose(row, np.mean(norms, axis=0) if norms else np.zeros(3))
+
+
+def test_dense_pairs():
+    _, doc_start, word, count = arrays(UNITS)
+    documents = [np.array(document) for unit in UNITS for document in unit]
+    weight = np.arange(1.0, len(documents) + 1)
+    twin = sum(w * (np.outer(c, c) - np.diag(c)) for w, c in zip(weight, documents, strict=True))
+    np.testing.assert_allclose(dense_pairs(doc_start, word, count, weight, WORDS), twin)

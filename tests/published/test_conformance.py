@@ -12,13 +12,16 @@ from dptopics.guarantee import Strength, Unit
 from dptopics.ledger import Ledger, Unrecorded
 from dptopics.mechanism import calibrate
 from dptopics.published.laplace_counts import LaplaceCountsTopics
+from dptopics.published.spectral_moments import SpectralMomentsTopics
+from dptopics.published.spectral_output import SpectralOutputTopics
+from dptopics.published.spectral_whitened import SpectralComponentsTopics, SpectralTensorTopics
 from dptopics.published.zhao import ZhaoTopics
 from dptopics.published.zhu import ZhuTopics
 from dptopics.registry import PUBLISHED, TOPICS, catalogue, topic_mechanism
 from dptopics.release import Vocabulary
 
 DELTA = 1e-3
-TEXTS = ["fracture knee", "fracture knee cast", "rash skin", "rash skin cream", "rash knee"] * 12
+TEXTS = ["fracture knee", "fracture knee cast", "rash skin", "rash skin cream", "rash skin knee"] * 12
 AUTHORS = [f"author {row // 2}" for row in range(len(TEXTS))]
 WORDS = Vocabulary.of(["cast", "cream", "fracture", "knee", "rash", "skin"])
 MECHANISMS = {
@@ -27,8 +30,14 @@ MECHANISMS = {
         n_topics=2, epsilon_noise=1.0, epsilon_draws=1.0, delta=DELTA, unit=unit, sweeps=3
     ),
     "laplace-counts": lambda unit: LaplaceCountsTopics(n_topics=2, scale=2.0, delta=DELTA, unit=unit, sweeps=3),
+    "spectral-1": lambda unit: SpectralMomentsTopics(n_topics=2, scale=0.01, delta=DELTA, unit=unit),
+    "spectral-2": lambda unit: SpectralTensorTopics(**LITTLE_NOISE, unit=unit),
+    "spectral-3": lambda unit: SpectralComponentsTopics(**LITTLE_NOISE, unit=unit),
+    "spectral-4": lambda unit: SpectralOutputTopics(**LITTLE_NOISE, unit=unit),
 }  # fmt: skip
-STRENGTH = {"zhu": Strength.NONE, "zhao": Strength.CLAIMED, "laplace-counts": Strength.CLAIMED}
+LITTLE_NOISE = {"n_topics": 2, "scale": 1e-3, "delta": DELTA, "tail": 1e-4}  # with more, so few texts are refused
+STRENGTH = dict.fromkeys(MECHANISMS, Strength.CLAIMED) | {"zhu": Strength.NONE}
+EPSILON = {"spectral-2": 1e5, "spectral-3": 1e5, "spectral-4": 1e5}
 every = pytest.mark.parametrize("name", MECHANISMS)
 units = pytest.mark.parametrize("unit", Unit)
 
@@ -164,7 +173,8 @@ def test_catalogue_tells_their_strength():
 
 @every
 def test_estimator(name, tmp_path):
-    settings = {"epsilon": 3.0, "delta": DELTA, "mechanism": name, "vocabulary": list(WORDS.words), "steps": 3}
+    settings = {"epsilon": EPSILON.get(name, 3.0), "delta": DELTA, "mechanism": name, "vocabulary": list(WORDS.words)}
+    settings |= {} if name.startswith("spectral") else {"steps": 3}
     with pytest.raises(PrivacyError, match="accept_unproven=True"):
         PrivateTopics(2, **settings).fit(TEXTS, authors=AUTHORS)
     model = PrivateTopics(2, **settings, accept_unproven=True).fit(TEXTS, authors=AUTHORS)
@@ -173,7 +183,7 @@ def test_estimator(name, tmp_path):
     assert again.guarantee == model.guarantee_
     readme = (tmp_path / "release" / "README.txt").read_text("utf-8")
     assert ("Nothing is promised" in readme) == (name == "zhu")
-    assert ("single words; NOT documents" in readme) == (name != "zhu")
+    assert ("single words; NOT documents" in readme) == (name in ("zhao", "laplace-counts"))
 
 
 @every
@@ -189,7 +199,7 @@ def test_command_line(name, tmp_path, monkeypatch):
     options = {
         "text": "note",
         "author": "patient",
-        "epsilon": 3,
+        "epsilon": EPSILON.get(name, 3),
         "delta": DELTA,
         "topics": 2,
         "vocabulary": "words.txt",

@@ -11,12 +11,14 @@ from dptopics.engines import memory
 from dptopics.errors import InputError, PrivacyError
 from dptopics.events import Gaussian
 from dptopics.guarantee import Unit
+from dptopics.kernels.moments import document_norms
 from dptopics.learners import tensor
 from dptopics.learners.spectral import CountMoments
 from dptopics.registry import topic_mechanism
 from dptopics.release import Vocabulary
-from dptopics.topics import spectral
+from dptopics.topics import packed, spectral
 from dptopics.topics.spectral import SpectralTopics
+from dptopics.topics.spectral_bounds import BINS, NormHistogram, bounds_from
 
 draw_gaussian = noise.gaussian
 DELTA = 1e-6
@@ -44,7 +46,7 @@ def mechanism_for(epsilon, unit=Unit.DOCUMENT, k=3, **settings):
 def test_planted_topics_come_back(docs_each):
     corpus, topics = planted(docs_each=docs_each)
     unit = Unit.DOCUMENT if docs_each == 1 else Unit.AUTHOR
-    wide = {"mean_bound": 0.4, "pair_bound": 0.16, "triple_bound": 0.064}
+    wide = {"bounds": (0.4, 0.16, 0.064)}
     for epsilon, allowed in ((1000.0, 0.06), (8.0, 0.15)):
         mechanism = mechanism_for(epsilon, unit, **wide)
         model = mechanism(corpus.bounded(unit=unit), np.random.default_rng(1)).value
@@ -58,9 +60,7 @@ def test_without_noise_and_bounds_it_is_the_learner(monkeypatch):
     seen = []
     learn = spectral.parameters
     monkeypatch.setattr(spectral, "parameters", lambda moments, *rest: seen.append(moments) or learn(moments, *rest))
-    mechanism = SpectralTopics(
-        n_topics=3, sigma=1e-6, delta=DELTA, unit=Unit.DOCUMENT, mean_bound=1, pair_bound=1, triple_bound=1
-    )
+    mechanism = SpectralTopics(n_topics=3, sigma=1e-6, delta=DELTA, unit=Unit.DOCUMENT, bounds=(1, 1, 1))
     mechanism(corpus.bounded(), np.random.default_rng(0))
     (noisy,), exact = seen, CountMoments(corpus.counts())
     np.testing.assert_allclose(noisy.mean, exact.mean, atol=1e-6)
@@ -80,15 +80,50 @@ def test_noise_is_drawn_on_every_number_at_the_scale_that_is_priced(monkeypatch)
     mechanism = SpectralTopics(n_topics=3, sigma=2.0, delta=DELTA, unit=Unit.DOCUMENT)
     corpus, _ = planted(n=50, d=7)
     mechanism(corpus.bounded(), np.random.default_rng(0))
-    first, triples = mechanism.guarantee.events
-    assert [size for _, size in calls] == [(1 + 7 + 28, 1), (1, 10)]
-    for (sigma, _), event in zip(calls, (first, triples), strict=True):
+    events = mechanism.guarantee.events
+    assert [size for _, size in calls] == [(3 * BINS, 1), (1 + 7 + 28, 1), (1, 10)]
+    for (sigma, _), event in zip(calls, events, strict=True):
         assert sigma * spectral.grid_for(1.0, event.sigma) == pytest.approx(event.sigma)
     # Together one Gaussian of multiplier sigma; the blocks at their bounds make a vector of norm one.
-    assert first.sigma**-2 + triples.sigma**-2 == pytest.approx(2.0**-2)
-    bounds = np.array([1.0, mechanism.mean_bound, mechanism.pair_bound])
-    assert np.linalg.norm(mechanism.weights * bounds) == pytest.approx(1)
-    assert isinstance(first, Gaussian)
+    assert sum(event.sigma**-2 for event in events) == pytest.approx(2.0**-2)
+    bounds = np.array([0.3, 0.1, 0.03])
+    assert np.linalg.norm(mechanism.weights(bounds) * [1.0, 0.3, 0.1]) == pytest.approx(1)
+    assert isinstance(events[0], Gaussian)
+
+
+def test_given_bounds_cost_nothing(monkeypatch):
+    calls = []
+    monkeypatch.setattr(noise, "gaussian", lambda rng, s, size: calls.append(size) or draw_gaussian(rng, s, size))
+    mechanism = SpectralTopics(n_topics=3, sigma=2.0, delta=DELTA, unit=Unit.DOCUMENT, bounds=(0.3, 0.1, 0.03))
+    corpus, _ = planted(n=50, d=7)
+    mechanism(corpus.bounded(), np.random.default_rng(0))
+    assert calls == [(1 + 7 + 28, 1), (1, 10)]
+    assert sum(event.sigma**-2 for event in mechanism.guarantee.events) == pytest.approx(2.0**-2)
+
+
+def test_histogram_of_norms():
+    corpus, _ = planted(n=300, docs_each=3)
+    exact = corpus.bounded().bounded_sum(NormHistogram(), bound=1.0, grid=2.0**-24)[:, 0] * 2.0**-24 * 3**0.5
+    counts = corpus.counts()
+    norms = document_norms(counts.doc_start, counts.count).reshape(100, 3, 3).mean(axis=1)  # authors in order
+    for j in range(3):
+        place = np.clip(np.floor(-4 * np.log2(norms[:, j]) / (j + 1)), 0, BINS - 1).astype(int)
+        np.testing.assert_allclose(exact[j * BINS :][:BINS], np.bincount(place, minlength=BINS), atol=1e-3)
+
+
+def test_bounds_that_few_exceed():
+    corpus, _ = planted(n=5000)
+    exact = corpus.bounded().bounded_sum(NormHistogram(), bound=1.0, grid=2.0**-24)[:, 0] * 2.0**-24
+    counts = corpus.counts()
+    norms = document_norms(counts.doc_start, counts.count)
+    for above in (0.05, 0.3):
+        over = (norms > bounds_from(exact, 1e-9, above)).mean(axis=0)
+        np.testing.assert_allclose(over, above, atol=0.04)  # by proportion inside a bin
+    rng = np.random.default_rng(0)
+    for few in (0.0, 0.01):  # nothing there, or far less than the noise: no wild bounds, and no error
+        drawn = [bounds_from(few * exact + rng.normal(0, 100, exact.size), 100.0, 0.1) for _ in range(200)]
+        assert np.isfinite(drawn).all()
+        assert np.mean(np.array(drawn)[:, 0] > 0.9) < 0.1
 
 
 def test_smaller_blocks_change_nothing(monkeypatch):
@@ -104,7 +139,7 @@ def test_smaller_blocks_change_nothing(monkeypatch):
 def test_symmetric_noise_and_its_edge():
     rng = np.random.default_rng(3)
     d = 300
-    square = spectral._unpacked_square(rng.normal(size=d * (d + 1) // 2), d)
+    square = packed.unpacked_square(rng.normal(size=d * (d + 1) // 2), d)
     np.testing.assert_array_equal(square, square.T)
     assert np.diag(square).var() == pytest.approx(1, abs=0.3)
     assert square[np.triu_indices(d, 1)].var() == pytest.approx(0.5, abs=0.02)
@@ -112,11 +147,11 @@ def test_symmetric_noise_and_its_edge():
 
 
 def test_unpacked_cube_keeps_the_norm():
-    packed = np.random.default_rng(4).normal(size=20)
-    cube = spectral._unpacked_cube(packed, 4)
+    vector = np.random.default_rng(4).normal(size=20)
+    cube = packed.unpacked_cube(vector, 4)
     for turned in (cube.transpose(0, 2, 1), cube.transpose(2, 1, 0)):
         np.testing.assert_array_equal(cube, turned)
-    assert np.linalg.norm(cube) == pytest.approx(np.linalg.norm(packed))
+    assert np.linalg.norm(cube) == pytest.approx(np.linalg.norm(vector))
 
 
 def test_products_of_noisy_means_are_rid_of_the_noise(monkeypatch):
@@ -144,6 +179,19 @@ def test_products_of_noisy_means_are_rid_of_the_noise(monkeypatch):
     assert np.abs(np.mean(third[1:], axis=0) - third[0]).max() < 6 * np.std(third[1:], axis=0).max() / runs**0.5
 
 
+def test_what_noise_leaves_open_is_filled_by_frequencies():
+    rng = np.random.default_rng(8)
+    common, topics = rng.dirichlet(np.ones(50)), rng.dirichlet(np.full(50, 0.1), 3)
+    clear = spectral._filled(topics, topics, common, np.zeros(3))
+    assert np.abs(clear - topics).sum(axis=1).max() < 0.005
+    noisy = topics + rng.normal(0, 5.0, topics.shape)
+    filled = spectral._filled(noisy, tensor.on_simplex(noisy), common, np.full(3, 5.0))
+    assert np.abs(filled - common).sum(axis=1).max() < 0.1
+    for rows in (clear, filled):
+        np.testing.assert_allclose(rows.sum(axis=1), 1)
+        assert (rows > 0).all()
+
+
 @pytest.mark.parametrize("texts", [["knee skin"] * 5, ["knee skin rash"] * 30, ["knee knee knee"]])
 def test_strange_data_gives_noise_but_no_error(texts):
     # Documents too short, all equal, a single one: what the data lack must not show as an error.
@@ -159,7 +207,7 @@ def test_strange_data_gives_noise_but_no_error(texts):
 
 def test_deviation_is_that_of_the_weights():
     corpus, _ = planted(n=3000)
-    mechanism = mechanism_for(20.0, mean_bound=0.4, pair_bound=0.16, triple_bound=0.064)
+    mechanism = mechanism_for(20.0, bounds=(0.4, 0.16, 0.064))
     bounded, rng = corpus.bounded(), np.random.default_rng(6)
     runs = [mechanism(bounded, rng).value for _ in range(20)]
     first = runs[0].topic_word
@@ -172,9 +220,7 @@ def test_deviation_is_that_of_the_weights():
     assert 0.5 < spread / runs[0].deviation.mean() < 2
 
 
-@pytest.mark.parametrize(
-    "name", ["alpha0", "mean_bound", "pair_bound", "triple_bound", "count_share", "mean_share", "pair_share"]
-)
+@pytest.mark.parametrize("name", ["alpha0", "bound_share", "count_share", "mean_share", "pair_share"])
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
 def test_settings_must_be_positive(name, value):
     with pytest.raises(InputError, match=f"{name} must be a positive number"):
@@ -185,6 +231,11 @@ def test_other_refusals():
     mechanism = SpectralTopics(n_topics=2, sigma=1.0, delta=DELTA, unit=Unit.DOCUMENT)
     with pytest.raises(InputError, match="leave a share for triples"):
         replace(mechanism, pair_share=0.95)
+    for bounds in ((0.2, 0.04), (0.2, 0.04, 0.0), (0.2, 0.04, float("nan"))):
+        with pytest.raises(InputError, match="bounds must be three positive numbers"):
+            replace(mechanism, bounds=bounds)
+    with pytest.raises(InputError, match="clipped must lie strictly between 0 and 1"):
+        replace(mechanism, clipped=1.0)
     with pytest.raises(InputError, match="n_topics must be at least 2"):
         replace(mechanism, n_topics=1)
     with pytest.raises(InputError, match="max_words must be at least 1"):

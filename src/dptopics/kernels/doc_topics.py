@@ -101,3 +101,104 @@ def doc_shares(
         infer(word[first:last], count[first:last], topics, alpha, steps, tolerance, gamma, pull)
         gamma /= gamma.sum()
     return shares
+
+
+@jit
+def log_likelihoods(
+    unit_start: NDArray[np.int64],
+    doc_start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    count: NDArray[np.float64],
+    topics: NDArray[np.float64],
+    alpha: float,
+    steps: int,
+    tolerance: float,
+) -> NDArray[np.float64]:
+    """Mean over a unit's documents of (1/n) Σ_w n_w ln Σ_k θ_k topics[w, k], θ = γ/Σγ; zero for units without words."""
+    n_topics = topics.shape[1]
+    gamma, pull = np.empty(n_topics), np.empty(n_topics)
+    out = np.zeros(unit_start.size - 1)
+    for u in range(unit_start.size - 1):
+        n_docs = 0
+        for d in range(unit_start[u], unit_start[u + 1]):
+            first, last = doc_start[d], doc_start[d + 1]
+            if first == last:
+                continue
+            infer(word[first:last], count[first:last], topics, alpha, steps, tolerance, gamma, pull)
+            whole = 0.0
+            for k in range(n_topics):
+                whole += gamma[k]
+            total, score = 0.0, 0.0
+            for e in range(first, last):
+                chance = 1e-300
+                for k in range(n_topics):
+                    chance += gamma[k] / whole * topics[word[e], k]
+                total += count[e]
+                score += count[e] * np.log(chance)
+            n_docs += 1
+            out[u] += score / total
+        if n_docs > 0:
+            out[u] /= n_docs
+    return out
+
+
+@jit
+def words_by_shares(
+    unit_start: NDArray[np.int64],
+    doc_start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    count: NDArray[np.float64],
+    known: NDArray[np.int32],
+    topics: NDArray[np.float64],
+    alpha: float,
+    weight: float,
+    steps: int,
+    tolerance: float,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """(start, rows, values): (c/l)⊗θ in the words' rows, then weight · θ⊗θ in k rows; mean over a unit's documents.
+
+    ``known`` is the row of each word in ``topics`` (words × topics), or −1. θ = γ/Σγ is inferred from known words only;
+    c/l are the shares of all words. Documents without words take no part.
+    """
+    k, n_words = topics.shape[1], known.size
+    n_units = unit_start.size - 1
+    start = np.zeros(n_units + 1, np.int64)
+    for u in range(n_units):
+        size = 0
+        for d in range(unit_start[u], unit_start[u + 1]):
+            n = doc_start[d + 1] - doc_start[d]
+            size += n + k if n > 0 else 0
+        start[u + 1] = start[u] + size
+    rows, values = np.empty(start[-1], np.int32), np.empty((start[-1], k))
+    gamma, pull = np.empty(k), np.empty(k)
+    at = 0
+    for u in range(n_units):
+        n_docs = 0
+        for d in range(unit_start[u], unit_start[u + 1]):
+            n_docs += doc_start[d + 1] > doc_start[d]
+        for d in range(unit_start[u], unit_start[u + 1]):
+            first, last = doc_start[d], doc_start[d + 1]
+            if first == last:
+                continue
+            some_word, some_count = np.empty(last - first, np.int32), np.empty(last - first)
+            n, length = 0, 0.0
+            for e in range(first, last):
+                length += count[e]
+                if known[word[e]] >= 0:
+                    some_word[n], some_count[n] = known[word[e]], count[e]
+                    n += 1
+            infer(some_word[:n], some_count[:n], topics, alpha, steps, tolerance, gamma, pull)
+            total = 0.0
+            for j in range(k):
+                total += gamma[j]
+            for e in range(first, last):
+                rows[at] = word[e]
+                for j in range(k):
+                    values[at, j] = count[e] / length * gamma[j] / total / n_docs
+                at += 1
+            for i in range(k):
+                rows[at] = n_words + i
+                for j in range(k):
+                    values[at, j] = weight * gamma[i] / total * gamma[j] / total / n_docs
+                at += 1
+    return start, rows, values

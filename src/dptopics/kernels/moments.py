@@ -40,6 +40,23 @@ def document_norms(doc_start: NDArray[np.int64], count: NDArray[np.int32]) -> ND
 
 
 @jit
+def unit_norms(unit_start: NDArray[np.int64], norms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean norms of each unit over its documents of at least three words; zeros where there is none."""
+    means = np.zeros((unit_start.size - 1, 3))
+    for unit in range(unit_start.size - 1):
+        n = 0
+        for doc in range(unit_start[unit], unit_start[unit + 1]):
+            if norms[doc, 0] > 0:
+                n += 1
+                for j in range(3):
+                    means[unit, j] += norms[doc, j]
+        if n > 0:
+            for j in range(3):
+                means[unit, j] /= n
+    return means
+
+
+@jit
 def unit_scales(
     unit_start: NDArray[np.int64], norms: NDArray[np.float64], bounds: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -166,4 +183,27 @@ def packed_triples(
                         times = 6.0 if alike == 0 else (3.0 if alike == 1 else 1.0)
                         out[unit, at] += np.sqrt(times) * scale * value
                         at += 1
+    return out
+
+
+@jit
+def dense_pairs(
+    doc_start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    count: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    n_words: int,
+) -> NDArray[np.float64]:
+    """Σ over documents of weight · (c⊗c − diag c), as a whole matrix."""
+    out = np.zeros((n_words, n_words))
+    for doc in range(doc_start.size - 1):
+        for e in range(doc_start[doc], doc_start[doc + 1]):
+            c = weight[doc] * count[e]
+            out[word[e], word[e]] += c * (count[e] - 1)
+            for f in range(e + 1, doc_start[doc + 1]):
+                i, j = min(word[e], word[f]), max(word[e], word[f])
+                out[i, j] += c * count[f]
+    for i in range(n_words):
+        for j in range(i):
+            out[i, j] = out[j, i]
     return out

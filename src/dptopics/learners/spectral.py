@@ -48,7 +48,10 @@ class SpectralLda:
 
     def parameters(self, counts: Counts) -> Parameters:
         """Topics with their Dirichlet parameters, the smallest topic first."""
-        return parameters(CountMoments(counts), self.n_topics, self.alpha0, key=self.key)
+        moments = CountMoments(counts)
+        if moments.n_documents == 0:
+            raise InputError(f"moments need documents of at least {SHORTEST} words, and there is none.")
+        return parameters(moments, self.n_topics, self.alpha0, key=self.key)
 
 
 class CountMoments:
@@ -61,15 +64,16 @@ class CountMoments:
     mean_variance = 0.0
     noise_norm = 0.0
 
-    def __init__(self, counts: Counts) -> None:
+    def __init__(self, counts: Counts, share: Floats | None = None) -> None:
+        """``share``: of each document in the means; None: all alike."""
         from scipy import sparse
 
         length = np.diff(np.concatenate([[0.0], np.cumsum(counts.count, dtype=np.float64)])[counts.doc_start])
         kept = np.flatnonzero(length >= SHORTEST)
-        if kept.size == 0:
-            raise InputError(f"moments need documents of at least {SHORTEST} words, and there is none.")
         some = counts if kept.size == counts.n_documents else counts.take(kept)
+        self.n_documents = int(kept.size)
         self._length = length[kept]
+        self._share = np.full(kept.size, 1 / max(kept.size, 1)) if share is None else share[kept]
         values = some.count.astype(np.float64)
         self._rows = sparse.csr_array((values, some.word, some.doc_start), shape=(kept.size, counts.n_words))
 
@@ -81,25 +85,21 @@ class CountMoments:
     @cached_property
     def mean(self) -> Floats:
         """Mean over documents of their shares of words."""
-        return self._counted(1 / self._length)
+        return np.asarray(self._columns @ (self._share / self._length))
 
     @cached_property
     def _pair_weight(self) -> Floats:
-        return np.asarray(1 / (self._length * (self._length - 1)))
+        return np.asarray(self._share / (self._length * (self._length - 1)))
 
     @cached_property
     def _pair_diagonal(self) -> Floats:
-        return self._counted(self._pair_weight)
-
-    def _counted(self, weight: Floats) -> Floats:
-        """Mean over documents of weight times counts."""
-        return np.asarray(self._columns @ weight / weight.size)
+        return np.asarray(self._columns @ self._pair_weight)
 
     def pairs(self, block: Floats) -> Floats:
         """Two sparse products."""
         seen = _product(self._rows, block)
         seen *= self._pair_weight[:, None]
-        result = _product(self._columns, seen) / self._length.size
+        result = _product(self._columns, seen)
         result -= self._pair_diagonal[:, None] * block
         return np.asarray(result)
 
@@ -111,7 +111,7 @@ class CountMoments:
         repeated = _cube(whitening, _product(self._columns, weighted))
         thrice = _cube(whitening, whitening * (self._columns @ weight)[:, None])
         repeated = repeated + repeated.transpose(0, 2, 1) + repeated.transpose(2, 0, 1)
-        return np.asarray((_cube(seen, weighted) - repeated + 2 * thrice) / self._length.size)
+        return np.asarray(_cube(seen, weighted) - repeated + 2 * thrice)
 
 
 def _product(matrix: Any, block: Floats) -> Floats:

@@ -54,26 +54,23 @@ class Moments(Protocol):
 @dataclass(frozen=True)
 class Parameters:
     """``topic_word``: μ, a distribution in each row. ``alpha``: Dirichlet parameters. ``column_norm``: what noise of
-    deviation one on every number of M₂ would do to a weight of each topic, to first order."""
+    deviation one on every number of M₂ would do to a weight of each topic, to first order. ``rows``: μ as it came out,
+    before the nearest distribution was taken."""
 
     topic_word: Floats
     alpha: Floats
     column_norm: Floats
+    rows: Floats
 
 
 def parameters(moments: Moments, n_topics: int, alpha0: float, *, key: int = 0) -> Parameters:
     """α and μ of LDA from moments, exactly where the moments are exact (section 4 of Anandkumar et al. 2014)."""
     if not 0 < alpha0 < np.inf:
         raise InputError(f"alpha0 must be a positive number, got {alpha0}.")
-    mean, a, b = moments.mean, alpha0 / (alpha0 + 1), alpha0 / (alpha0 + 2)
-    c = 2 * alpha0**2 / ((alpha0 + 1) * (alpha0 + 2))
-    if mean.size < n_topics:
-        raise InputError(f"{n_topics} topics need at least as many words, but there are {mean.size}.")
-
-    def second(block: Floats) -> Floats:
-        return np.asarray(moments.pairs(block) - a * (np.outer(mean, mean @ block) - moments.mean_variance * block))
-
-    values, vectors = top_eigenpairs(second, mean.size, n_topics, key)
+    size = moments.mean.size
+    if size < n_topics:
+        raise InputError(f"{n_topics} topics need at least as many words, but there are {size}.")
+    values, vectors = top_eigenpairs(second_moment(moments, alpha0), size, n_topics, key)
     if moments.noise_norm > 0:
         values = np.maximum(values, moments.noise_norm)
     elif values[-1] <= _LEAST * max(values[0], 0.0):
@@ -83,18 +80,43 @@ def parameters(moments: Moments, n_topics: int, alpha0: float, *, key: int = 0) 
             "topics, or give more (and more varied) documents."
         )
     whitening, back = vectors / np.sqrt(values), vectors * np.sqrt(values)
-    m = whitening.T @ mean
+    weights, axes = orthogonal_components(third_moment(moments, whitening, alpha0), key)
+    return unwhitened(weights, axes, whitening, back, alpha0)
+
+
+def coefficients(alpha0: float) -> tuple[float, float, float]:
+    """a, b and c of the products of lower moments in M₂ and M₃."""
+    return alpha0 / (alpha0 + 1), alpha0 / (alpha0 + 2), 2 * alpha0**2 / ((alpha0 + 1) * (alpha0 + 2))
+
+
+def second_moment(moments: Moments, alpha0: float) -> Callable[[Floats], Floats]:
+    """M₂, as what it does to columns."""
+    mean, a = moments.mean, coefficients(alpha0)[0]
+
+    def apply(block: Floats) -> Floats:
+        return np.asarray(moments.pairs(block) - a * (np.outer(mean, mean @ block) - moments.mean_variance * block))
+
+    return apply
+
+
+def third_moment(moments: Moments, whitening: Floats, alpha0: float) -> Floats:
+    """M₃(W, W, W): k × k × k."""
+    _, b, c = coefficients(alpha0)
+    m = whitening.T @ moments.mean
     raw_pairs = whitening.T @ moments.pairs(whitening)
     cubic = np.einsum("i,j,l->ijl", m, m, m) - moments.mean_variance * _sym3(whitening.T @ whitening, m)
-    third = moments.triples(whitening) - b * _sym3((raw_pairs + raw_pairs.T) / 2, m) + c * cubic
-    weights, axes = orthogonal_components(third, key)
+    return np.asarray(moments.triples(whitening) - b * _sym3((raw_pairs + raw_pairs.T) / 2, m) + c * cubic)
+
+
+def unwhitened(weights: Floats, axes: Floats, whitening: Floats, back: Floats, alpha0: float) -> Parameters:
+    """α and μ from the components of the whitened tensor: μᵢ = ((α₀+2)/2)·λᵢ·(Wᵀ)†vᵢ, with ``back`` for (Wᵀ)†."""
     weights = np.maximum(weights, 2 * np.sqrt(alpha0 + 1) / (alpha0 + 2))  # noise apart, no αᵢ is above α₀
     alpha = 4 * alpha0 * (alpha0 + 1) / ((alpha0 + 2) ** 2 * weights**2)
     scale = (alpha0 + 2) / 2 * weights
     rows = (back @ axes * scale).T
     total = _total(rows)
     norm = scale * np.linalg.norm(whitening @ axes, axis=0) / total[:, 0]
-    return Parameters(on_simplex(rows / total), alpha, norm)
+    return Parameters(on_simplex(rows / total), alpha, norm, rows / total)
 
 
 def _total(rows: Floats) -> Floats:

@@ -21,7 +21,17 @@ def expected_given_noisy(noisy: NDArray[np.float64], sigma: float) -> NDArray[np
     topic_total = np.maximum(noisy.sum(axis=0, keepdims=True), 1e-9)
     # Shares kept within a factor of five of equal, so that no topic is starved by one unlucky step.
     topic_share = np.clip(topic_total / topic_total.sum(), 0.2 / n_topics, 5.0 / n_topics)
-    mean = np.maximum(word_total * topic_share, 1e-3 * sigma)
+    return posterior_mean(noisy, sigma, np.maximum(word_total * topic_share, 1e-3 * sigma))
+
+
+def posterior_mean(
+    noisy: NDArray[np.float64], sigma: float | NDArray[np.float64], mean: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Of a value that is exponential with this ``mean``, under Gaussian noise: N(noisy − σ²/mean, σ²), cut at zero.
+
+    >>> posterior_mean(np.array([5.0, 0.0]), np.array([1e-3, 10.0]), np.array([1.0, 1.0])).round(2)
+    array([5.  , 0.98])
+    """
     z = noisy / sigma - sigma / mean
     log_density = -0.5 * z * z - 0.5 * np.log(2 * np.pi)
     value: NDArray[np.float64] = sigma * (z + np.exp(log_density - log_ndtr(z)))

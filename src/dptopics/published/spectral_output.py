@@ -1,0 +1,128 @@
+"""Configuration 4 of DeCarolis et al. 2020: noise on the topics themselves, scaled by private bounds."""
+
+from dataclasses import dataclass, field, replace
+from math import sqrt
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+
+from dptopics import progress
+from dptopics.corpus import BoundedCorpus
+from dptopics.events import Failure, Gaussian, Laplace
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength, Unit, check_budget
+from dptopics.learners.tensor import Parameters, on_simplex, orthogonal_components, third_moment, unwhitened
+from dptopics.mechanism import calibrate
+from dptopics.published import spectral_edges as common
+from dptopics.published.spectral_edges import ExactMoments
+from dptopics.published.spectral_procedure import PrivateBounds, check_tail, private_bounds
+from dptopics.published.spectral_whitened import topic_model
+from dptopics.release import Release, Vocabulary
+from dptopics.topic_model import TopicModel
+
+_OUTPUT_HOLE = (
+    "The noise is scaled by the largest eigenvalues of pairs and tensor too (theorem 7), and these are exact: its "
+    "amount tells something about the data that no noise covers.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpectralOutputTopics:
+    """A reproduction, configuration 4: for experiments, not to publish with; ``spectral`` is the sound form.
+
+    Everything is exact until the end. Noise goes on topics and Dirichlet parameters (edge e9), as much as private lower
+    bounds on σ_k(M₂) and on the gap between the tensor's values ask for. ``shares`` divide the budget in 1/scale²
+    between the two bounds together and e9; each bound fails with chance ``tail``. Page:
+    docs/guarantees/spectral_published.md
+
+    >>> str(SpectralOutputTopics.calibrated(n_topics=5, epsilon=1.0, delta=1e-6).guarantee.strength)
+    'claimed'
+    """
+
+    n_topics: int
+    scale: float
+    delta: float
+    tail: float
+    unit: Unit = Unit.AUTHOR
+    alpha0: float = 1.0
+    shares: tuple[float, ...] = (0.1, 0.9)
+    vocabulary: Vocabulary | None = field(default=None, repr=False)
+    name: ClassVar[str] = "spectral-4"
+    paper: ClassVar[str] = "DeCarolis et al. 2020, configuration 4"
+    edges: ClassVar[tuple[str, ...]] = ("bounds", "e9")
+    most_words: ClassVar[int] = common.LARGEST_VOCABULARY
+
+    def __post_init__(self) -> None:
+        common.check_settings(self)
+        check_tail(self.tail)
+
+    @classmethod
+    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
+        """Noise of one over all edges together, to be rescaled; a tenth of δ for each bound."""
+        tail = more.pop("tail", delta / 10)
+        return cls(n_topics=n_topics, scale=1.0, delta=delta, tail=tail, unit=unit, **more)
+
+    @classmethod
+    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
+        """The least noise for (ε, δ); ``settings`` are other fields."""
+        check_budget(epsilon, delta)
+        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise."""
+        return replace(self, scale=self.scale * factor)
+
+    def over(self, vocabulary: Vocabulary) -> Self:
+        """The same with public words of its own."""
+        return replace(self, vocabulary=vocabulary)
+
+    @property
+    def edge_scales(self) -> dict[str, float]:
+        """Noise on each edge, relative to its sensitivity."""
+        return {edge: self.scale / sqrt(share) for edge, share in zip(self.edges, self.shares, strict=True)}
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Laplace noise on the pair of bounds, their failures, and a Gaussian on the output."""
+        scales, lost = self.edge_scales, Failure(self.tail)
+        return Guarantee(
+            events=(Laplace(scales["bounds"]), lost, lost, Gaussian(scales["e9"])),
+            delta=self.delta,
+            unit=self.unit,
+            relation=Relation.REPLACE,
+            strength=Strength.CLAIMED,
+            assumptions=(*_OUTPUT_HOLE, *common.GAP_HOLES, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
+        )
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """Public words, no fewer than topics, and not too many."""
+        common.check_corpus(self, corpus)
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
+        """Private bounds, then noisy topics."""
+        vocabulary = common.check_corpus(self, corpus)
+        with progress.part(0.0, 0.5):
+            data = common.exact_moments(corpus.limited(vocabulary=vocabulary))
+        scales = self.edge_scales
+        bounds = private_bounds(data, self.n_topics, self.alpha0, scales["bounds"], self.tail, rng, gap=True)
+        root = np.sqrt(bounds.values)
+        whitening, back = bounds.vectors / root, bounds.vectors * root
+        weights, axes = orthogonal_components(third_moment(data, whitening, self.alpha0))
+        exact = unwhitened(weights, axes, whitening, back, self.alpha0)
+        far = self._sensitivity(data, bounds, float(weights[0]))
+        seen = common.noisy(np.column_stack([exact.topic_word, exact.alpha]), far, scales["e9"], rng)
+        alpha = np.clip(seen[:, -1], 1e-6 * self.alpha0, self.alpha0)
+        found = Parameters(on_simplex(seen[:, :-1]), alpha, exact.column_norm, seen[:, :-1])
+        progress.report(1.0)
+        return Release.of(topic_model(found, vocabulary, corpus, self.alpha0), self, rng)
+
+    def _sensitivity(self, data: ExactMoments, bounds: PrivateBounds, largest_weight: float) -> float:
+        """Claimed for all topics and parameters together: √(2k) times the bound of H.5 for each.
+
+        C·(λ₁·√σ₁·Δ̄ + λ₁·√σ₁/σ_k·Δ₂ + √(σ₁ + Δ₂)·Δ̄), Δ̄ = 2√k·Δ_T/γ, with C = (α₀+2)/2 as M₂ is not scaled.
+        """
+        pairs = common.pair_sensitivity(self.alpha0, data.n_units)
+        first, last = float(bounds.values[0]), bounds.smallest
+        each = bounds.component / sqrt(2 * self.n_topics)
+        far = largest_weight * sqrt(first) * (each + pairs / last) + sqrt(first + pairs) * each
+        return sqrt(2 * self.n_topics) * (self.alpha0 + 2) / 2 * far

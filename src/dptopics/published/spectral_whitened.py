@@ -1,0 +1,212 @@
+"""Configurations 2 and 3 of DeCarolis et al. 2020: noise after whitening, scaled by private bounds (Procedure 1)."""
+
+from dataclasses import dataclass, field, replace
+from math import sqrt
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+
+from dptopics import progress
+from dptopics.corpus import BoundedCorpus
+from dptopics.events import Failure, Gaussian, Laplace
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength, Unit, check_budget
+from dptopics.learners.tensor import Parameters, orthogonal_components, third_moment, unwhitened
+from dptopics.mechanism import calibrate
+from dptopics.published import spectral_edges as common
+from dptopics.published.spectral_edges import ExactMoments, Floats
+from dptopics.published.spectral_procedure import check_tail, private_bounds
+from dptopics.release import Release, Vocabulary
+from dptopics.topic_model import TopicModel
+from dptopics.topics.packed import packed_cube, unpacked_cube
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpectralTensorTopics:
+    """A reproduction, configuration 2: for experiments, not to publish with; ``spectral`` is the sound form.
+
+    The whitening is exact. Noise goes on the whitened tensor (edge e6), as much as a private lower bound on σ_k(M₂)
+    asks for, and on M₂ for the way back (e8). ``shares`` divide the budget in 1/scale² among the bound, e6 and e8; the
+    bound fails with chance ``tail``. Page: docs/guarantees/spectral_published.md
+
+    >>> str(SpectralTensorTopics.calibrated(n_topics=5, epsilon=1.0, delta=1e-6).guarantee.strength)
+    'claimed'
+    """
+
+    n_topics: int
+    scale: float
+    delta: float
+    tail: float
+    unit: Unit = Unit.AUTHOR
+    alpha0: float = 1.0
+    shares: tuple[float, ...] = (0.1, 0.6, 0.3)
+    vocabulary: Vocabulary | None = field(default=None, repr=False)
+    name: ClassVar[str] = "spectral-2"
+    paper: ClassVar[str] = "DeCarolis et al. 2020, configuration 2"
+    edges: ClassVar[tuple[str, ...]] = ("bounds", "e6", "e8")
+    most_words: ClassVar[int] = common.LARGEST_VOCABULARY
+
+    def __post_init__(self) -> None:
+        common.check_settings(self)
+        check_tail(self.tail)
+
+    @classmethod
+    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
+        """Noise of one over all edges together, to be rescaled; a tenth of δ for the bound."""
+        tail = more.pop("tail", delta / 10)
+        return cls(n_topics=n_topics, scale=1.0, delta=delta, tail=tail, unit=unit, **more)
+
+    @classmethod
+    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
+        """The least noise for (ε, δ); ``settings`` are other fields."""
+        check_budget(epsilon, delta)
+        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise."""
+        return replace(self, scale=self.scale * factor)
+
+    def over(self, vocabulary: Vocabulary) -> Self:
+        """The same with public words of its own."""
+        return replace(self, vocabulary=vocabulary)
+
+    @property
+    def edge_scales(self) -> dict[str, float]:
+        """Noise on each edge, relative to its sensitivity."""
+        return {edge: self.scale / sqrt(share) for edge, share in zip(self.edges, self.shares, strict=True)}
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Laplace noise on the bound, its failure, and a Gaussian for each edge."""
+        scales = self.edge_scales
+        return Guarantee(
+            events=(Laplace(scales["bounds"]), Failure(self.tail), Gaussian(scales["e6"]), Gaussian(scales["e8"])),
+            delta=self.delta,
+            unit=self.unit,
+            relation=Relation.REPLACE,
+            strength=Strength.CLAIMED,
+            assumptions=(*common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
+        )
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """Public words, no fewer than topics, and not too many."""
+        common.check_corpus(self, corpus)
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
+        """A private bound, the noisy way back, the noisy tensor."""
+        vocabulary = common.check_corpus(self, corpus)
+        with progress.part(0.0, 0.5):
+            data = common.exact_moments(corpus.limited(vocabulary=vocabulary))
+        scales = self.edge_scales
+        bounds = private_bounds(data, self.n_topics, self.alpha0, scales["bounds"], self.tail, rng, gap=False)
+        values, vectors = common.noisy_pairs(data, self.n_topics, self.alpha0, scales["e8"], rng)
+        whitening = common.whitening_like(bounds.values, bounds.vectors, vectors)
+        exact = packed_cube(third_moment(data, whitening, self.alpha0))
+        tensor = unpacked_cube(common.noisy(exact, bounds.whitened, scales["e6"], rng), self.n_topics)
+        weights, axes = orthogonal_components(tensor)
+        found = unwhitened(weights, axes, vectors / np.sqrt(values), vectors * np.sqrt(values), self.alpha0)
+        progress.report(1.0)
+        return Release.of(topic_model(found, vocabulary, corpus, self.alpha0), self, rng)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpectralComponentsTopics:
+    """A reproduction, configuration 3: for experiments, not to publish with; ``spectral`` is the sound form.
+
+    Whitening and decomposition are exact. Noise goes on the tensor's vectors and values (edge e7), as much as private
+    lower bounds on σ_k(M₂) and on the gap between its values ask for, and on M₂ for the way back (e8). ``shares``
+    divide the budget in 1/scale² among the two bounds together, e7 and e8; each bound fails with chance ``tail``. Page:
+    docs/guarantees/spectral_published.md
+
+    >>> str(SpectralComponentsTopics.calibrated(n_topics=5, epsilon=1.0, delta=1e-6).guarantee.strength)
+    'claimed'
+    """
+
+    n_topics: int
+    scale: float
+    delta: float
+    tail: float
+    unit: Unit = Unit.AUTHOR
+    alpha0: float = 1.0
+    shares: tuple[float, ...] = (0.1, 0.6, 0.3)
+    vocabulary: Vocabulary | None = field(default=None, repr=False)
+    name: ClassVar[str] = "spectral-3"
+    paper: ClassVar[str] = "DeCarolis et al. 2020, configuration 3"
+    edges: ClassVar[tuple[str, ...]] = ("bounds", "e7", "e8")
+    most_words: ClassVar[int] = common.LARGEST_VOCABULARY
+
+    def __post_init__(self) -> None:
+        common.check_settings(self)
+        check_tail(self.tail)
+
+    @classmethod
+    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
+        """Noise of one over all edges together, to be rescaled; a tenth of δ for each bound."""
+        tail = more.pop("tail", delta / 10)
+        return cls(n_topics=n_topics, scale=1.0, delta=delta, tail=tail, unit=unit, **more)
+
+    @classmethod
+    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
+        """The least noise for (ε, δ); ``settings`` are other fields."""
+        check_budget(epsilon, delta)
+        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise."""
+        return replace(self, scale=self.scale * factor)
+
+    def over(self, vocabulary: Vocabulary) -> Self:
+        """The same with public words of its own."""
+        return replace(self, vocabulary=vocabulary)
+
+    @property
+    def edge_scales(self) -> dict[str, float]:
+        """Noise on each edge, relative to its sensitivity."""
+        return {edge: self.scale / sqrt(share) for edge, share in zip(self.edges, self.shares, strict=True)}
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Laplace noise on the pair of bounds, their failures, and a Gaussian for each edge."""
+        scales, lost = self.edge_scales, Failure(self.tail)
+        return Guarantee(
+            events=(Laplace(scales["bounds"]), lost, lost, Gaussian(scales["e7"]), Gaussian(scales["e8"])),
+            delta=self.delta,
+            unit=self.unit,
+            relation=Relation.REPLACE,
+            strength=Strength.CLAIMED,
+            assumptions=(*common.GAP_HOLES, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
+        )
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """Public words, no fewer than topics, and not too many."""
+        common.check_corpus(self, corpus)
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
+        """Private bounds, the noisy way back, noisy vectors and values."""
+        vocabulary = common.check_corpus(self, corpus)
+        with progress.part(0.0, 0.5):
+            data = common.exact_moments(corpus.limited(vocabulary=vocabulary))
+        scales = self.edge_scales
+        bounds = private_bounds(data, self.n_topics, self.alpha0, scales["bounds"], self.tail, rng, gap=True)
+        values, vectors = common.noisy_pairs(data, self.n_topics, self.alpha0, scales["e8"], rng)
+        exact = self._components(data, common.whitening_like(bounds.values, bounds.vectors, vectors))
+        seen = common.noisy(exact, bounds.component, scales["e7"], rng)
+        found = unwhitened(seen[0], seen[1:], vectors / np.sqrt(values), vectors * np.sqrt(values), self.alpha0)
+        progress.report(1.0)
+        return Release.of(topic_model(found, vocabulary, corpus, self.alpha0), self, rng)
+
+    def _components(self, data: ExactMoments, whitening: Floats) -> Floats:
+        """Values in the first row, vectors in the columns below. Private."""
+        weights, axes = orthogonal_components(third_moment(data, whitening, self.alpha0))
+        return np.vstack([weights, axes])
+
+
+def topic_model(found: Parameters, vocabulary: Vocabulary, corpus: BoundedCorpus, alpha0: float) -> TopicModel:
+    """What is released, from noisy parameters."""
+    return TopicModel(
+        topic_word=found.topic_word,
+        vocabulary=vocabulary,
+        topic_share=found.alpha / found.alpha.sum(),
+        alpha=alpha0 / len(found.alpha),
+        text=corpus.text,
+    )
