@@ -9,7 +9,7 @@ from dptopics.corpus import BoundedCorpus
 from dptopics.errors import InputError, PrivacyError
 from dptopics.events import smallest
 from dptopics.guarantee import Guarantee, Unit, check_budget
-from dptopics.release import Release
+from dptopics.release import Release, Vocabulary
 
 T = TypeVar("T")
 
@@ -80,3 +80,20 @@ def check_unit(mechanism: Mechanism[Any], corpus: BoundedCorpus) -> None:
             f"this mechanism protects each {mechanism.unit}, but the corpus was bounded per {corpus.bounds.unit}. "
             f"Call bounded(unit={str(mechanism.unit)!r})."
         )
+
+
+def check_words(
+    mechanism: Mechanism[Any], corpus: BoundedCorpus, vocabulary: Vocabulary | None, n_topics: int
+) -> Vocabulary:
+    """The public words; refuse private ones, fewer words than topics, and a corpus bounded for another unit."""
+    check_unit(mechanism, corpus)
+    if vocabulary is None:
+        raise PrivacyError(
+            "the words of this corpus are private. Put a vocabulary in front (VocabularyThenTopics) or give public ones."
+        )
+    if n_topics > len(vocabulary):
+        raise InputError(
+            f"{n_topics} topics need at least as many words, but the vocabulary has {len(vocabulary)}. "
+            "Ask for fewer topics, or get more words: a higher epsilon, more data or a public word list."
+        )
+    return vocabulary

@@ -5,15 +5,12 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from dptopics.corpus import Corpus
 from dptopics.embeddings import Embedding, available, common_words
 from dptopics.errors import InputError, PrivacyError
 from dptopics.events import Noise
-from dptopics.guarantee import Relation, Strength, Trust, Unit, check_budget
+from dptopics.guarantee import Unit, check_budget
 from dptopics.learners import Learner
 from dptopics.learners.named import named_learner
-from dptopics.local.hashing import HashedPair, ThreeWords
-from dptopics.local.randomizer import BitFlips, Randomizer
 from dptopics.mechanism import Mechanism, calibrate
 from dptopics.ngram_table import NgramTable
 from dptopics.ngrams.bayes import BayesNgrams
@@ -205,7 +202,7 @@ def topic_mechanism(
         **chosen,
     )
     if kind is None:
-        return _output(
+        return output_mechanism(
             name, words, share=vocabulary_share, n_topics=n_topics, epsilon=epsilon, delta=delta, unit=unit, **settings
         )
     share = 0.0
@@ -216,11 +213,11 @@ def topic_mechanism(
         words = words.rescaled(calibrate(words, epsilon=epsilon).scale / gaussian.scale)
     elif n_topics > len(words.vocabulary):
         raise InputError(f"{n_topics} topics need at least as many words, but the list has {len(words.vocabulary)}.")
+    listed = words.vocabulary if isinstance(words, PublicVocabulary) else chosen.get("besides", Vocabulary(()))
     topics = kind.template(n_topics=n_topics, delta=delta, unit=unit, **settings)
     if isinstance(topics, SpectralTopics):  # now, not when the words are released and charged for
-        public = words.vocabulary if isinstance(words, PublicVocabulary) else getattr(words, "besides", None) or ()
-        topics.check_size(len(public) + (0 if isinstance(words, PublicVocabulary) else max_vocabulary or 0))
-    if isinstance(topics, ExtendedTopics) and (listed := getattr(words, "vocabulary", getattr(words, "besides", None))):
+        topics.check_size(len(listed) + (0 if isinstance(words, PublicVocabulary) else max_vocabulary or 0))
+    if isinstance(topics, ExtendedTopics) and listed:
         topics.core_of(listed)
     if isinstance(topics, ZhaoTopics | LaplaceCountsTopics):  # about single words: what hides units cannot go first
         if not isinstance(words, PublicVocabulary):
@@ -248,7 +245,7 @@ def topic_mechanism(
     return calibrate(template, epsilon=epsilon)
 
 
-def _output(
+def output_mechanism(
     name: str,
     words: PrivateVocabulary | PublicVocabulary,
     *,
@@ -353,53 +350,3 @@ def _vocabulary(
             "with one public word on each line."
         )
     return PublicVocabulary(vocabulary=read_words(name), delta=delta, unit=unit)
-
-
-_EXAMPLE: dict[str, Any] = {"n_topics": 2, "epsilon": 1.0, "delta": 1e-6, "unit": Unit.AUTHOR, "share": DEFAULT_SHARE}
-
-
-def catalogue() -> list[dict[str, str]]:
-    """Every mechanism with its unit, relation, strength and paper, read from the mechanism itself."""
-    no_words = PublicVocabulary(vocabulary=Vocabulary(()), delta=1e-6)
-    word = Vocabulary(("word",))
-    parts: list[tuple[str, Mechanism[Any] | Randomizer]] = [("vocabulary", no_words)]
-    parts += [("vocabulary", kind.template(delta=1e-6)) for kind in VOCABULARIES.values()]
-    parts += [("topics", kind.template(n_topics=2, delta=1e-6)) for kind in TOPICS.values()]
-    public = Corpus.from_texts(["some public text"]).bounded()  # what makes output perturbation more than a claim
-    parts += [("topics", _output(name, no_words, public=public, **_EXAMPLE)) for name in OUTPUT]
-    parts += [("topics", kind.template(n_topics=2, delta=1e-6)) for kind in PUBLISHED.values()]
-    parts += [
-        ("local", BitFlips(vocabulary=word, f=0.5, max_words=1)),
-        ("local", HashedPair(vocabulary=word, topics=(("word",),), epsilon=1.0)),
-        ("local", ThreeWords(vocabulary=word, epsilon=1.0)),
-    ]
-    parts += [("n-grams", kind.template(delta=1e-6)) for kind in NGRAMS.values()]
-    return [
-        {
-            "job": job,
-            "name": mechanism.name,
-            "noise": _noise(mechanism),
-            "unit": _protected(mechanism),
-            "relation": str(mechanism.guarantee.relation),
-            "strength": str(mechanism.guarantee.strength),
-            "paper": mechanism.paper,
-        }
-        for job, mechanism in parts
-    ]
-
-
-def _protected(mechanism: Mechanism[Any] | Randomizer) -> str:
-    """Whom it protects, of those that can be asked for."""
-    if mechanism.guarantee.strength is Strength.NONE:
-        return "nobody"
-    if mechanism.guarantee.trust is Trust.LOCAL:
-        return "document"
-    words = (Relation.REPLACE_WORD, Relation.ADD_OR_REMOVE_WORD)
-    return "single words" if mechanism.guarantee.relation in words else "author or document"
-
-
-def _noise(mechanism: Mechanism[Any] | Randomizer) -> str:
-    """Kinds of noise to choose from, or the one there is."""
-    choices = getattr(mechanism, "noises", None)
-    kinds = [type(event).__name__.lower() for event in mechanism.guarantee.events] if choices is None else choices
-    return ", ".join(dict.fromkeys(kind for kind in kinds if kind != "failure")) or "-"

@@ -10,6 +10,7 @@ from dptopics import Corpus, Vocabulary, noise, progress
 from dptopics.audit.canaries import audit_by_trials
 from dptopics.audit.ngram_attack import attack_most_contributing
 from dptopics.audit.units import Canary
+from dptopics.catalogue import catalogue
 from dptopics.errors import InputError, PrivacyError
 from dptopics.guarantee import Strength, Unit
 from dptopics.kernels.local_sensitivity import largest_weighted_log
@@ -21,7 +22,7 @@ from dptopics.published.end_to_end import EndToEndNgrams
 from dptopics.published.k_anonymity import KAnonymousNgrams
 from dptopics.published.laplace_public import LaplacePublicNgrams
 from dptopics.published.ngrams_shared import Tally, Units, centred_log, claim_1, softmax
-from dptopics.registry import NGRAMS, catalogue, ngram_mechanism
+from dptopics.registry import NGRAMS, ngram_mechanism
 
 DELTA = 1e-3
 WORDS = Vocabulary.of(["a b", "a c", "b c", "c a", "c b", "c c"])

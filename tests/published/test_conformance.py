@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dptopics import Corpus, PrivateTopics, bundle, noise, progress
+from dptopics.catalogue import catalogue
 from dptopics.errors import InputError, PrivacyError
 from dptopics.guarantee import Strength, Unit
 from dptopics.ledger import Ledger, Unrecorded
@@ -17,7 +18,7 @@ from dptopics.published.spectral_output import SpectralOutputTopics
 from dptopics.published.spectral_whitened import SpectralComponentsTopics, SpectralTensorTopics
 from dptopics.published.zhao import ZhaoTopics
 from dptopics.published.zhu import ZhuTopics
-from dptopics.registry import PUBLISHED, TOPICS, catalogue, topic_mechanism
+from dptopics.registry import PUBLISHED, TOPICS, topic_mechanism
 from dptopics.release import Vocabulary
 
 DELTA = 1e-3

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dptopics import Corpus, Ledger, PrivateTopics, bundle, noise, progress, sensitivity_file
+from dptopics.catalogue import catalogue
 from dptopics.errors import BudgetExceeded, BundleError, InputError, NothingReleased, PrivacyError
 from dptopics.events import Failure, Gaussian
 from dptopics.guarantee import Guarantee, Relation, Strength, Unit
@@ -15,7 +16,7 @@ from dptopics.learners.lda_variational import VariationalLda
 from dptopics.learners.named import named_learner
 from dptopics.ledger import Unrecorded
 from dptopics.mechanism import calibrate
-from dptopics.registry import catalogue, topic_mechanism
+from dptopics.registry import topic_mechanism
 from dptopics.release import Vocabulary
 from dptopics.topics.output import OutputMatrix
 from dptopics.topics.output_topics import OutputTopics

@@ -6,10 +6,11 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from dptopics.catalogue import catalogue
 from dptopics.errors import InputError
 from dptopics.events import Noise
 from dptopics.guarantee import Unit
-from dptopics.registry import VOCABULARIES, catalogue, topic_mechanism, vocabulary_mechanism
+from dptopics.registry import VOCABULARIES, topic_mechanism, vocabulary_mechanism
 from dptopics.vocabulary.count import CountVocabulary
 from dptopics.vocabulary.greedy import GreedyVocabulary
 from dptopics.vocabulary.policy import PolicyVocabulary

@@ -96,7 +96,7 @@ def transform(
 
 def mechanisms(as_json: o.Json = False) -> None:
     """List the mechanisms, whom they protect and how far that is proved."""
-    from dptopics.registry import catalogue
+    from dptopics.catalogue import catalogue
 
     rows = catalogue()
     if as_json:

@@ -15,8 +15,8 @@ from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength, Unit
 from dptopics.kernels.noisy_gibbs import sweep_shifted
 from dptopics.learners import check_topics
 from dptopics.learners.lda_gibbs import GibbsLda
-from dptopics.mechanism import calibrate, grid_for
-from dptopics.published.shared import check_words, random_bits
+from dptopics.mechanism import calibrate, check_words, grid_for
+from dptopics.published.shared import random_bits
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import TopicModel
 

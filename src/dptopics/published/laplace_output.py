@@ -15,8 +15,7 @@ from dptopics.errors import InputError, NothingReleased
 from dptopics.events import Laplace
 from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength, Unit, check_budget
 from dptopics.learners import Learner, learn
-from dptopics.mechanism import calibrate
-from dptopics.published.shared import check_words
+from dptopics.mechanism import calibrate, check_words
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import TopicModel
 from dptopics.topics.rows import Post, tidy

@@ -12,7 +12,7 @@ from dptopics.corpus import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.guarantee import Guarantee, Unit, check_budget
 from dptopics.learners import Learner
-from dptopics.published.shared import check_words
+from dptopics.mechanism import check_words
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import TopicModel
 from dptopics.topics.output import OutputMatrix

@@ -19,8 +19,7 @@ from dptopics.events import Noise
 from dptopics.kernels.moments import dense_pairs
 from dptopics.learners.spectral import SHORTEST, CountMoments
 from dptopics.learners.tensor import coefficients, second_moment, top_eigenpairs
-from dptopics.mechanism import Mechanism, grid_for
-from dptopics.published.shared import check_words
+from dptopics.mechanism import Mechanism, check_words, grid_for
 from dptopics.release import Vocabulary
 from dptopics.topics.packed import unpacked_square
 

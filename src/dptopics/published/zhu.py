@@ -14,8 +14,8 @@ from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_bu
 from dptopics.kernels.noisy_gibbs import sweep_perturbed
 from dptopics.learners import check_topics
 from dptopics.learners.lda_gibbs import GibbsLda
-from dptopics.mechanism import calibrate, grid_for
-from dptopics.published.shared import check_words, random_bits
+from dptopics.mechanism import calibrate, check_words, grid_for
+from dptopics.published.shared import random_bits
 from dptopics.release import Release
 from dptopics.topic_model import TopicModel
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from dptopics import progress
 from dptopics.corpus import Block, BoundedCorpus, UnitRows
 from dptopics.embeddings import Embedding, WordLlama, frequencies, unit
-from dptopics.errors import InputError, PrivacyError
+from dptopics.errors import InputError
 from dptopics.events import Gaussian
 from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
 from dptopics.kernels.embedded import mean_of_words, nearest, projected, votes
-from dptopics.mechanism import calibrate, check_unit
+from dptopics.mechanism import calibrate, check_words
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import DocumentSpace, TopicModel
 from dptopics.topics import public_space
@@ -194,15 +194,7 @@ class EmbeddedTopics:
 
     def check(self, corpus: BoundedCorpus) -> None:
         """The words must be public, and enough for the topics."""
-        check_unit(self, corpus)
-        if corpus.vocabulary is None:
-            raise PrivacyError(
-                "the words of this corpus are private. Put a vocabulary in front (VocabularyThenTopics)."
-            )
-        if self.n_topics > len(corpus.vocabulary):
-            raise InputError(
-                f"{self.n_topics} topics need at least as many words, but the vocabulary has {len(corpus.vocabulary)}."
-            )
+        check_words(self, corpus, corpus.vocabulary, self.n_topics)
         self.check_documents(corpus)
 
     def check_documents(self, corpus: BoundedCorpus) -> None:

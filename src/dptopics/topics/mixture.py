@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from dptopics import progress
 from dptopics.corpus import Block, BoundedCorpus, UnitRows
-from dptopics.errors import InputError, PrivacyError
+from dptopics.errors import InputError
 from dptopics.events import Gaussian
 from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
 from dptopics.kernels.mixture import assigned_words
-from dptopics.mechanism import calibrate, check_unit
+from dptopics.mechanism import calibrate, check_words
 from dptopics.release import Release
 from dptopics.topic_model import TopicModel
 from dptopics.topics.noisy_sum import noisy_sum
@@ -119,16 +119,7 @@ class MixtureTopics:
 
     def check(self, corpus: BoundedCorpus) -> None:
         """The words must be public, and enough for the topics."""
-        check_unit(self, corpus)
-        if corpus.vocabulary is None:
-            raise PrivacyError(
-                "the words of this corpus are private. Put a vocabulary in front (VocabularyThenTopics)."
-            )
-        if self.n_topics > len(corpus.vocabulary):
-            raise InputError(
-                f"{self.n_topics} topics need at least as many words, but the vocabulary has {len(corpus.vocabulary)}. "
-                "Ask for fewer topics, or get more words: a higher epsilon, more data or a public word list."
-            )
+        check_words(self, corpus, corpus.vocabulary, self.n_topics)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
         """Learn topics over the corpus's public vocabulary."""

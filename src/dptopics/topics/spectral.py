@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from dptopics import noise, progress
 from dptopics.corpus import Block, BoundedCorpus, Statistic, UnitRows
-from dptopics.errors import InputError, PrivacyError
+from dptopics.errors import InputError
 from dptopics.events import Gaussian
 from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
 from dptopics.kernels.moments import document_norms, packed_pairs, packed_triples, unit_scales
 from dptopics.learners.tensor import parameters
-from dptopics.mechanism import calibrate, check_unit, grid_for
+from dptopics.mechanism import calibrate, check_words, grid_for
 from dptopics.release import Release
 from dptopics.topic_model import TopicModel
 from dptopics.topics.packed import unpacked_cube, unpacked_square
@@ -201,18 +201,7 @@ class SpectralTopics:
 
     def check(self, corpus: BoundedCorpus) -> None:
         """The words must be public: no fewer than topics, and not too many."""
-        check_unit(self, corpus)
-        if corpus.vocabulary is None:
-            raise PrivacyError(
-                "the words of this corpus are private. Put a vocabulary in front (VocabularyThenTopics)."
-            )
-        n_words = len(corpus.vocabulary)
-        if self.n_topics > n_words:
-            raise InputError(
-                f"{self.n_topics} topics need at least as many words, but the vocabulary has {n_words}. "
-                "Ask for fewer topics, or get more words: a higher epsilon, more data or a public word list."
-            )
-        self.check_size(n_words)
+        self.check_size(len(check_words(self, corpus, corpus.vocabulary, self.n_topics)))
 
     def check_size(self, n_words: int) -> None:
         """A number for each pair of words must fit in memory."""
