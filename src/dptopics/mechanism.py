@@ -89,7 +89,8 @@ def check_words(
     check_unit(mechanism, corpus)
     if vocabulary is None:
         raise PrivacyError(
-            "the words of this corpus are private. Put a vocabulary in front (VocabularyThenTopics) or give public ones."
+            "the words of this corpus are private. Put a vocabulary in front (VocabularyThenTopics), or use public "
+            "ones."
         )
     if n_topics > len(vocabulary):
         raise InputError(
