@@ -65,7 +65,10 @@ def draw(rows: Rows, key: str, measure: str, label: str, path: Path) -> None:
     across = min(4, len(groups))
     down = -(-len(groups) // across)
     figure = Figure(figsize=(4 * across, 3.4 * down), layout="constrained")
-    for axes, group in zip(np.ravel(figure.subplots(down, across, squeeze=False)), groups, strict=False):
+    panels = np.ravel(figure.subplots(down, across, squeeze=False))
+    for axes in panels[len(groups) :]:
+        axes.set_axis_off()
+    for axes, group in zip(panels, groups, strict=False):
         here = [row for row in rows if row[key] == group]
         for series, (colour, line, name) in STYLE.items():
             values = best([row for row in here if row["series"] == series], measure)
@@ -76,8 +79,16 @@ def draw(rows: Rows, key: str, measure: str, label: str, path: Path) -> None:
             flat = best([row for row in here if row["series"] == series], measure).get(None)
             if flat is not None:
                 axes.axhline(flat, color=colour, linewidth=0.7, linestyle=(0, (1, 3)), label=series)
-        axes.set(xscale="log", yscale="log", title=f"{key} {group}" if key == "k" else group, xlabel="ε", ylabel=label)
-    figure.axes[0].legend(fontsize=6)
+        axes.set(
+            xscale="log",
+            yscale="log",
+            xlim=(0.25, 40),
+            title=f"{key} {group}" if key == "k" else group,
+            xlabel="ε",
+            ylabel=label,
+        )
+    handles, names = panels[0].get_legend_handles_labels()
+    panels[len(groups) if len(groups) < panels.size else 0].legend(handles, names, fontsize=8)
     figure.savefig(path, dpi=110)
 
 
