@@ -140,7 +140,7 @@ def _vectors(column: Any) -> NDArray[np.float32]:
     if column.flatten().null_count:
         raise InputError("the embeddings hold nulls. Embed the documents again, empty ones included.")
     flat = column.flatten().to_numpy(zero_copy_only=False)
-    return check_vectors(flat.reshape(-1, width), len(column))
+    return check_vectors(flat.reshape(len(column), width), len(column))
 
 
 def _stacked(parts: list[NDArray[np.float32]]) -> NDArray[np.float32]:
