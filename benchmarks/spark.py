@@ -1,0 +1,282 @@
+"""The Spark engine on this machine: one worker against two, an executor killed, the driver's memory, MLlib's LDA.
+
+Synthetic documents (planted topics, Zipf's words, a few documents each author) as Parquet. Each run is a process of its
+own with a local cluster of worker processes, each with one core; input is cached, and everything is run once before it
+is timed. MLlib's LDA (online optimiser, whole data in each iteration) runs on the same two workers and the same words.
+
+    python benchmarks/spark.py                      # a million documents, about ten minutes on two quiet cores
+    python benchmarks/spark.py --documents 20000    # a try
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark
+
+from dptopics import Ledger, SparkTable, Vocabulary, noise, secure_rng
+from dptopics.engines.spark import spark_session
+from dptopics.topics.variational import VariationalTopics
+from dptopics.vocabulary.weighted import WeightedVocabulary
+from results import bar, save
+
+T = TypeVar("T")
+WORDS, TOPICS, LENGTH, FILES = 10_000, 20, 40, 8
+SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.executor.memory": "3g",
+    "spark.sql.shuffle.partitions": str(FILES),
+    "spark.ui.enabled": "false",
+}
+
+
+def names() -> list[str]:
+    """Public words of seven letters, none of them a stop word."""
+    letters = np.array(list("bcdfghjklmnpqrstvwxz"))
+    digits = np.arange(WORDS)[:, None] // 20 ** np.arange(4) % 20
+    return ["qx" + "".join(row) + "q" for row in letters[digits]]
+
+
+def write(folder: Path, documents: int) -> None:
+    """Parquet files of texts and authors."""
+    rng = np.random.default_rng(0)
+    words = np.array(names())
+    zipf = 1 / np.arange(1, WORDS + 1)
+    topics = np.array([zipf[np.argsort(rng.permutation(WORDS))] for _ in range(TOPICS)])
+    topics = np.cumsum(0.5 * topics / topics.sum(1, keepdims=True) + 0.5 * zipf / zipf.sum(), axis=1)
+    folder.mkdir()
+    for number in range(FILES):
+        n = documents // FILES
+        rows = []
+        for topic in rng.integers(TOPICS, size=n):
+            found = np.searchsorted(topics[topic] / topics[topic, -1], rng.random(LENGTH))
+            rows.append(" ".join(words[found]))
+        authors = rng.integers(0, max(1, documents // 3), n)
+        table = pa.table({"text": rows, "author": authors})
+        pq.write_table(table, folder / f"{number}.parquet")
+
+
+def timed(what: str, job: Callable[[], T], seconds: dict[str, float]) -> T:
+    start = time.perf_counter()
+    result = job()
+    seconds[what] = time.perf_counter() - start
+    print(f"    {what}: {seconds[what]:.2f} s", file=sys.stderr)
+    return result
+
+
+def mechanisms() -> tuple[WeightedVocabulary, VariationalTopics]:
+    vocabulary = WeightedVocabulary.calibrated(epsilon=1.0, delta=1e-7, max_words=200)
+    return vocabulary, VariationalTopics.calibrated(n_topics=TOPICS, epsilon=1.0, delta=1e-7, steps=3)
+
+
+def run(folder: Path, workers: int, full: bool) -> dict[str, Any]:
+    """One cluster: read, vocabulary, topics; where ``full``, also the killed executor and MLlib."""
+    os.environ["PYSPARK_SUBMIT_ARGS"] = " ".join(f"--conf {k}={v}" for k, v in SETTINGS.items()) + " pyspark-shell"
+    watch = Watch()
+    watch.start()
+    session = spark_session(f"local-cluster[{workers},1,3072]")
+    seconds: dict[str, float] = {}
+    try:
+        frame = session.read.parquet(str(folder))
+        table = SparkTable.from_table(frame, text="text", author="author", partitions=FILES)
+        warm = SparkTable.from_table(frame.limit(2000).repartition(2), text="text", author="author").bounded(max_docs=5)
+        vocabulary, topics = mechanisms()
+        rng = np.random.default_rng(0)
+        vocabulary(warm, rng)
+        topics(warm.limited(vocabulary=Vocabulary.of(names())), rng)
+        corpus = timed("read", lambda: table.bounded(max_docs=5), seconds)
+        timed("words", lambda: len(corpus.words), seconds)
+        timed("vocabulary, first", lambda: vocabulary(corpus, rng), seconds)
+        found = timed("vocabulary", lambda: vocabulary(corpus, rng).value, seconds)
+        public = corpus.limited(vocabulary=Vocabulary.of(names()))
+        timed("topics, first", lambda: topics(public, rng), seconds)
+        timed("topics", lambda: topics(public, rng), seconds)
+        result = {
+            "workers": workers,
+            "documents": int(frame.count()),
+            "words_released": len(found),
+            "seconds": seconds,
+            "driver_python_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            "driver_java_mb": java_peak_mb(),
+            "executor_python_mb": watch.peak_mb,
+            "cached_mb": cached_mb(session),
+        }
+        if full:
+            result["killed"] = killed(public, topics, folder.parent, seconds)
+            del public, corpus, warm
+            result["mllib"] = mllib(session, frame, seconds)
+        return result
+    finally:
+        app = session.sparkContext.applicationId
+        session.stop()
+        shutil.rmtree(Path(pyspark.__file__).parent / "work" / app, ignore_errors=True)  # the workers' logs
+
+
+class Watch(threading.Thread):
+    """The most memory that any Python on an executor has held, looked at every second."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.peak_mb = 0.0
+
+    def run(self) -> None:
+        while True:
+            for process in psutil.Process().children(recursive=True):
+                with suppress(psutil.Error):
+                    if "pyspark.daemon" in process.cmdline():
+                        self.peak_mb = max(self.peak_mb, process.memory_info().rss / 2**20)
+            time.sleep(1)
+
+
+def java_peak_mb() -> float:
+    """Most memory that the driver's Java has held."""
+    (java,) = [p for p in psutil.Process().children() if "java" in p.name()]
+    status = Path(f"/proc/{java.pid}/status").read_text()
+    return float(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) / 1024
+
+
+def cached_mb(session: Any) -> float:
+    info = session.sparkContext._jsc.sc().getRDDStorageInfo()
+    return float(sum(rdd.memSize() + rdd.diskSize() for rdd in info) / 2**20)
+
+
+def killed(public: Any, topics: VariationalTopics, folder: Path, seconds: dict[str, float]) -> dict[str, Any]:
+    """The same release with and without an executor killed half-way, on the same key; what the ledger says."""
+    real = noise.secrets.randbits
+    noise.secrets.randbits = lambda bits: 7  # both releases draw from one key: for this comparison only
+    ledger = Ledger.create(folder / "ledger", name="bench", unit="author", epsilon=9, delta=1e-4)
+    try:
+        calm = ledger.run(topics, public, secure_rng()).value
+        before = executors()
+        lost: list[int] = []
+
+        def kill() -> None:
+            lost.append(before[0].pid)
+            before[0].send_signal(signal.SIGKILL)
+
+        timer = threading.Timer(seconds["topics"] / 2, kill)
+        timer.start()
+        rough = timed("topics, an executor killed", lambda: ledger.run(topics, public, secure_rng()).value, seconds)
+        timer.join()
+    finally:
+        noise.secrets.randbits = real
+    return {
+        "killed": len(lost),
+        "new_executors": len({p.pid for p in executors()} - {p.pid for p in before}),
+        "same_release": bool(np.array_equal(calm.topic_word, rough.topic_word)),
+        "charges_for_two_releases": len(ledger.receipts()),
+    }
+
+
+def executors() -> list[psutil.Process]:
+    """The executors of this run: children of its own Java."""
+    found = psutil.Process().children(recursive=True)
+    return [p for p in found if "java" in p.name() and any("CoarseGrainedExecutorBackend" in a for a in p.cmdline())]
+
+
+def mllib(session: Any, frame: Any, seconds: dict[str, float]) -> dict[str, Any]:
+    """Seconds for each pass of MLlib's LDA over the same documents: three iterations less one, halved."""
+    from pyspark.ml.clustering import LDA
+    from pyspark.ml.feature import CountVectorizerModel, RegexTokenizer
+
+    words = RegexTokenizer(inputCol="text", outputCol="words", pattern=r"\s+").transform(frame)
+    counts = CountVectorizerModel.from_vocabulary(names(), inputCol="words", outputCol="features").transform(words)
+    features = counts.select("features").repartition(FILES).cache()
+    timed("MLlib, features", features.count, seconds)
+    lda = LDA(k=TOPICS, optimizer="online", subsamplingRate=1.0, seed=0)
+    timed("MLlib, first", lambda: lda.copy({lda.maxIter: 1}).fit(features), seconds)
+    timed("MLlib, one pass", lambda: lda.copy({lda.maxIter: 1}).fit(features), seconds)
+    timed("MLlib, three passes", lambda: lda.copy({lda.maxIter: 3}).fit(features), seconds)
+    return {"pass": (seconds["MLlib, three passes"] - seconds["MLlib, one pass"]) / 2}
+
+
+def child(folder: Path, workers: int, full: bool) -> dict[str, Any]:
+    print(f"  {folder.name}, {workers} worker(s)", file=sys.stderr)
+    command = [sys.executable, __file__, "--run", str(folder), str(workers), *["--full"] * full]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def sizing(one: dict[str, Any]) -> dict[str, float]:
+    """What a core does, and what a thousand million documents like these would cost."""
+    n, seconds = one["documents"], one["seconds"]
+    rates = {
+        "read_documents_per_core_second": n / seconds["read"],
+        "vocabulary_documents_per_core_second": n / seconds["vocabulary"],
+        "topics_documents_per_core_second_and_pass": 3 * n / seconds["topics"],
+        "cached_bytes_per_document": one["cached_mb"] * 2**20 / n,
+    }
+    read, vocabulary, topics, _ = rates.values()
+    rates["core_hours_for_1e9_documents_15_passes"] = 1e9 * (1 / read + 1 / vocabulary + 15 / topics) / 3600
+    return rates
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--run", nargs=2, metavar=("FOLDER", "WORKERS"), help=argparse.SUPPRESS)
+    parser.add_argument("--full", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.run:
+        print(json.dumps(run(Path(options.run[0]), int(options.run[1]), options.full)))
+        return
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        large, small = Path(scratch, "large"), Path(scratch, "small")
+        print(f"Writing {options.documents:,} documents ...", file=sys.stderr)
+        write(large, options.documents)
+        write(small, options.documents // 10)
+        few = child(small, 2, False)
+        one = child(large, 1, False)
+        two = child(large, 2, True)
+    speed = {name: one["seconds"][name] / two["seconds"][name] for name in ("vocabulary", "topics")}
+    ours = two["seconds"]["topics"] / mechanisms()[1].steps
+    killed = two["killed"]
+    intact = killed["killed"] == 1 and killed["same_release"] and killed["charges_for_two_releases"] == 2
+    bars = [
+        bar("vocabulary: two workers against one", speed["vocabulary"], 1.4, unit="times", at_least=True),
+        bar("DP-VI: two workers against one", speed["topics"], 1.4, unit="times", at_least=True),
+        bar("DP-VI against MLlib's LDA, a pass", two["mllib"]["pass"] / ours, 1.0, unit="times", at_least=True),
+        bar("an executor killed: same release, charged once", float(intact), 1.0, unit="of 1", at_least=True),
+        bar(
+            "driver's Python memory, ten times the documents",
+            two["driver_python_mb"] / few["driver_python_mb"],
+            1.1,
+            unit="times",
+            at_least=False,
+        ),
+        bar(
+            "driver's Java memory, ten times the documents",
+            one["driver_java_mb"] / few["driver_java_mb"],
+            1.25,
+            unit="times",
+            at_least=False,
+        ),
+    ]
+    rates = sizing(one)
+    for name, value in rates.items():
+        print(f"{name}: {value:,.4g}")
+    runs = {"small_two_workers": few, "one_worker": one, "two_workers": two}
+    shape = {"words": WORDS, "topics": TOPICS, "tokens_per_document": LENGTH, "documents": options.documents}
+    save("spark", {"data": shape, "bars": bars, "sizing": rates, "runs": runs})
+
+
+if __name__ == "__main__":
+    main()
