@@ -13,7 +13,6 @@ import json
 import os
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -33,11 +32,12 @@ import pyspark
 from dptopics import Ledger, SparkTable, Vocabulary, noise, secure_rng
 from dptopics.engines.spark import spark_session
 from dptopics.topics.variational import VariationalTopics
+from dptopics.vocabulary.threshold import EqualWeights
 from dptopics.vocabulary.weighted import WeightedVocabulary
 from results import bar, save
 
 T = TypeVar("T")
-WORDS, TOPICS, LENGTH, FILES = 10_000, 20, 40, 8
+WORDS, TOPICS, LENGTH, FILES, STEPS = 10_000, 20, 40, 8, 2
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -84,7 +84,7 @@ def timed(what: str, job: Callable[[], T], seconds: dict[str, float]) -> T:
 
 def mechanisms() -> tuple[WeightedVocabulary, VariationalTopics]:
     vocabulary = WeightedVocabulary.calibrated(epsilon=1.0, delta=1e-7, max_words=200)
-    return vocabulary, VariationalTopics.calibrated(n_topics=TOPICS, epsilon=1.0, delta=1e-7, steps=3)
+    return vocabulary, VariationalTopics.calibrated(n_topics=TOPICS, epsilon=1.0, delta=1e-7, steps=STEPS)
 
 
 def run(folder: Path, workers: int, full: bool) -> dict[str, Any]:
@@ -94,24 +94,28 @@ def run(folder: Path, workers: int, full: bool) -> dict[str, Any]:
     watch.start()
     session = spark_session(f"local-cluster[{workers},1,3072]")
     seconds: dict[str, float] = {}
+    columns = {"text": "text", "author": "author", "partitions": FILES}
     try:
-        frame = session.read.parquet(str(folder))
-        table = SparkTable.from_table(frame, text="text", author="author", partitions=FILES)
-        warm = SparkTable.from_table(frame.limit(2000).repartition(2), text="text", author="author").bounded(max_docs=5)
         vocabulary, topics = mechanisms()
         rng = np.random.default_rng(0)
-        vocabulary(warm, rng)
-        topics(warm.limited(vocabulary=Vocabulary.of(names())), rng)
-        corpus = timed("read", lambda: table.bounded(max_docs=5), seconds)
-        timed("words", lambda: len(corpus.words), seconds)
-        timed("vocabulary, first", lambda: vocabulary(corpus, rng), seconds)
-        found = timed("vocabulary", lambda: vocabulary(corpus, rng).value, seconds)
+        frame = session.read.parquet(str(folder)).cache()
+        documents = frame.count()
+        sample = frame.limit(4000).repartition(4)
+        few = SparkTable.from_table(sample, **columns).bounded(max_docs=5)  # warm-up of all that is timed
+        vocabulary(few, rng)
+        topics(few.limited(vocabulary=Vocabulary.of(names())), rng)
+        ready = time.perf_counter()
+        corpus = timed("read", lambda: SparkTable.from_table(frame, **columns).bounded(max_docs=5), seconds)
+        found = timed("vocabulary, first", lambda: vocabulary(corpus, rng).value, seconds)
+        seconds["vocabulary from texts"] = time.perf_counter() - ready
+        timed("vocabulary from counts", lambda: vocabulary(corpus, rng), seconds)
         public = corpus.limited(vocabulary=Vocabulary.of(names()))
-        timed("topics, first", lambda: topics(public, rng), seconds)
-        timed("topics", lambda: topics(public, rng), seconds)
-        result = {
+        timed("blocks", lambda: public.bounded_sum(EqualWeights(WORDS, 2), bound=1.0, grid=2.0**-20), seconds)
+        ledger = Ledger.create(folder.parent / f"ledger{workers}", name="bench", unit="author", epsilon=9, delta=1e-4)
+        calm = timed("topics", lambda: ledger.run(topics, public, fixed_key()).value, seconds)
+        result: dict[str, Any] = {
             "workers": workers,
-            "documents": int(frame.count()),
+            "documents": documents,
             "words_released": len(found),
             "seconds": seconds,
             "driver_python_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
@@ -120,14 +124,24 @@ def run(folder: Path, workers: int, full: bool) -> dict[str, Any]:
             "cached_mb": cached_mb(session),
         }
         if full:
-            result["killed"] = killed(public, topics, folder.parent, seconds)
-            del public, corpus, warm
-            result["mllib"] = mllib(session, frame, seconds)
+            result["killed"] = killed(public, topics, ledger, calm, seconds)
+            del public, corpus, few
+            result["mllib"] = mllib(frame, sample, seconds)
         return result
     finally:
         app = session.sparkContext.applicationId
         session.stop()
         shutil.rmtree(Path(pyspark.__file__).parent / "work" / app, ignore_errors=True)  # the workers' logs
+
+
+def fixed_key() -> np.random.Generator:
+    """The cipher that releases draw from, under one key, so that two releases can be compared: for this script only."""
+    real = noise.secrets.randbits
+    noise.secrets.randbits = lambda bits: 7
+    try:
+        return secure_rng()
+    finally:
+        noise.secrets.randbits = real
 
 
 class Watch(threading.Thread):
@@ -158,29 +172,17 @@ def cached_mb(session: Any) -> float:
     return float(sum(rdd.memSize() + rdd.diskSize() for rdd in info) / 2**20)
 
 
-def killed(public: Any, topics: VariationalTopics, folder: Path, seconds: dict[str, float]) -> dict[str, Any]:
-    """The same release with and without an executor killed half-way, on the same key; what the ledger says."""
-    real = noise.secrets.randbits
-    noise.secrets.randbits = lambda bits: 7  # both releases draw from one key: for this comparison only
-    ledger = Ledger.create(folder / "ledger", name="bench", unit="author", epsilon=9, delta=1e-4)
-    try:
-        calm = ledger.run(topics, public, secure_rng()).value
-        before = executors()
-        lost: list[int] = []
-
-        def kill() -> None:
-            lost.append(before[0].pid)
-            before[0].send_signal(signal.SIGKILL)
-
-        timer = threading.Timer(seconds["topics"] / 2, kill)
-        timer.start()
-        rough = timed("topics, an executor killed", lambda: ledger.run(topics, public, secure_rng()).value, seconds)
-        timer.join()
-    finally:
-        noise.secrets.randbits = real
+def killed(
+    public: Any, topics: VariationalTopics, ledger: Ledger, calm: Any, seconds: dict[str, float]
+) -> dict[str, Any]:
+    """The release again, with an executor killed half-way; what the ledger says."""
+    before = executors()
+    timer = threading.Timer(seconds["topics"] / 2, before[0].kill)
+    timer.start()
+    rough = timed("topics, an executor killed", lambda: ledger.run(topics, public, fixed_key()).value, seconds)
+    timer.join()
     return {
-        "killed": len(lost),
-        "new_executors": len({p.pid for p in executors()} - {p.pid for p in before}),
+        "executors_lost": len({p.pid for p in before} - {p.pid for p in executors()}),
         "same_release": bool(np.array_equal(calm.topic_word, rough.topic_word)),
         "charges_for_two_releases": len(ledger.receipts()),
     }
@@ -192,20 +194,21 @@ def executors() -> list[psutil.Process]:
     return [p for p in found if "java" in p.name() and any("CoarseGrainedExecutorBackend" in a for a in p.cmdline())]
 
 
-def mllib(session: Any, frame: Any, seconds: dict[str, float]) -> dict[str, Any]:
-    """Seconds for each pass of MLlib's LDA over the same documents: three iterations less one, halved."""
+def mllib(frame: Any, sample: Any, seconds: dict[str, float]) -> dict[str, Any]:
+    """Seconds for each pass of MLlib's LDA over the same documents: two iterations less one."""
     from pyspark.ml.clustering import LDA
     from pyspark.ml.feature import CountVectorizerModel, RegexTokenizer
 
-    words = RegexTokenizer(inputCol="text", outputCol="words", pattern=r"\s+").transform(frame)
-    counts = CountVectorizerModel.from_vocabulary(names(), inputCol="words", outputCol="features").transform(words)
-    features = counts.select("features").repartition(FILES).cache()
+    tokens = RegexTokenizer(inputCol="text", outputCol="words", pattern=r"\s+")
+    counts = CountVectorizerModel.from_vocabulary(names(), inputCol="words", outputCol="features")
+    few, features = (counts.transform(tokens.transform(f)).select("features") for f in (sample, frame))
+    features = features.repartition(FILES).cache()
     timed("MLlib, features", features.count, seconds)
     lda = LDA(k=TOPICS, optimizer="online", subsamplingRate=1.0, seed=0)
-    timed("MLlib, first", lambda: lda.copy({lda.maxIter: 1}).fit(features), seconds)
+    lda.copy({lda.maxIter: 3}).fit(few)  # warm-up
     timed("MLlib, one pass", lambda: lda.copy({lda.maxIter: 1}).fit(features), seconds)
-    timed("MLlib, three passes", lambda: lda.copy({lda.maxIter: 3}).fit(features), seconds)
-    return {"pass": (seconds["MLlib, three passes"] - seconds["MLlib, one pass"]) / 2}
+    timed("MLlib, two passes", lambda: lda.copy({lda.maxIter: 2}).fit(features), seconds)
+    return {"pass": seconds["MLlib, two passes"] - seconds["MLlib, one pass"]}
 
 
 def child(folder: Path, workers: int, full: bool) -> dict[str, Any]:
@@ -220,8 +223,8 @@ def sizing(one: dict[str, Any]) -> dict[str, float]:
     n, seconds = one["documents"], one["seconds"]
     rates = {
         "read_documents_per_core_second": n / seconds["read"],
-        "vocabulary_documents_per_core_second": n / seconds["vocabulary"],
-        "topics_documents_per_core_second_and_pass": 3 * n / seconds["topics"],
+        "vocabulary_documents_per_core_second": n / seconds["vocabulary from counts"],
+        "topics_documents_per_core_second_and_pass": STEPS * n / seconds["topics"],
         "cached_bytes_per_document": one["cached_mb"] * 2**20 / n,
     }
     read, vocabulary, topics, _ = rates.values()
@@ -246,13 +249,17 @@ def main() -> None:
         few = child(small, 2, False)
         one = child(large, 1, False)
         two = child(large, 2, True)
-    speed = {name: one["seconds"][name] / two["seconds"][name] for name in ("vocabulary", "topics")}
-    ours = two["seconds"]["topics"] / mechanisms()[1].steps
-    killed = two["killed"]
-    intact = killed["killed"] == 1 and killed["same_release"] and killed["charges_for_two_releases"] == 2
+
+    def speed(name: str) -> float:
+        return float(one["seconds"][name] / two["seconds"][name])
+
+    ours, killed = two["seconds"]["topics"] / STEPS, two["killed"]
+    intact = killed["executors_lost"] == 1 and killed["same_release"] and killed["charges_for_two_releases"] == 2
     bars = [
-        bar("vocabulary: two workers against one", speed["vocabulary"], 1.4, unit="times", at_least=True),
-        bar("DP-VI: two workers against one", speed["topics"], 1.4, unit="times", at_least=True),
+        bar(f"{name}: two workers against one", speed(name), 1.4, unit="times", at_least=True)
+        for name in ("vocabulary from texts", "vocabulary from counts", "topics")
+    ]
+    bars += [
         bar("DP-VI against MLlib's LDA, a pass", two["mllib"]["pass"] / ours, 1.0, unit="times", at_least=True),
         bar("an executor killed: same release, charged once", float(intact), 1.0, unit="of 1", at_least=True),
         bar(
