@@ -219,17 +219,23 @@ def child(folder: Path, workers: int, full: bool) -> dict[str, Any]:
 
 
 def sizing(one: dict[str, Any]) -> dict[str, float]:
-    """What a core does, and what a thousand million documents like these would cost."""
+    """What a core does, and what a thousand million documents like these would cost: 15 passes, words chosen first."""
     n, seconds = one["documents"], one["seconds"]
     rates = {
-        "read_documents_per_core_second": n / seconds["read"],
-        "vocabulary_documents_per_core_second": n / seconds["vocabulary from counts"],
-        "topics_documents_per_core_second_and_pass": STEPS * n / seconds["topics"],
-        "cached_bytes_per_document": one["cached_mb"] * 2**20 / n,
+        "read": n / seconds["read"],
+        "vocabulary": n / seconds["vocabulary from counts"],
+        "pass of topics": STEPS * n / seconds["topics"],
     }
-    read, vocabulary, topics, _ = rates.values()
-    rates["core_hours_for_1e9_documents_15_passes"] = 1e9 * (1 / read + 1 / vocabulary + 15 / topics) / 3600
-    return rates
+    hours = {name: 1e9 / rate / 3600 for name, rate in rates.items()}
+    hours["pass of topics"] *= 15
+    print("| work | documents a second and core | core hours for 1 billion |\n|---|---|---|")
+    for name, rate in rates.items():
+        passes = ", 15 of them" if name == "pass of topics" else ""
+        print(f"| {name}{passes} | {rate:,.0f} | {hours[name]:,.1f} |")
+    print(f"| all | | {sum(hours.values()):,.0f} |")
+    cached = one["cached_mb"] * 2**20 / n
+    print(f"cached: {cached:,.0f} bytes a document, texts and words both; Python: {one['executor_python_mb']:,.0f} MB")
+    return rates | {"core_hours_for_1e9": sum(hours.values()), "cached_bytes_per_document": cached}
 
 
 def main() -> None:
@@ -278,8 +284,6 @@ def main() -> None:
         ),
     ]
     rates = sizing(one)
-    for name, value in rates.items():
-        print(f"{name}: {value:,.4g}")
     runs = {"small_two_workers": few, "one_worker": one, "two_workers": two}
     shape = {"words": WORDS, "topics": TOPICS, "tokens_per_document": LENGTH, "documents": options.documents}
     save("spark", {"data": shape, "bars": bars, "sizing": rates, "runs": runs})

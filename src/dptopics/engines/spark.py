@@ -65,7 +65,7 @@ class SparkTable:
     computed: what is drawn at random must be written to a table first.
     """
 
-    frame: Any  # columns: text, then author and embedding where there are any
+    frame: Any  # columns: text, and author and vector where there are any
     with_authors: bool
     with_vectors: bool
     text: TextSettings
@@ -106,7 +106,14 @@ class SparkTable:
         _use_drivers_python(frame.sparkSession)
         with _errors(frame):
             cut = partitions or max(frame.rdd.getNumPartitions(), frame.sparkSession.sparkContext.defaultParallelism)
-            frame = frame.select(*(frame[f"`{column.replace('`', '``')}`"] for column in columns))
+            chosen = {"text": text, "author": author, "vector": embedding}
+            frame = frame.select(
+                *(
+                    frame[f"`{name.replace('`', '``')}`"].alias(role)
+                    for role, name in chosen.items()
+                    if name is not None
+                )
+            )
         return cls(
             frame=frame,
             with_authors=author is not None,
@@ -130,7 +137,7 @@ class SparkTable:
         from pyspark.sql import functions as f
 
         with _errors(self.frame):
-            many = f.approx_count_distinct(self.frame.columns[1]) if unit is Unit.AUTHOR else f.count(f.lit(1))
+            many = f.approx_count_distinct("author") if unit is Unit.AUTHOR else f.count(f.lit(1))
             (n,) = self.frame.agg(many).first()
         warn_if_delta_large(n, delta, unit)
 
