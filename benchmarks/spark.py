@@ -111,7 +111,9 @@ def run(folder: Path, workers: int, full: bool) -> dict[str, Any]:
         timed("vocabulary from counts", lambda: vocabulary(corpus, rng), seconds)
         public = corpus.limited(vocabulary=Vocabulary.of(names()))
         timed("blocks", lambda: public.bounded_sum(EqualWeights(WORDS, 2), bound=1.0, grid=2.0**-20), seconds)
-        ledger = Ledger.create(folder.parent / f"ledger{workers}", name="bench", unit="author", epsilon=9, delta=1e-4)
+        ledger = Ledger.create(
+            folder.parent / f"{folder.name}{workers}.ledger", name="bench", unit="author", epsilon=9, delta=1e-4
+        )
         calm = timed("topics", lambda: ledger.run(topics, public, fixed_key()).value, seconds)
         result: dict[str, Any] = {
             "workers": workers,
