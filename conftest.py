@@ -14,14 +14,20 @@ settings.register_profile("house", deadline=None, derandomize=True)
 settings.load_profile("house")
 
 NO_BROWSER = "no browser: install Chromium and its driver (Debian: chromium chromium-driver)"
+NO_JAVA = "no Java: install Java 17 or newer (Debian: default-jre-headless)"
+SKIPPED = {
+    NO_BROWSER: ("BROWSER", "The report pages were NOT tried"),
+    NO_JAVA: ("SPARK", "The Spark engine was NOT run"),
+}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say loudly that pages were not tried in a browser: a skipped test is easily overlooked."""
-    skipped = [r for r in terminalreporter.stats.get("skipped", []) if NO_BROWSER in str(r.longrepr)]
-    if skipped:
-        terminalreporter.section(f"{len(skipped)} BROWSER TESTS WERE SKIPPED", "!", red=True, bold=True)
-        terminalreporter.line(f"The report pages were NOT tried: {NO_BROWSER}.", red=True, bold=True)
+    """Say loudly what was not tried for want of a browser or of Java: a skipped test is easily overlooked."""
+    for reason, (kind, what) in SKIPPED.items():
+        skipped = [r for r in terminalreporter.stats.get("skipped", []) if reason in str(r.longrepr)]
+        if skipped:
+            terminalreporter.section(f"{len(skipped)} {kind} TESTS WERE SKIPPED", "!", red=True, bold=True)
+            terminalreporter.line(f"{what}: {reason}.", red=True, bold=True)
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +41,8 @@ def _keys_from_the_name_of_the_test(request: pytest.FixtureRequest, monkeypatch:
 
     def key(bits: int) -> int:
         fork = "" if os.getpid() == here else os.getpid()
-        name = f"{request.node.nodeid} {next(number)} {fork}".encode()
+        test = request.node.nodeid.removesuffix("@spark")  # what xdist adds to tests that share a process
+        name = f"{test} {next(number)} {fork}".encode()
         return int.from_bytes(sha256(name).digest()) & ((1 << bits) - 1)
 
     monkeypatch.setattr(noise.secrets, "randbits", key)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dptopics.corpus import BoundedCorpus, Corpus
+    from dptopics.engines.spark import SparkTable
     from dptopics.errors import (
         BudgetExceeded,
         BundleError,
         DptopicsError,
+        EngineError,
         InputError,
         LedgerError,
         PrivacyError,
@@ -43,6 +45,7 @@ _HOME = {
     "Collection": "local.collection",
     "Corpus": "corpus",
     "DptopicsError": "errors",
+    "EngineError": "errors",
     "Guarantee": "guarantee",
     "HashedPair": "local.hashing",
     "InputError": "errors",
@@ -56,6 +59,7 @@ _HOME = {
     "PublicNgrams": "public_ngrams",
     "Relation": "guarantee",
     "Release": "release",
+    "SparkTable": "engines.spark",
     "Strength": "guarantee",
     "TextSettings": "text",
     "ThreeWords": "local.hashing",
@@ -78,6 +82,7 @@ __all__ = [
     "Collection",
     "Corpus",
     "DptopicsError",
+    "EngineError",
     "Guarantee",
     "HashedPair",
     "InputError",
@@ -91,6 +96,7 @@ __all__ = [
     "PublicNgrams",
     "Relation",
     "Release",
+    "SparkTable",
     "Strength",
     "TextSettings",
     "ThreeWords",

@@ -94,7 +94,7 @@ class Builder:
         known = None if self._vocabulary is None else self._vocabulary.index
         for i, text in enumerate(texts):
             author = None if authors is None else authors[i]
-            if _missing(text) or (authors is not None and _no_author(author)):
+            if _missing(text) or (authors is not None and no_author(author)):
                 if self._drop_missing:
                     continue
                 what = "text" if _missing(text) else "author"
@@ -124,23 +124,22 @@ class Builder:
         self._count.extend(count)
         self._author.extend(np.array(numbers, np.int32))
 
+    @property
+    def author_names(self) -> list[str]:
+        """Author number i is called author_names[i]."""
+        return list(self._authors)
+
     def build(self, kind: type[C]) -> C:
-        """The corpus."""
-        if self._row and not self._sizes.size:
-            raise InputError("no rows are left after dropping those without text or author.")
+        """The corpus; an error if there is nothing in it."""
+        check_something(self._row, self._sizes.size, self._word.size, self._text, self._vocabulary)
+        return self.arrays(kind)
+
+    def arrays(self, kind: type[C]) -> C:
+        """The corpus, or a part of one that may be empty."""
         if self._vocabulary is not None:
-            if self._row and not self._word.size:
-                raise InputError(
-                    "none of the listed words or n-grams occurs in the data. Check the language, the text column and "
-                    "the number of words per n-gram, or take another public list."
-                )
             words: Sequence[str] = self._vocabulary.words
             rename = np.array([self._vocabulary.index[w] for w in self._words], np.int32)
         else:
-            if self._row and not self._word.size and self._text.ngrams > 1:
-                raise InputError(
-                    f"no sentence is long enough for n-grams of {self._text.ngrams} words. Ask for shorter ones."
-                )
             words, rename = list(self._words), None
         sizes = self._sizes.finish()
         word = self._word.finish()
@@ -157,11 +156,26 @@ class Builder:
         )
 
 
+def check_something(
+    n_rows: int, n_documents: int, n_entries: int, text: TextSettings, vocabulary: Vocabulary | None
+) -> None:
+    """Refuse data of which nothing is left, and say where it went."""
+    if n_rows and not n_documents:
+        raise InputError("no rows are left after dropping those without text or author.")
+    if n_rows and not n_entries and vocabulary is not None:
+        raise InputError(
+            "none of the listed words or n-grams occurs in the data. Check the language, the text column and "
+            "the number of words per n-gram, or take another public list."
+        )
+    if n_rows and not n_entries and text.ngrams > 1:
+        raise InputError(f"no sentence is long enough for n-grams of {text.ngrams} words. Ask for shorter ones.")
+
+
 def _missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and value != value)
 
 
-def _no_author(value: object) -> bool:
+def no_author(value: object) -> bool:
     """Blank names are no name: taken as one author, they would throw many people together."""
     return _missing(value) or (isinstance(value, str) and not value.strip())
 
@@ -174,7 +188,7 @@ def check_authors(authors: object) -> None:
 
 def author_name(author: object, row: int) -> str:
     """An author as a string; numbers are fine, anything else is refused."""
-    if _no_author(author):
+    if no_author(author):
         raise InputError(f"row {row} has no author. Fill it in, or leave the row out.")
     if isinstance(author, str):
         return author

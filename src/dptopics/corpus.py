@@ -179,12 +179,7 @@ class Corpus:
     vectors: NDArray[np.float32] | None = None  # embedding of each document, by a public model
 
     def __post_init__(self) -> None:
-        if self.doc_start.size < 2:
-            raise InputError("the data holds no documents. Check the file and the name of the text column.")
-        if self.word.size == 0:
-            raise InputError(
-                "no words are left in any document after tokenising. Check the text column and --language."
-            )
+        check_not_empty(self.doc_start.size - 1, self.word.size)
 
     def __repr__(self) -> str:
         return f"<Corpus: sensitive, unit {str(self.default_unit)!r}>"
@@ -218,6 +213,15 @@ class Corpus:
     def content_key(self) -> NDArray[np.uint64]:
         """Hash of each document's words and counts."""
         return content_keys(self.doc_start, self.word, self.count, self.word_key)
+
+    @cached_property
+    def vector_key(self) -> NDArray[np.uint64]:
+        """Hash of each document's embedding: documents of equal words may differ in it, and rows have no order."""
+        keys = np.zeros(self.n_documents, np.uint64)
+        if self.vectors is not None:
+            for column in np.ascontiguousarray(self.vectors).view(np.uint32).T:
+                keys = (keys ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        return keys
 
     @classmethod
     def from_texts(
@@ -349,14 +353,26 @@ class Corpus:
 
     def warn_if_delta_large(self, delta: float, unit: Unit) -> None:
         """Tell the owner when δ would allow a mechanism that publishes somebody outright."""
-        n = self.n_authors if unit is Unit.AUTHOR else self.n_documents
-        if n is not None and delta > 1 / n:
-            warnings.warn(
-                f"delta = {delta:g} is larger than 1 / number of {unit}s: a mechanism that publishes one {unit} picked "
-                "at random would satisfy it. Choose delta well below that.",
-                PrivacyWarning,
-                stacklevel=3,
-            )
+        warn_if_delta_large(self.n_authors if unit is Unit.AUTHOR else self.n_documents, delta, unit)
+
+
+def warn_if_delta_large(n: int | None, delta: float, unit: Unit) -> None:
+    """Warn if δ is above 1 / n, for n units."""
+    if n is not None and delta > 1 / max(n, 1):
+        warnings.warn(
+            f"delta = {delta:g} is larger than 1 / number of {unit}s: a mechanism that publishes one {unit} picked "
+            "at random would satisfy it. Choose delta well below that.",
+            PrivacyWarning,
+            stacklevel=4,
+        )
+
+
+def check_not_empty(n_documents: int, n_entries: int) -> None:
+    """Refuse data without documents or without words."""
+    if n_documents < 1:
+        raise InputError("the data holds no documents. Check the file and the name of the text column.")
+    if n_entries == 0:
+        raise InputError("no words are left in any document after tokenising. Check the text column and --language.")
 
 
 def string_keys(strings: Iterable[str]) -> NDArray[np.uint64]:

@@ -5,6 +5,7 @@
     ├── PrivacyError      a step would break the guarantee it claims; refused
     ├── NothingReleased   the mechanism ran and was charged, but there is nothing to publish
     ├── BudgetExceeded    the ledger has too little left; refused before anything ran
+    ├── EngineError       Spark is missing, or failed half-way: if a release was running, its budget is spent
     ├── LedgerError       the ledger file cannot be used
     └── BundleError       a saved release is damaged, incomplete or from a newer version
 
@@ -34,6 +35,10 @@ class NothingReleased(DptopicsError):
 
 class BudgetExceeded(DptopicsError):
     """The ledger has too little budget left. Refused before anything ran."""
+
+
+class EngineError(DptopicsError):
+    """Spark cannot start, or failed half-way. If a release was running, its budget is spent."""
 
 
 class LedgerError(DptopicsError):

@@ -16,6 +16,7 @@ from dptopics import bundle, sensitivity_file
 from dptopics.corpus import Corpus
 from dptopics.embeddings import Embedding
 from dptopics.embeddings import embedding as public_model
+from dptopics.engines.spark import SparkTable
 from dptopics.errors import InputError, PrivacyWarning
 from dptopics.guarantee import Unit
 from dptopics.learners import Learner
@@ -55,6 +56,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         hold, the name of the learner or a learner, the public Corpus that neighbours are drawn from, how many pairs are
         drawn, and a file to keep the sampled sensitivity in. Elsewhere they mean nothing.
     language, lemmas, min_length, max_length : how texts become words (a Corpus has its own settings).
+    engine : a Spark session, to fit a DataFrame, Parquet files or a table on its cluster: docs/howto/spark.md.
     ledger : a Ledger or its path; without one the release is priced alone.
     accept_unproven : allow mechanisms whose guarantee is not proved.
     random_state : None for cryptographic randomness. A seed makes the release reproducible and *not private*.
@@ -92,6 +94,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         lemmas: bool = False,
         min_length: int = 3,
         max_length: int = 15,
+        engine: Any = None,
         ledger: Ledger | str | Path | None = None,
         accept_unproven: bool = False,
         random_state: int | Generator | None = None,
@@ -118,20 +121,43 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.lemmas = lemmas
         self.min_length = min_length
         self.max_length = max_length
+        self.engine = engine
         self.ledger = ledger
         self.accept_unproven = accept_unproven
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, authors: Iterable[str | int] | None = None, embeddings: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        authors: str | Iterable[str | int] | None = None,
+        embeddings: Any = None,
+        text: str | None = None,
+    ) -> Self:
         """Release topics of X: texts, a documents × words count matrix, or a Corpus. Spends budget.
 
         ``embeddings``: the documents' vectors by ``embedding``, if they were computed already, one row each.
+        On Spark X is a DataFrame, the path of Parquet files, the name of a table or a SparkTable; ``text``, ``authors``
+        and ``embeddings`` are the names of its columns.
         """
-        name = self.mechanism or default_mechanism(self._text() if _is_texts(X) else getattr(X, "text", None))
-        model = self._embedding(name, embeddings is not None)
-        embed = model if model is not None and not model.of_words and embeddings is None else None
-        corpus = self._corpus(X, authors, embed, reset=True)
-        corpus = corpus if embeddings is None else corpus.with_vectors(embeddings)
+        corpus: Corpus | SparkTable
+        if self._on_spark(X):
+            corpus = self._table(X, text, authors, embeddings)
+            name = self.mechanism or default_mechanism(corpus.text)
+            model = self._embedding(name, corpus.with_vectors)
+            if model is not None and not model.of_words and not corpus.with_vectors:
+                raise InputError(
+                    "on Spark, embeddings come from a column: embed the texts there, name it (embeddings=)."
+                )
+        else:
+            if text is not None or isinstance(authors, str):
+                raise InputError("names of columns (text=, authors=) are for Spark: pass engine=the session as well.")
+            name = self.mechanism or default_mechanism(self._text() if _is_texts(X) else getattr(X, "text", None))
+            model = self._embedding(name, embeddings is not None)
+            embed = model if model is not None and not model.of_words and embeddings is None else None
+            corpus = self._corpus(X, authors, embed, reset=True)
+            corpus = corpus if embeddings is None else corpus.with_vectors(embeddings)
         unit = corpus.default_unit if self.unit is None else Unit(self.unit)
         mechanism = topic_mechanism(
             name,
@@ -230,6 +256,24 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             language=self.language, lemmas=self.lemmas, min_length=self.min_length, max_length=self.max_length
         )
 
+    def _on_spark(self, X: Any) -> bool:
+        if self.engine is None and type(X).__module__.startswith("pyspark."):
+            raise InputError("this is a Spark DataFrame: pass engine=the session, or collect it first.")
+        if self.engine is not None and not hasattr(self.engine, "sparkContext"):
+            raise InputError(f"engine must be a Spark session or None, got {type(self.engine).__name__}.")
+        return self.engine is not None or isinstance(X, SparkTable)
+
+    def _table(self, X: Any, text: str | None, authors: Any, embeddings: Any) -> SparkTable:
+        if isinstance(X, SparkTable):
+            if not (text is authors is embeddings is None):
+                raise InputError("a SparkTable already knows its columns: leave text=, authors= and embeddings= out.")
+            return X
+        if text is None or not all(name is None or isinstance(name, str) for name in (authors, embeddings)):
+            raise InputError("on Spark, name the columns: fit(frame, text='note', authors='patient').")
+        return SparkTable.from_table(
+            X, text=text, author=authors, embedding=embeddings, session=self.engine, settings=self._text()
+        )
+
     def _corpus(self, X: Any, authors: Iterable[str | int] | None, embed: Embedding | None, *, reset: bool) -> Corpus:
         if isinstance(X, Corpus):
             if authors is not None:
@@ -255,7 +299,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         public = None if self.public is None else self.public.bounded(unit=unit, max_docs=self.max_docs)
         return {"gamma": self.gamma, "learner": self.learner, "sample_size": self.sample_size, "public": public}
 
-    def _vocabulary(self, corpus: Corpus) -> str | Path | Vocabulary | None:
+    def _vocabulary(self, corpus: Corpus | SparkTable) -> str | Path | Vocabulary | None:
         if corpus.vocabulary is not None:
             if self.vocabulary is not None and not (isinstance(self.vocabulary, str) and self.vocabulary == "public"):
                 raise InputError("the corpus has a public vocabulary already: leave vocabulary= out.")

@@ -51,7 +51,7 @@ def read_batches(source: Any, *, text: str, author: str | None, encoding: str) -
             reader = pa.RecordBatchReader.from_stream(source)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             raise InputError("a column of the frame mixes types. Convert text and author columns to strings.") from None
-        _check_columns(reader.schema.names, text, author)
+        check_columns(reader.schema.names, text, author)
         try:
             yield from _columns(reader, text, author)
         except (pa.ArrowException, UnicodeError) as error:
@@ -96,9 +96,9 @@ def explain(error: Exception, path: Path, encoding: str) -> str:
     )
 
 
-def _check_columns(names: Sequence[str], text: str, author: str | None, *, header: bool = False) -> None:
+def check_columns(names: Sequence[str], *columns: str | None, header: bool = False) -> None:
     """Columns must exist once. A CSV's first line may be data, so its ``header`` is not repeated in the message."""
-    for column in (text, author):
+    for column in columns:
         if column is None or names.count(column) == 1:
             continue
         if column in names:
@@ -130,7 +130,7 @@ def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: st
     names = next((row for row in rows if row), None)
     if names is None:
         raise InputError(f"{path.name!r} is empty: it holds no documents.")
-    _check_columns(names, text, author, header=True)
+    check_columns(names, text, author, header=True)
     with _opened(path) as (stream, share):
         for batch in csv.open_csv(
             stream,
@@ -150,7 +150,7 @@ def _parquet(path: Path, text: str, author: str | None) -> Iterator[Any]:
     from pyarrow import parquet
 
     file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)  # else a row group is held whole
-    _check_columns(file.schema_arrow.names, text, author)
+    check_columns(file.schema_arrow.names, text, author)
     columns = [text] + ([author] if author else [])
     rows = 0
     for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False):
@@ -205,7 +205,7 @@ def _json_lines(path: Path, text: str, author: str | None, encoding: str) -> Ite
             if not isinstance(row, dict):
                 raise InputError(f"line {number} of {path.name!r} is not a JSON object. Each line must be one object.")
             if not checked:
-                _check_columns(list(row), text, author)
+                check_columns(list(row), text, author)
                 checked = True
             texts.append(row.get(text))
             authors.append(row.get(author) if author else None)

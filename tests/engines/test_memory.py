@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dptopics.corpus import Block, Corpus, Sample, UnitRows
-from dptopics.engines import memory
+from dptopics.engines import blocks, memory
 from dptopics.errors import InputError
 from dptopics.kernels.bounded_add import bounded_add
 from dptopics.release import Vocabulary
@@ -528,9 +528,9 @@ def test_impossible_grids_are_refused(bound, grid):
 
 def test_a_sum_that_could_overflow_is_refused(monkeypatch):
     corpus = corpus_of([("a", "apple"), ("b", "bread")])
-    monkeypatch.setattr(memory, "_LARGEST_TOTAL", 4 * 2**31)  # three units and one to spare
+    monkeypatch.setattr(blocks, "_LARGEST_TOTAL", 4 * 2**31)  # three units and one to spare
     corpus.bounded_sum(EqualWeights(3, 2), bound=1.0, grid=2.0**-31)
-    monkeypatch.setattr(memory, "_LARGEST_TOTAL", 4 * 2**31 - 1)
+    monkeypatch.setattr(blocks, "_LARGEST_TOTAL", 4 * 2**31 - 1)
     with pytest.raises(InputError, match=r"overflow 64 bits\. Use a coarser grid"):
         corpus.bounded_sum(EqualWeights(3, 2), bound=1.0, grid=2.0**-31)
 

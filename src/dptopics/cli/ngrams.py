@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dptopics.cli import options as o
-from dptopics.cli.release import _publish, _unit
+from dptopics.cli.release import Where, _publish, _unit, read
 from dptopics.cli.terminal import err, ngrams_data, print_json, progress_bar, show_card, show_ngrams
 from dptopics.errors import InputError
 from dptopics.events import Noise
 from dptopics.text import TextSettings
 
 if TYPE_CHECKING:
-    from dptopics.corpus import BoundedCorpus
     from dptopics.public_ngrams import PublicNgrams
 
 _LISTS = (".txt", ".ngrams")
 
 
 def ngrams(
-    source: o.Source,
+    source: o.AnySource,
     text: o.TextColumnName,
     epsilon: o.Epsilon,
     delta: o.Delta,
@@ -67,6 +66,8 @@ def ngrams(
     max_docs: o.MaxDocs = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
+    engine: o.EngineOption = o.EngineName.MEMORY,
+    master: o.Master = None,
     ledger: o.LedgerOption = None,
     accept_unproven: o.AcceptUnproven = False,
     as_json: o.Json = False,
@@ -97,26 +98,21 @@ def ngrams(
         shares=shares,
     )
 
-    def read() -> "BoundedCorpus":
-        from dptopics import progress
-        from dptopics.corpus import Corpus
-
-        with progress_bar("Reading texts") as sink, progress.shown_by(sink):
-            corpus = Corpus.from_table(
-                source,
-                text=text,
-                author=author,
-                settings=settings,
-                vocabulary=None if prior is None else prior.vocabulary,
-                drop_missing=drop_missing,
-                encoding=encoding,
-            )
-            corpus.warn_if_delta_large(delta, chosen)
-            return corpus.bounded(unit=chosen, max_docs=max_docs)
-
     release = _publish(
         plan,
-        read,
+        lambda: read(
+            source,
+            text,
+            author,
+            chosen,
+            delta,
+            max_docs,
+            settings,
+            drop_missing,
+            encoding,
+            where=Where(engine, master),
+            vocabulary=None if prior is None else prior.vocabulary,
+        ),
         ledger=ledger,
         accept_unproven=accept_unproven,
         out_folder=out_folder,

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,22 @@ import typer
 from dptopics.events import Noise
 from dptopics.guarantee import Unit
 
+
+class EngineName(StrEnum):
+    """Where bounded sums are computed."""
+
+    MEMORY = "memory"
+    SPARK = "spark"
+
+
 Source = Annotated[Path, typer.Argument(help="Table of texts: .csv, .tsv, .jsonl or .parquet.", show_default=False)]
+AnySource = Annotated[
+    str,
+    typer.Argument(
+        help="Table of texts: .csv, .tsv, .jsonl or .parquet. On Spark: Parquet files, or the name of a table.",
+        show_default=False,
+    ),
+]
 TextColumnName = Annotated[str, typer.Option("--text", help="Column with the texts.", show_default=False)]
 AuthorColumn = Annotated[
     str | None, typer.Option("--author", help="Column that says whose text it is.", show_default=False)
@@ -29,6 +45,22 @@ VocabularyNoise = Annotated[
     typer.Option(
         "--noise", help="Noise of the vocabulary: gaussian or laplace.", show_default="gaussian; greedy: laplace"
     ),
+]
+_SPARK = "More than one machine"
+EngineOption = Annotated[
+    EngineName, typer.Option("--engine", help="Where sums are computed: memory or spark.", rich_help_panel=_SPARK)
+]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        help="Spark's master: local[2], spark://HOST:7077, yarn, k8s://HOST.",
+        show_default="as Spark is configured",
+        rich_help_panel=_SPARK,
+    ),
+]
+EmbeddingColumn = Annotated[
+    str | None,
+    typer.Option(help="Column with the texts' vectors by --embedding.", show_default=False, rich_help_panel=_SPARK),
 ]
 _OUTPUT = "Noise on the output (--mechanism output, mvg or laplace)"
 Gamma = Annotated[

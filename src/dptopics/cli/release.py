@@ -3,6 +3,7 @@
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
     from dptopics.corpus import BoundedCorpus
     from dptopics.embeddings import Embedding
     from dptopics.mechanism import Mechanism
-    from dptopics.release import Release
+    from dptopics.release import Release, Vocabulary
 
 T = TypeVar("T")
 
 
 def fit(
-    source: o.Source,
+    source: o.AnySource,
     text: o.TextColumnName,
     epsilon: o.Epsilon,
     delta: o.Delta,
@@ -79,6 +80,9 @@ def fit(
     max_length: o.MaxLength = 15,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
+    engine: o.EngineOption = o.EngineName.MEMORY,
+    master: o.Master = None,
+    embedding_column: o.EmbeddingColumn = None,
     ledger: o.LedgerOption = None,
     accept_unproven: o.AcceptUnproven = False,
     as_json: o.Json = False,
@@ -90,6 +94,8 @@ def fit(
     settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
     mechanism = mechanism or default_mechanism(settings)
     model = _embedding(mechanism, embedding, embedding_cache)
+    where = Where(engine, master, embedding_column)
+    where.check(model, embedding_cache)
     output: dict[str, Any] = {
         "gamma": gamma,
         "learner": learner,
@@ -104,7 +110,7 @@ def fit(
         raise InputError(f"--mechanism {mechanism} has no options for noise on the output: see dptopics fit --help.")
     if public_corpus is not None:
         column = public_author or author if chosen is Unit.AUTHOR else None
-        output["public"] = _read(
+        output["public"] = read(
             public_corpus, public_text or text, column, chosen, 0.0, max_docs, settings, drop_missing, encoding
         )
     if yes:
@@ -128,7 +134,7 @@ def fit(
     embed = None if model is None or model.of_words else model
     release = _publish(
         plan,
-        lambda: _read(source, text, author, chosen, delta, max_docs, settings, drop_missing, encoding, embed),
+        lambda: read(source, text, author, chosen, delta, max_docs, settings, drop_missing, encoding, embed, where),
         ledger=ledger,
         accept_unproven=accept_unproven,
         out_folder=out_folder,
@@ -145,7 +151,7 @@ def fit(
 
 
 def vocabulary(
-    source: o.Source,
+    source: o.AnySource,
     text: o.TextColumnName,
     epsilon: o.Epsilon,
     delta: o.Delta,
@@ -163,6 +169,8 @@ def vocabulary(
     max_length: o.MaxLength = 15,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
+    engine: o.EngineOption = o.EngineName.MEMORY,
+    master: o.Master = None,
     ledger: o.LedgerOption = None,
     accept_unproven: o.AcceptUnproven = False,
     as_json: o.Json = False,
@@ -177,7 +185,9 @@ def vocabulary(
     )
     release = _publish(
         plan,
-        lambda: _read(source, text, author, chosen, delta, max_docs, settings, drop_missing, encoding),
+        lambda: read(
+            source, text, author, chosen, delta, max_docs, settings, drop_missing, encoding, where=Where(engine, master)
+        ),
         ledger=ledger,
         accept_unproven=accept_unproven,
         out_folder=out_folder,
@@ -218,8 +228,31 @@ def _unit(unit: Unit | None, author: str | None) -> Unit:
     return unit or (Unit.DOCUMENT if author is None else Unit.AUTHOR)
 
 
-def _read(
-    source: Path,
+@dataclass(frozen=True)
+class Where:
+    """On which engine the texts are read and added up."""
+
+    engine: o.EngineName = o.EngineName.MEMORY
+    master: str | None = None
+    embedding_column: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.engine is o.EngineName.MEMORY and (self.master or self.embedding_column):
+            raise InputError("--master and --embedding-column are for --engine spark.")
+
+    def check(self, model: "Embedding | None", cache: Path | None) -> None:
+        """Refuse embeddings that cannot be had there."""
+        of_texts = model is not None and not model.of_words
+        if self.embedding_column and not of_texts:
+            raise InputError("--embedding-column needs the model it comes from, one of whole texts: --embedding.")
+        if self.engine is o.EngineName.SPARK and (cache or (of_texts and not self.embedding_column)):
+            raise InputError(
+                "on Spark, embeddings come from a column: embed the texts there, then name it (--embedding-column)."
+            )
+
+
+def read(
+    source: str | Path,
     text: str,
     author: str | None,
     unit: Unit,
@@ -229,23 +262,40 @@ def _read(
     drop_missing: bool,
     encoding: str,
     embed: "Embedding | None" = None,
+    where: Where | None = None,
+    vocabulary: "Vocabulary | None" = None,
 ) -> "BoundedCorpus":
     """The table as a bounded corpus."""
     from dptopics import progress
     from dptopics.corpus import Corpus
+    from dptopics.engines.spark import SparkTable, spark_session
 
+    table: Corpus | SparkTable
     with progress_bar("Reading texts") as sink, progress.shown_by(sink):
-        corpus = Corpus.from_table(
-            source,
-            text=text,
-            author=author,
-            settings=settings,
-            drop_missing=drop_missing,
-            encoding=encoding,
-            embed=embed,
-        )
-        corpus.warn_if_delta_large(delta, unit)
-        return corpus.bounded(unit=unit, max_docs=max_docs)
+        if where is not None and where.engine is o.EngineName.SPARK:
+            table = SparkTable.from_table(
+                source,
+                text=text,
+                author=author,
+                embedding=where.embedding_column,
+                session=spark_session(where.master),
+                settings=settings,
+                vocabulary=vocabulary,
+                drop_missing=drop_missing,
+            )
+        else:
+            table = Corpus.from_table(
+                source,
+                text=text,
+                author=author,
+                settings=settings,
+                vocabulary=vocabulary,
+                drop_missing=drop_missing,
+                encoding=encoding,
+                embed=embed,
+            )
+        table.warn_if_delta_large(delta, unit)
+        return table.bounded(unit=unit, max_docs=max_docs)
 
 
 def _publish(

@@ -1,0 +1,297 @@
+"""The Spark engine on this machine: one worker against two, an executor killed, the driver's memory, MLlib's LDA.
+
+Synthetic documents (planted topics, Zipf's words, a few documents each author) as Parquet. Each run is a process of its
+own with a local cluster of worker processes, each with one core; input is cached, and everything is run once before it
+is timed. MLlib's LDA (online optimiser, whole data in each iteration) runs on two workers and the same words, against
+ours on the same tenth of the documents, to keep the run short.
+
+    python benchmarks/spark.py                      # a million documents, about ten minutes on two quiet cores
+    python benchmarks/spark.py --documents 20000    # a try
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark
+
+from dptopics import Ledger, SparkTable, Vocabulary, noise, secure_rng
+from dptopics.engines.spark import spark_session
+from dptopics.topics.variational import VariationalTopics
+from dptopics.vocabulary.threshold import EqualWeights
+from dptopics.vocabulary.weighted import WeightedVocabulary
+from results import bar, save
+
+T = TypeVar("T")
+WORDS, TOPICS, LENGTH, FILES, STEPS = 10_000, 20, 40, 8, 2
+SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.executor.memory": "3g",
+    "spark.sql.shuffle.partitions": str(FILES),
+    "spark.ui.enabled": "false",
+}
+
+
+def names() -> list[str]:
+    """Public words of seven letters, none of them a stop word."""
+    letters = np.array(list("bcdfghjklmnpqrstvwxz"))
+    digits = np.arange(WORDS)[:, None] // 20 ** np.arange(4) % 20
+    return ["qx" + "".join(row) + "q" for row in letters[digits]]
+
+
+def write(folder: Path, documents: int) -> None:
+    """Parquet files of texts and authors."""
+    rng = np.random.default_rng(0)
+    words = np.array(names())
+    zipf = 1 / np.arange(1, WORDS + 1)
+    topics = np.array([zipf[np.argsort(rng.permutation(WORDS))] for _ in range(TOPICS)])
+    topics = np.cumsum(0.5 * topics / topics.sum(1, keepdims=True) + 0.5 * zipf / zipf.sum(), axis=1)
+    folder.mkdir()
+    for number in range(FILES):
+        n = documents // FILES
+        rows = []
+        for topic in rng.integers(TOPICS, size=n):
+            found = np.searchsorted(topics[topic] / topics[topic, -1], rng.random(LENGTH))
+            rows.append(" ".join(words[found]))
+        authors = rng.integers(0, max(1, documents // 3), n)
+        table = pa.table({"text": rows, "author": authors})
+        pq.write_table(table, folder / f"{number}.parquet")
+
+
+def timed(what: str, job: Callable[[], T], seconds: dict[str, float]) -> T:
+    start = time.perf_counter()
+    result = job()
+    seconds[what] = time.perf_counter() - start
+    print(f"    {what}: {seconds[what]:.2f} s", file=sys.stderr)
+    return result
+
+
+def mechanisms() -> tuple[WeightedVocabulary, VariationalTopics]:
+    vocabulary = WeightedVocabulary.calibrated(epsilon=1.0, delta=1e-7, max_words=200)
+    return vocabulary, VariationalTopics.calibrated(n_topics=TOPICS, epsilon=1.0, delta=1e-7, steps=STEPS)
+
+
+def run(folder: Path, workers: int, extra: str | None) -> dict[str, Any]:
+    """One cluster: read, vocabulary, topics; then, if asked for, an executor killed ("kill"), or "mllib"."""
+    os.environ["PYSPARK_SUBMIT_ARGS"] = " ".join(f"--conf {k}={v}" for k, v in SETTINGS.items()) + " pyspark-shell"
+    watch = Watch()
+    watch.start()
+    session = spark_session(f"local-cluster[{workers},1,3072]")
+    seconds: dict[str, float] = {}
+    columns = {"text": "text", "author": "author", "partitions": FILES}
+    try:
+        vocabulary, topics = mechanisms()
+        rng = np.random.default_rng(0)
+        frame = session.read.parquet(str(folder)).cache()
+        documents = frame.count()
+        sample = frame.limit(4000).repartition(4)
+        few = SparkTable.from_table(sample, **columns).bounded(max_docs=5)  # warm-up of all that is timed
+        vocabulary(few, rng)
+        topics(few.limited(vocabulary=Vocabulary.of(names())), rng)
+        ready = time.perf_counter()
+        corpus = timed("read", lambda: SparkTable.from_table(frame, **columns).bounded(max_docs=5), seconds)
+        found = timed("vocabulary, first", lambda: vocabulary(corpus, rng).value, seconds)
+        seconds["vocabulary from texts"] = time.perf_counter() - ready
+        timed("vocabulary from counts", lambda: vocabulary(corpus, rng), seconds)
+        public = corpus.limited(vocabulary=Vocabulary.of(names()))
+        timed("blocks", lambda: public.bounded_sum(EqualWeights(WORDS, 2), bound=1.0, grid=2.0**-20), seconds)
+        ledger = Ledger.create(
+            folder.parent / f"{folder.name}{workers}.ledger", name="bench", unit="author", epsilon=9, delta=1e-4
+        )
+        calm = timed("topics", lambda: ledger.run(topics, public, fixed_key()).value, seconds)
+        result: dict[str, Any] = {
+            "workers": workers,
+            "documents": documents,
+            "words_released": len(found),
+            "seconds": seconds,
+            "driver_python_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            "driver_java_mb": java_peak_mb(),
+            "executor_python_mb": watch.peak_mb,
+            "cached_mb": cached_mb(session),
+        }
+        if extra == "kill":
+            result["killed"] = killed(public, topics, ledger, calm, seconds)
+        elif extra == "mllib":
+            del public, corpus, few
+            result["mllib"] = mllib(frame, sample, seconds)
+        return result
+    finally:
+        app = session.sparkContext.applicationId
+        session.stop()
+        shutil.rmtree(Path(pyspark.__file__).parent / "work" / app, ignore_errors=True)  # the workers' logs
+
+
+def fixed_key() -> np.random.Generator:
+    """The cipher that releases draw from, under one key, so that two releases can be compared: for this script only."""
+    real = noise.secrets.randbits
+    noise.secrets.randbits = lambda bits: 7
+    try:
+        return secure_rng()
+    finally:
+        noise.secrets.randbits = real
+
+
+class Watch(threading.Thread):
+    """The most memory that any Python on an executor has held, looked at every second."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.peak_mb = 0.0
+
+    def run(self) -> None:
+        while True:
+            for process in psutil.Process().children(recursive=True):
+                with suppress(psutil.Error):
+                    if "pyspark.daemon" in process.cmdline():
+                        self.peak_mb = max(self.peak_mb, process.memory_info().rss / 2**20)
+            time.sleep(1)
+
+
+def java_peak_mb() -> float:
+    """Most memory that the driver's Java has held."""
+    (java,) = [p for p in psutil.Process().children() if "java" in p.name()]
+    status = Path(f"/proc/{java.pid}/status").read_text()
+    return float(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) / 1024
+
+
+def cached_mb(session: Any) -> float:
+    info = session.sparkContext._jsc.sc().getRDDStorageInfo()
+    return float(sum(rdd.memSize() + rdd.diskSize() for rdd in info) / 2**20)
+
+
+def killed(
+    public: Any, topics: VariationalTopics, ledger: Ledger, calm: Any, seconds: dict[str, float]
+) -> dict[str, Any]:
+    """The release again, with an executor killed half-way; what the ledger says."""
+    before = executors()
+    timer = threading.Timer(seconds["topics"] / 2, before[0].kill)
+    timer.start()
+    rough = timed("topics, an executor killed", lambda: ledger.run(topics, public, fixed_key()).value, seconds)
+    timer.join()
+    return {
+        "executors_lost": len({p.pid for p in before} - {p.pid for p in executors()}),
+        "same_release": bool(np.array_equal(calm.topic_word, rough.topic_word)),
+        "charges_for_two_releases": len(ledger.receipts()),
+    }
+
+
+def executors() -> list[psutil.Process]:
+    """The executors of this run: children of its own Java."""
+    found = psutil.Process().children(recursive=True)
+    return [p for p in found if "java" in p.name() and any("CoarseGrainedExecutorBackend" in a for a in p.cmdline())]
+
+
+def mllib(frame: Any, sample: Any, seconds: dict[str, float]) -> dict[str, Any]:
+    """Seconds for each pass of MLlib's LDA over the same documents: two iterations less one."""
+    from pyspark.ml.clustering import LDA
+    from pyspark.ml.feature import CountVectorizerModel, RegexTokenizer
+
+    tokens = RegexTokenizer(inputCol="text", outputCol="words", pattern=r"\s+")
+    counts = CountVectorizerModel.from_vocabulary(names(), inputCol="words", outputCol="features")
+    few, features = (counts.transform(tokens.transform(f)).select("features") for f in (sample, frame))
+    features = features.repartition(FILES).cache()
+    timed("MLlib, features", features.count, seconds)
+    lda = LDA(k=TOPICS, optimizer="online", subsamplingRate=1.0, seed=0)
+    lda.copy({lda.maxIter: 3}).fit(few)  # warm-up
+    timed("MLlib, one pass", lambda: lda.copy({lda.maxIter: 1}).fit(features), seconds)
+    timed("MLlib, two passes", lambda: lda.copy({lda.maxIter: 2}).fit(features), seconds)
+    return {"pass": seconds["MLlib, two passes"] - seconds["MLlib, one pass"]}
+
+
+def child(folder: Path, workers: int, extra: str | None = None) -> dict[str, Any]:
+    print(f"  {folder.name}, {workers} worker(s)", file=sys.stderr)
+    command = [sys.executable, __file__, "--run", str(folder), str(workers), *(["--extra", extra] if extra else [])]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def sizing(one: dict[str, Any]) -> dict[str, float]:
+    """What a core does, and what a thousand million documents like these would cost: 15 passes, words chosen first."""
+    n, seconds = one["documents"], one["seconds"]
+    rates = {
+        "read": n / seconds["read"],
+        "vocabulary": n / seconds["vocabulary from counts"],
+        "pass of topics": STEPS * n / seconds["topics"],
+    }
+    hours = {name: 1e9 / rate / 3600 for name, rate in rates.items()}
+    hours["pass of topics"] *= 15
+    print("| work | documents a second and core | core hours for 1 billion |\n|---|---|---|")
+    for name, rate in rates.items():
+        passes = ", 15 of them" if name == "pass of topics" else ""
+        print(f"| {name}{passes} | {rate:,.0f} | {hours[name]:,.1f} |")
+    print(f"| all | | {sum(hours.values()):,.0f} |")
+    cached = one["cached_mb"] * 2**20 / n
+    print(f"cached: {cached:,.0f} bytes a document, texts and words both; Python: {one['executor_python_mb']:,.0f} MB")
+    return rates | {"core_hours_for_1e9": sum(hours.values()), "cached_bytes_per_document": cached}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--run", nargs=2, metavar=("FOLDER", "WORKERS"), help=argparse.SUPPRESS)
+    parser.add_argument("--extra", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.run:
+        print(json.dumps(run(Path(options.run[0]), int(options.run[1]), options.extra)))
+        return
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        large, small = Path(scratch, "large"), Path(scratch, "small")
+        print(f"Writing {options.documents:,} documents ...", file=sys.stderr)
+        write(large, options.documents)
+        write(small, options.documents // 10)
+        few = child(small, 2, "mllib")
+        one = child(large, 1)
+        two = child(large, 2, "kill")
+
+    def speed(name: str) -> float:
+        return float(one["seconds"][name] / two["seconds"][name])
+
+    ours, killed = few["seconds"]["topics"] / STEPS, two["killed"]
+    intact = killed["executors_lost"] == 1 and killed["same_release"] and killed["charges_for_two_releases"] == 2
+    bars = [
+        bar(f"{name}: two workers against one", speed(name), 1.4, unit="times", at_least=True)
+        for name in ("vocabulary from texts", "vocabulary from counts", "topics")
+    ]
+    bars += [
+        bar("DP-VI against MLlib's LDA, a pass", few["mllib"]["pass"] / ours, 1.0, unit="times", at_least=True),
+        bar("an executor killed: same release, charged once", float(intact), 1.0, unit="of 1", at_least=True),
+        bar(
+            "driver's Python memory, ten times the documents",
+            two["driver_python_mb"] / few["driver_python_mb"],
+            1.1,
+            unit="times",
+            at_least=False,
+        ),
+        bar(
+            "driver's Java memory, ten times the documents",
+            one["driver_java_mb"] / few["driver_java_mb"],
+            1.25,
+            unit="times",
+            at_least=False,
+        ),
+    ]
+    rates = sizing(one)
+    runs = {"small_two_workers": few, "one_worker": one, "two_workers": two}
+    shape = {"words": WORDS, "topics": TOPICS, "tokens_per_document": LENGTH, "documents": options.documents}
+    save("spark", {"data": shape, "bars": bars, "sizing": rates, "runs": runs})
+
+
+if __name__ == "__main__":
+    main()
