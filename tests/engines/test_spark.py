@@ -24,6 +24,7 @@ from dptopics.registry import ngram_mechanism, topic_mechanism, vocabulary_mecha
 from dptopics.text import TextSettings
 from dptopics.topics import variational
 from dptopics.topics.embedded import EmbeddedTopics
+from dptopics.topics.mixture import MixtureTopics
 from dptopics.topics.spectral import SpectralTopics
 from dptopics.topics.variational import VariationalTopics, _ExpectedCounts
 from dptopics.vocabulary.threshold import EqualWeights
@@ -106,6 +107,7 @@ MECHANISMS = {
     ),
 }
 ON_PUBLIC_WORDS = {
+    "mixture": lambda: MixtureTopics(n_topics=3, sigma=0.5, delta=DELTA, steps=2),
     "sampled": lambda: VariationalTopics(n_topics=3, sigma=1.0, delta=DELTA, steps=2, sampling_rate=0.5),
     "spectral": lambda: SpectralTopics.calibrated(n_topics=3, epsilon=20, delta=DELTA),
     "embedded": lambda: EmbeddedTopics.calibrated(
