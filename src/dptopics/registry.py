@@ -143,7 +143,7 @@ def topic_mechanism(
 
     Several names, with commas between: all are run and charged, and the best by a noisy likelihood is released. Without
     a ``name`` the best that is installed for texts read by ``text`` (:func:`default_mechanism`); without a
-    ``vocabulary`` the common words of the language where topics come from embeddings, else words chosen privately.
+    ``vocabulary`` words chosen privately, and where topics come from embeddings the language's common words as well.
 
     >>> pipeline = topic_mechanism(
     ...     "variational", vocabulary="weighted", n_topics=20, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR)
@@ -153,7 +153,7 @@ def topic_mechanism(
     check_budget(epsilon, delta)
     name = name or default_mechanism(text)
     if "," in name:
-        if vocabulary is None or (isinstance(vocabulary, str) and vocabulary in VOCABULARIES):
+        if vocabulary is None or (isinstance(vocabulary, str) and vocabulary in (*VOCABULARIES, EXTENDED)):
             raise InputError("a choice among mechanisms needs one list of public words (--vocabulary FILE).")
         same: dict[str, Any] = {"n_topics": n_topics, "epsilon": epsilon, "delta": delta, "unit": unit, "text": text}
         same |= {"steps": steps, "noise": noise, **settings}

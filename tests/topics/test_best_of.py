@@ -201,6 +201,8 @@ def test_by_name():
     assert {frozenset(top) for top in model.top_words(2)} == {frozenset(("cast", "knee")), frozenset(("cream", "rash"))}
     with pytest.raises(InputError, match="one list of public words"):
         topic_mechanism("spectral,variational", **settings)
+    with pytest.raises(InputError, match="one list of public words"):  # each would choose other words
+        topic_mechanism("embedded,mixture", vocabulary="common+weighted", **settings)
     with pytest.raises(PrivacyError, match="same unit under the same relation"):
         topic_mechanism("spectral,spectral-1", vocabulary=WORDS, **settings)
     published = topic_mechanism("spectral-1,spectral-2", vocabulary=WORDS, **settings)

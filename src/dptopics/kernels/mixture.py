@@ -15,10 +15,10 @@ def assigned_words(
     log_topics: NDArray[np.float64],
     sharpness: float,
 ) -> NDArray[np.float64]:
-    """x_w · r_k for every entry of every document: x its weighted counts scaled to L2 norm one, r its topics.
+    """x_w · r_k for every entry of every document: x its weighted counts, r its topics, both scaled to L2 norm one.
 
-    r_k ∝ exp(sharpness · Σ_w x_w · log_topics[w, k]). A document's numbers have L2 norm at most one, and do not depend
-    on the other documents.
+    r_k ∝ exp(sharpness · Σ_w x_w · log_topics[w, k]). So a document's numbers have L2 norm one, however sure its topic
+    is; they do not depend on other documents.
     """
     n_topics = log_topics.shape[1]
     values = np.empty((word.size, n_topics))
@@ -41,7 +41,8 @@ def assigned_words(
         total = 0.0
         for k in range(n_topics):
             share[k] = np.exp(share[k] - most)
-            total += share[k]
+            total += share[k] ** 2
+        total = np.sqrt(total)
         for e in range(first, last):
             x = count[e] * weight[word[e]] / (size * total)
             for k in range(n_topics):

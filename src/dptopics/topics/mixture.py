@@ -23,6 +23,7 @@ from dptopics.topics.variational import public_start
 
 Floats = NDArray[np.float64]
 _SURE = 2.0  # deviations: a word's frequency is read as no less, or noise would make rare words weigh most
+_RARE = 0.75  # of the words, the rarer ones, weigh the same, or words of a few documents would head the topics
 
 
 @dataclass(frozen=True)
@@ -154,9 +155,9 @@ class MixtureTopics:
         return Release.of(model, self, rng)
 
     def _word_weights(self, corpus: BoundedCorpus, rng: Generator) -> Floats:
-        """One over the root of each word's noisy frequency."""
+        """One over the root of each word's noisy frequency, but for rare words."""
         n_words = len(corpus.words)
         every_word = _AssignedWords(np.ones(n_words), np.zeros((n_words, 1)), 1.0)
         noisy = noisy_sum(corpus, every_word, bound=1.0, sigma=self.word_sigma, rng=rng)[:, 0]
-        weight = 1 / np.sqrt(np.maximum(noisy, _SURE * self.word_sigma))
+        weight = 1 / np.sqrt(np.maximum(noisy, max(_SURE * self.word_sigma, np.quantile(noisy, _RARE))))
         return np.asarray(weight / weight.mean())
