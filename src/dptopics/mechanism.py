@@ -60,6 +60,18 @@ def calibrate(template: M, *, epsilon: float) -> M:
     return template.rescaled(factor)
 
 
+class Calibrated:
+    """Gives a mechanism that has a ``template`` its way to be made for an (ε, δ)."""
+
+    @classmethod
+    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
+        """The least noise for (ε, δ); ``settings`` as for ``template``: other fields."""
+        check_budget(epsilon, delta)
+        made: Any = cls
+        found: Self = calibrate(made.template(delta=delta, **settings), epsilon=epsilon)
+        return found
+
+
 def grid_for(bound: float, sigma: float) -> float:
     """Grid step for bounded sums of L2 norm ``bound`` under noise of deviation sigma · bound: a power of two.
 

@@ -24,6 +24,7 @@ from dptopics.published.laplace_counts import LaplaceCountsTopics
 from dptopics.published.laplace_output import LaplaceOutputTopics
 from dptopics.published.laplace_public import LaplacePublicNgrams
 from dptopics.published.mvg import MvgTopics
+from dptopics.published.spectral_configuration import SpectralConfiguration
 from dptopics.published.spectral_edges import check_size
 from dptopics.published.spectral_moments import SpectralMomentsTopics
 from dptopics.published.spectral_output import SpectralOutputTopics
@@ -60,8 +61,8 @@ TOPICS: dict[str, type[MixtureTopics | VariationalTopics | EmbeddedTopics | Spec
     "variational": VariationalTopics,
 }
 # Reproductions: not proved, so they run only with accept_unproven.
-SpectralConfiguration = SpectralMomentsTopics | SpectralTensorTopics | SpectralComponentsTopics | SpectralOutputTopics
-PUBLISHED: dict[str, type[ZhuTopics | ZhaoTopics | LaplaceCountsTopics | SpectralConfiguration]] = {
+SpectralPublished = SpectralMomentsTopics | SpectralTensorTopics | SpectralComponentsTopics | SpectralOutputTopics
+PUBLISHED: dict[str, type[ZhuTopics | ZhaoTopics | LaplaceCountsTopics | SpectralPublished]] = {
     "zhu": ZhuTopics,
     "zhao": ZhaoTopics,
     "laplace-counts": LaplaceCountsTopics,

@@ -93,15 +93,15 @@ def test_noise_of_each_sum_is_what_the_guarantee_prices(counts, monkeypatch):
 def test_released_deviation_is_that_of_the_noise(counts, monkeypatch):
     """Cells that nobody uses vary, before they are read as counts, by the deviation that the model states."""
     seen = []
-    from dptopics.topics import mixture
+    from dptopics.topics import rounds
 
-    read = mixture.expected_given_noisy
+    read = rounds.expected_given_noisy
 
     def watch(average, sigma):
         seen.append((average, sigma))
         return read(average, sigma)
 
-    monkeypatch.setattr(mixture, "expected_given_noisy", watch)
+    monkeypatch.setattr(rounds, "expected_given_noisy", watch)
     table = np.zeros((5, 2000), int)
     table[0, 0] = 1
     empty = Corpus.from_counts(table, [f"w{i}" for i in range(2000)], public_vocabulary=True)

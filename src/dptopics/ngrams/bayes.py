@@ -12,8 +12,8 @@ from dptopics import progress
 from dptopics.corpus import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.events import Noise
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
-from dptopics.mechanism import calibrate, grid_for
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.mechanism import Calibrated, grid_for
 from dptopics.ngram_table import NgramTable
 from dptopics.ngrams.counts import CountsAndUsers, check_limits, check_list, draw
 from dptopics.ngrams.posterior import Estimate, posterior
@@ -25,7 +25,7 @@ _FINEST = 2.0**-40  # far above the rounding errors of f
 
 
 @dataclass(frozen=True, kw_only=True)
-class BayesNgrams:
+class BayesNgrams(Calibrated):
     """Release how probable each n-gram of a public list is, from noisy counts and public ones.
 
     Each unit gives at most ``max_words`` (W) n-grams of the list and counts up to ``max_count`` (C). With a ``slope``,
@@ -66,12 +66,6 @@ class BayesNgrams:
     def template(cls, *, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
         """Noise of one, to be rescaled."""
         return cls(scale=1.0, delta=delta, unit=unit, **more)
-
-    @classmethod
-    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ); ``settings`` are other fields."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(delta=delta, **settings), epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""

@@ -11,8 +11,8 @@ from dptopics import progress
 from dptopics.corpus import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.events import Noise
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
-from dptopics.mechanism import calibrate, grid_for
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.mechanism import Calibrated, grid_for
 from dptopics.ngram_table import NgramTable
 from dptopics.ngrams.counts import LimitedCounts, check_limits, check_list, draw, positive_shares
 from dptopics.public_ngrams import PublicNgrams
@@ -20,7 +20,7 @@ from dptopics.release import Release
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceNgrams:
+class LaplaceNgrams(Calibrated):
     """Release how probable each n-gram of a public list is, from noisy counts.
 
     A unit's counts, each up to ``max_count``, are scaled to norm at most ``max_total`` (L1 under Laplace noise, L2
@@ -54,12 +54,6 @@ class LaplaceNgrams:
     def template(cls, *, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
         """Noise of one, to be rescaled."""
         return cls(scale=1.0, delta=delta, unit=unit, **more)
-
-    @classmethod
-    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ); ``settings`` are other fields."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(delta=delta, **settings), epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""

@@ -11,8 +11,8 @@ from dptopics import noise, progress
 from dptopics.corpus import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.events import Gaussian
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
-from dptopics.mechanism import calibrate, grid_for
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.mechanism import Calibrated, grid_for
 from dptopics.ngram_table import NgramTable
 from dptopics.ngrams.counts import check_limits, check_list
 from dptopics.public_ngrams import PublicNgrams
@@ -28,7 +28,7 @@ SENSITIVITIES = ("brute-force", "claim-1")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BayesLocalNgrams:
+class BayesLocalNgrams(Calibrated):
     """A reproduction with a hole: posterior of log counts under public counts, noise by local sensitivity.
 
     h = ρ·w⊙x̂ + (1 − ρ)·μ_p + noise, x̂ and μ_p the centred log counts of private and public data, w = min(1, S·N/C);
@@ -63,12 +63,6 @@ class BayesLocalNgrams:
     def template(cls, *, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
         """Noise of one, to be rescaled."""
         return cls(sigma=1.0, delta=delta, unit=unit, **more)
-
-    @classmethod
-    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The noise that the paper takes for (ε, δ), by the analytic formula: the classical one fails above ε = 1."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(delta=delta, **settings), epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""

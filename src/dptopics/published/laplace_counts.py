@@ -11,11 +11,11 @@ from dptopics import noise, progress
 from dptopics.corpus import BoundedCorpus, raw_counts
 from dptopics.errors import InputError
 from dptopics.events import Laplace
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength, Unit, check_budget
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength, Unit
 from dptopics.kernels.noisy_gibbs import sweep_shifted
 from dptopics.learners import check_topics
 from dptopics.learners.lda_gibbs import GibbsLda
-from dptopics.mechanism import calibrate, check_words, grid_for
+from dptopics.mechanism import Calibrated, check_words, grid_for
 from dptopics.published.shared import random_bits
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import TopicModel
@@ -29,7 +29,7 @@ _HOLES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceCountsTopics:
+class LaplaceCountsTopics(Calibrated):
     """A reproduction with a claim per word: a baseline for experiments, not to publish with.
 
     Every token gets a random topic; the word-topic and document-topic counts that follow get noise of ``scale`` in each
@@ -63,12 +63,6 @@ class LaplaceCountsTopics:
     def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, steps: int = 15, **more: Any) -> Self:
         """Noise of one, to be rescaled."""
         return cls(n_topics=n_topics, scale=1.0, delta=delta, unit=unit, sweeps=steps, **more)
-
-    @classmethod
-    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The noise for a claim of ε; ``settings`` as for :meth:`template`."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""

@@ -9,8 +9,8 @@ from numpy.random import Generator
 from dptopics import noise, progress
 from dptopics.corpus import BoundedCorpus
 from dptopics.events import Laplace
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
-from dptopics.mechanism import calibrate, grid_for
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.mechanism import Calibrated, grid_for
 from dptopics.ngram_table import NgramTable
 from dptopics.ngrams.counts import check_limits, check_list
 from dptopics.public_ngrams import PublicNgrams
@@ -25,7 +25,7 @@ _HOLE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplacePublicNgrams:
+class LaplacePublicNgrams(Calibrated):
     """A reproduction with a hole: the private distribution's distance from the public one, plus noise.
 
     max(Σ_n w_n·(c̃ⁿ − α̃) + noise + α̃, 0), normalised: c̃ⁿ a unit's shares, w_n its part of all counts, α̃ public
@@ -52,12 +52,6 @@ class LaplacePublicNgrams:
     def template(cls, *, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
         """Noise of one, to be rescaled."""
         return cls(scale=1.0, delta=delta, unit=unit, **more)
-
-    @classmethod
-    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The noise that the paper takes for ε."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(delta=delta, **settings), epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""

@@ -1,6 +1,6 @@
 """Configuration 1 of DeCarolis et al. 2020: noise on the second moment, twice, and on the third."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any, ClassVar, Self
 
@@ -10,19 +10,20 @@ from numpy.random import Generator
 from dptopics import noise, progress
 from dptopics.corpus import BoundedCorpus
 from dptopics.events import Noise
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength, Unit, check_budget
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength, check_budget
 from dptopics.learners.tensor import orthogonal_components, third_moment, unwhitened
 from dptopics.mechanism import calibrate
 from dptopics.published import spectral_edges as common
+from dptopics.published.spectral_configuration import SpectralConfiguration
 from dptopics.published.spectral_edges import Floats
-from dptopics.release import Release, Vocabulary
+from dptopics.release import Release
 from dptopics.topic_model import TopicModel
 
 _MOST_WORDS_PURE = 500  # the pure form draws a number for every triple of words
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpectralMomentsTopics:
+class SpectralMomentsTopics(SpectralConfiguration):
     """A reproduction: for experiments, not to publish with; ``spectral`` is the sound form.
 
     Noise goes on M₃ (edge e3), on M₂ for the whitening (e4) and on M₂ again for the way back (e8); ``shares`` divide
@@ -34,14 +35,8 @@ class SpectralMomentsTopics:
     (1.0, 'replace')
     """
 
-    n_topics: int
-    scale: float
-    delta: float
-    unit: Unit = Unit.AUTHOR
-    alpha0: float = 1.0
     noise: Noise = Noise.GAUSSIAN
     shares: tuple[float, ...] = (0.4, 0.3, 0.3)
-    vocabulary: Vocabulary | None = field(default=None, repr=False)
     name: ClassVar[str] = "spectral-1"
     paper: ClassVar[str] = "DeCarolis et al. 2020, configuration 1"
     edges: ClassVar[tuple[str, ...]] = ("e3", "e4", "e8")
@@ -49,29 +44,16 @@ class SpectralMomentsTopics:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise", Noise(self.noise))
-        common.check_settings(self)
+        super().__post_init__()
 
     @classmethod
-    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
-        """Noise of one over all edges together, to be rescaled."""
-        return cls(n_topics=n_topics, scale=1.0, delta=delta, unit=unit, **more)
-
-    @classmethod
-    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
+    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
         """The least noise for (ε, δ); pure ε for Laplace noise, which needs no δ; ``settings`` are other fields."""
         check_budget(epsilon, delta)
-        template = cls.template(n_topics=n_topics, delta=delta, **settings)
+        template = cls.template(delta=delta, **settings)
         if template.noise is Noise.LAPLACE:
             return replace(template, scale=1 / epsilon)
         return calibrate(template, epsilon=epsilon)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, scale=self.scale * factor)
-
-    def over(self, vocabulary: Vocabulary) -> Self:
-        """The same with public words of its own."""
-        return replace(self, vocabulary=vocabulary)
 
     @property
     def edge_scales(self) -> dict[str, float]:
@@ -96,10 +78,6 @@ class SpectralMomentsTopics:
             strength=Strength.CLAIMED,
             assumptions=(*common.HOLES, PUBLIC_WORDS),
         )
-
-    def check(self, corpus: BoundedCorpus) -> None:
-        """Public words, no fewer than topics, and not too many."""
-        common.check_corpus(self, corpus)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
         """Noisy M₂ twice, noisy M₃ through the first, back through the second."""

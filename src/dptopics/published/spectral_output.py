@@ -1,8 +1,8 @@
 """Configuration 4 of DeCarolis et al. 2020: noise on the topics themselves, scaled by private bounds."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -10,14 +10,14 @@ from numpy.random import Generator
 from dptopics import progress
 from dptopics.corpus import BoundedCorpus
 from dptopics.events import Failure, Gaussian, Laplace
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength, Unit, check_budget
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength
 from dptopics.learners.tensor import Parameters, on_simplex, orthogonal_components, third_moment, unwhitened
-from dptopics.mechanism import calibrate
 from dptopics.published import spectral_edges as common
+from dptopics.published.spectral_configuration import BoundedConfiguration
 from dptopics.published.spectral_edges import ExactMoments
-from dptopics.published.spectral_procedure import PrivateBounds, check_tail, private_bounds
+from dptopics.published.spectral_procedure import PrivateBounds, private_bounds
 from dptopics.published.spectral_whitened import topic_model
-from dptopics.release import Release, Vocabulary
+from dptopics.release import Release
 from dptopics.topic_model import TopicModel
 
 _OUTPUT_HOLE = (
@@ -27,7 +27,7 @@ _OUTPUT_HOLE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpectralOutputTopics:
+class SpectralOutputTopics(BoundedConfiguration):
     """A reproduction, configuration 4: for experiments, not to publish with; ``spectral`` is the sound form.
 
     Everything is exact until the end. Noise goes on topics and Dirichlet parameters (edge e9), as much as private lower
@@ -39,47 +39,10 @@ class SpectralOutputTopics:
     'claimed'
     """
 
-    n_topics: int
-    scale: float
-    delta: float
-    tail: float
-    unit: Unit = Unit.AUTHOR
-    alpha0: float = 1.0
     shares: tuple[float, ...] = (0.1, 0.9)
-    vocabulary: Vocabulary | None = field(default=None, repr=False)
     name: ClassVar[str] = "spectral-4"
     paper: ClassVar[str] = "DeCarolis et al. 2020, configuration 4"
     edges: ClassVar[tuple[str, ...]] = ("bounds", "e9")
-    most_words: ClassVar[int] = common.LARGEST_VOCABULARY
-
-    def __post_init__(self) -> None:
-        common.check_settings(self)
-        check_tail(self.tail)
-
-    @classmethod
-    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
-        """Noise of one over all edges together, to be rescaled; a tenth of δ for each bound."""
-        tail = more.pop("tail", delta / 10)
-        return cls(n_topics=n_topics, scale=1.0, delta=delta, tail=tail, unit=unit, **more)
-
-    @classmethod
-    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ); ``settings`` are other fields."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, scale=self.scale * factor)
-
-    def over(self, vocabulary: Vocabulary) -> Self:
-        """The same with public words of its own."""
-        return replace(self, vocabulary=vocabulary)
-
-    @property
-    def edge_scales(self) -> dict[str, float]:
-        """Noise on each edge, relative to its sensitivity."""
-        return {edge: self.scale / sqrt(share) for edge, share in zip(self.edges, self.shares, strict=True)}
 
     @property
     def guarantee(self) -> Guarantee:
@@ -93,10 +56,6 @@ class SpectralOutputTopics:
             strength=Strength.CLAIMED,
             assumptions=(*_OUTPUT_HOLE, *common.GAP_HOLES, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
         )
-
-    def check(self, corpus: BoundedCorpus) -> None:
-        """Public words, no fewer than topics, and not too many."""
-        common.check_corpus(self, corpus)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
         """Private bounds, then noisy topics."""

@@ -1,8 +1,7 @@
 """Configurations 2 and 3 of DeCarolis et al. 2020: noise after whitening, scaled by private bounds (Procedure 1)."""
 
-from dataclasses import dataclass, field, replace
-from math import sqrt
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -10,19 +9,19 @@ from numpy.random import Generator
 from dptopics import progress
 from dptopics.corpus import BoundedCorpus
 from dptopics.events import Failure, Gaussian, Laplace
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength, Unit, check_budget
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength
 from dptopics.learners.tensor import Parameters, orthogonal_components, third_moment, unwhitened
-from dptopics.mechanism import calibrate
 from dptopics.published import spectral_edges as common
+from dptopics.published.spectral_configuration import BoundedConfiguration
 from dptopics.published.spectral_edges import ExactMoments, Floats
-from dptopics.published.spectral_procedure import check_tail, private_bounds
+from dptopics.published.spectral_procedure import private_bounds
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import TopicModel
 from dptopics.topics.packed import packed_cube, unpacked_cube
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpectralTensorTopics:
+class SpectralTensorTopics(BoundedConfiguration):
     """A reproduction, configuration 2: for experiments, not to publish with; ``spectral`` is the sound form.
 
     The whitening is exact. Noise goes on the whitened tensor (edge e6), as much as a private lower bound on σ_k(M₂)
@@ -33,47 +32,10 @@ class SpectralTensorTopics:
     'claimed'
     """
 
-    n_topics: int
-    scale: float
-    delta: float
-    tail: float
-    unit: Unit = Unit.AUTHOR
-    alpha0: float = 1.0
     shares: tuple[float, ...] = (0.1, 0.6, 0.3)
-    vocabulary: Vocabulary | None = field(default=None, repr=False)
     name: ClassVar[str] = "spectral-2"
     paper: ClassVar[str] = "DeCarolis et al. 2020, configuration 2"
     edges: ClassVar[tuple[str, ...]] = ("bounds", "e6", "e8")
-    most_words: ClassVar[int] = common.LARGEST_VOCABULARY
-
-    def __post_init__(self) -> None:
-        common.check_settings(self)
-        check_tail(self.tail)
-
-    @classmethod
-    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
-        """Noise of one over all edges together, to be rescaled; a tenth of δ for the bound."""
-        tail = more.pop("tail", delta / 10)
-        return cls(n_topics=n_topics, scale=1.0, delta=delta, tail=tail, unit=unit, **more)
-
-    @classmethod
-    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ); ``settings`` are other fields."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, scale=self.scale * factor)
-
-    def over(self, vocabulary: Vocabulary) -> Self:
-        """The same with public words of its own."""
-        return replace(self, vocabulary=vocabulary)
-
-    @property
-    def edge_scales(self) -> dict[str, float]:
-        """Noise on each edge, relative to its sensitivity."""
-        return {edge: self.scale / sqrt(share) for edge, share in zip(self.edges, self.shares, strict=True)}
 
     @property
     def guarantee(self) -> Guarantee:
@@ -87,10 +49,6 @@ class SpectralTensorTopics:
             strength=Strength.CLAIMED,
             assumptions=(*common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
         )
-
-    def check(self, corpus: BoundedCorpus) -> None:
-        """Public words, no fewer than topics, and not too many."""
-        common.check_corpus(self, corpus)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
         """A private bound, the noisy way back, the noisy tensor."""
@@ -110,7 +68,7 @@ class SpectralTensorTopics:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpectralComponentsTopics:
+class SpectralComponentsTopics(BoundedConfiguration):
     """A reproduction, configuration 3: for experiments, not to publish with; ``spectral`` is the sound form.
 
     Whitening and decomposition are exact. Noise goes on the tensor's vectors and values (edge e7), as much as private
@@ -122,47 +80,10 @@ class SpectralComponentsTopics:
     'claimed'
     """
 
-    n_topics: int
-    scale: float
-    delta: float
-    tail: float
-    unit: Unit = Unit.AUTHOR
-    alpha0: float = 1.0
     shares: tuple[float, ...] = (0.1, 0.6, 0.3)
-    vocabulary: Vocabulary | None = field(default=None, repr=False)
     name: ClassVar[str] = "spectral-3"
     paper: ClassVar[str] = "DeCarolis et al. 2020, configuration 3"
     edges: ClassVar[tuple[str, ...]] = ("bounds", "e7", "e8")
-    most_words: ClassVar[int] = common.LARGEST_VOCABULARY
-
-    def __post_init__(self) -> None:
-        common.check_settings(self)
-        check_tail(self.tail)
-
-    @classmethod
-    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
-        """Noise of one over all edges together, to be rescaled; a tenth of δ for each bound."""
-        tail = more.pop("tail", delta / 10)
-        return cls(n_topics=n_topics, scale=1.0, delta=delta, tail=tail, unit=unit, **more)
-
-    @classmethod
-    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ); ``settings`` are other fields."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, scale=self.scale * factor)
-
-    def over(self, vocabulary: Vocabulary) -> Self:
-        """The same with public words of its own."""
-        return replace(self, vocabulary=vocabulary)
-
-    @property
-    def edge_scales(self) -> dict[str, float]:
-        """Noise on each edge, relative to its sensitivity."""
-        return {edge: self.scale / sqrt(share) for edge, share in zip(self.edges, self.shares, strict=True)}
 
     @property
     def guarantee(self) -> Guarantee:
@@ -176,10 +97,6 @@ class SpectralComponentsTopics:
             strength=Strength.CLAIMED,
             assumptions=(*common.GAP_HOLES, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
         )
-
-    def check(self, corpus: BoundedCorpus) -> None:
-        """Public words, no fewer than topics, and not too many."""
-        common.check_corpus(self, corpus)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
         """Private bounds, the noisy way back, noisy vectors and values."""

@@ -12,10 +12,10 @@ from dptopics import noise, progress
 from dptopics.corpus import BoundedCorpus, raw_counts
 from dptopics.errors import InputError, PrivacyError
 from dptopics.events import Laplace
-from dptopics.guarantee import Guarantee, Relation, Strength, Unit, check_budget
+from dptopics.guarantee import Guarantee, Relation, Strength, Unit
 from dptopics.kernels.noisy_gibbs import sweep_fixed
 from dptopics.learners import check_topics
-from dptopics.mechanism import calibrate, check_words, grid_for
+from dptopics.mechanism import Calibrated, check_words, grid_for
 from dptopics.published.shared import random_bits
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import TopicModel
@@ -32,7 +32,7 @@ _HOLES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZhaoTopics:
+class ZhaoTopics(Calibrated):
     """A reproduction with a claim per word: for experiments, hardly ever to publish with.
 
     In each of ``sweeps`` rounds every token draws its topic from the last noisy topic-word counts, cut off at ``clip``,
@@ -74,12 +74,6 @@ class ZhaoTopics:
         half = 0.5 / max(1, steps)
         fields = {"epsilon_noise": half, "epsilon_draws": half} | more
         return cls(n_topics=n_topics, delta=delta, unit=unit, sweeps=steps, **fields)
-
-    @classmethod
-    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise whose claim is ε; ``settings`` as for :meth:`template`."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise, and draws that depend less on the words."""

@@ -10,11 +10,11 @@ from dptopics import noise, progress
 from dptopics.corpus import BoundedCorpus, raw_counts
 from dptopics.errors import InputError
 from dptopics.events import Laplace
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.kernels.noisy_gibbs import sweep_perturbed
 from dptopics.learners import check_topics
 from dptopics.learners.lda_gibbs import GibbsLda
-from dptopics.mechanism import calibrate, check_words, grid_for
+from dptopics.mechanism import Calibrated, check_words, grid_for
 from dptopics.published.shared import random_bits
 from dptopics.release import Release
 from dptopics.topic_model import TopicModel
@@ -26,7 +26,7 @@ _WHY_NONE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZhuTopics:
+class ZhuTopics(Calibrated):
     """A reproduction that hides nobody: for experiments and attacks, never to publish with.
 
     Plain collapsed Gibbs sampling; then one sweep whose sampling probabilities are computed from counts plus noise of
@@ -58,12 +58,6 @@ class ZhuTopics:
     def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, steps: int = 15, **more: Any) -> Self:
         """A claim of one, to be rescaled."""
         return cls(n_topics=n_topics, epsilon=1.0, delta=delta, unit=unit, sweeps=steps, **more)
-
-    @classmethod
-    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The noise that the paper takes for ε; ``settings`` as for :meth:`template`."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dptopics import noise, progress
+from dptopics import progress
 from dptopics.corpus import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError, NothingReleased, PrivacyError
 from dptopics.events import Gaussian, epsilon_of, smallest
 from dptopics.guarantee import Guarantee, Relation, Unit, check_budget, weakest
 from dptopics.kernels.doc_topics import log_likelihoods
-from dptopics.mechanism import Mechanism, calibrate, grid_for
+from dptopics.mechanism import Mechanism, calibrate
 from dptopics.release import Release
 from dptopics.topic_model import TopicModel
+from dptopics.topics.noisy_sum import noisy_sum
 
 _FLOOR = 1e-3  # of a topic goes to all words alike while it is scored: no word is impossible
 
@@ -149,8 +150,7 @@ class BestOf:
             np.ascontiguousarray(((1 - _FLOOR) * m.topic_word + _FLOOR / len(m.vocabulary)).T) for m in models
         )
         # One unit more moves the sum by the clip; one in place of another by up to twice that.
-        moved = self.clip * (1 if self.candidates[0].guarantee.relation is Relation.ADD_OR_REMOVE else 2)
-        grid = grid_for(self.clip, 2 * self.sigma)
+        sigma = self.sigma * (1 if self.candidates[0].guarantee.relation is Relation.ADD_OR_REMOVE else 2)
         known = corpus.limited(vocabulary=models[0].vocabulary)
-        exact = known.bounded_sum(_Scores(topics, tuple(m.alpha for m in models)), bound=self.clip, grid=grid)
-        return np.asarray(exact[0] + noise.gaussian(rng, self.sigma * moved / grid, exact.shape[1:]))
+        scores = _Scores(topics, tuple(m.alpha for m in models))
+        return np.asarray(noisy_sum(known, scores, bound=self.clip, sigma=sigma, rng=rng)[0])

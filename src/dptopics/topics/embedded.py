@@ -13,9 +13,9 @@ from dptopics.corpus import Block, BoundedCorpus, UnitRows
 from dptopics.embeddings import Embedding, WordLlama, frequencies, unit
 from dptopics.errors import InputError
 from dptopics.events import Gaussian
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.kernels.embedded import mean_of_words, nearest, projected, votes
-from dptopics.mechanism import calibrate, check_words
+from dptopics.mechanism import Calibrated, check_words
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import DocumentSpace, TopicModel
 from dptopics.topics import public_space
@@ -114,7 +114,7 @@ def _kept(block: Block, found: NDArray[np.int32]) -> tuple[NDArray[np.int64], ND
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddedTopics:
+class EmbeddedTopics(Calibrated):
     """Topics as clusters of documents in the space of a public embedding model, with the words that they vote for.
 
     Noisy bounded sums: the middle of all documents, which is taken off; how many documents lie near each of many
@@ -155,12 +155,6 @@ class EmbeddedTopics:
     def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
         """Noise of one over all sums together, to be rescaled."""
         return cls(n_topics=n_topics, sigma=1.0, delta=delta, unit=unit, **more)
-
-    @classmethod
-    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ); ``settings`` are other fields."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""

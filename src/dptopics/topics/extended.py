@@ -8,15 +8,16 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dptopics import noise, progress
+from dptopics import progress
 from dptopics.corpus import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError, PrivacyError
 from dptopics.events import Gaussian
-from dptopics.guarantee import Guarantee, Unit, check_budget
+from dptopics.guarantee import Guarantee, Unit
 from dptopics.kernels.doc_topics import words_by_shares
-from dptopics.mechanism import Mechanism, calibrate, check_unit, grid_for
+from dptopics.mechanism import Calibrated, Mechanism, check_unit
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import TopicModel
+from dptopics.topics.noisy_sum import noisy_sum
 from dptopics.topics.shrink import expected_given_noisy
 from dptopics.topics.spectral import SpectralTopics
 
@@ -51,7 +52,7 @@ class _WordsByShares:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtendedTopics:
+class ExtendedTopics(Calibrated):
     """Learn topics over the ``core_words`` heaviest words by ``core``, then give every other word its topics.
 
     Given released topics, a document's shares θ follow from its core words. A unit's vector is the mean over its
@@ -97,12 +98,6 @@ class ExtendedTopics:
         core = core.rescaled(1 / sqrt(1 - share))
         return cls(core=core, sigma=1 / sqrt(share), delta=delta, core_words=core_words, clip=clip)
 
-    @classmethod
-    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ); ``settings`` as for :meth:`template`."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
-
     @property
     def unit(self) -> Unit:
         """Whose presence it hides."""
@@ -146,12 +141,9 @@ class ExtendedTopics:
             core = self.core(corpus.limited(vocabulary=words), rng).value
         known = np.array([words.index.get(word, -1) for word in vocabulary.words], np.int32)
         statistic = _WordsByShares(known, np.ascontiguousarray(core.topic_word.T), core.alpha)
-        grid = grid_for(self.clip, self.sigma)
         with progress.part(0.8, 1.0):
-            exact = corpus.bounded_sum(statistic, bound=self.clip, grid=grid)
-        deviation = self.sigma * self.clip
-        sums = np.asarray((exact + noise.gaussian(rng, deviation / grid, exact.shape)) * grid)
-        topics, spread = _extended(sums, known, core.topic_word, deviation)
+            sums = noisy_sum(corpus, statistic, bound=self.clip, sigma=self.sigma, rng=rng)
+        topics, spread = _extended(sums, known, core.topic_word, self.sigma * self.clip)
         model = replace(
             core,
             topic_word=(1 - _FLOOR) * topics + _FLOOR / len(vocabulary),

@@ -1,6 +1,7 @@
 """Private topics from word counts alone: every document belongs to one topic, one noisy bounded sum per round."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, sqrt
 from typing import Any, ClassVar, Self
 
@@ -12,14 +13,13 @@ from dptopics import progress
 from dptopics.corpus import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError
 from dptopics.events import Gaussian
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.kernels.mixture import assigned_words
-from dptopics.mechanism import calibrate, check_words
+from dptopics.mechanism import Calibrated, check_words
 from dptopics.release import Release
 from dptopics.topic_model import TopicModel
 from dptopics.topics.noisy_sum import noisy_sum
-from dptopics.topics.shrink import expected_given_noisy
-from dptopics.topics.variational import public_start
+from dptopics.topics.rounds import learned_in_rounds
 
 Floats = NDArray[np.float64]
 _SURE = 2.0  # deviations: a word's frequency is read as no less, or noise would make rare words weigh most
@@ -45,7 +45,7 @@ class _AssignedWords:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixtureTopics:
+class MixtureTopics(Calibrated):
     """Learn topics by ``steps`` rounds of expectation-maximisation for a mixture, in which a document has one topic.
 
     First a noisy histogram of all words, with ``word_share`` of the budget: common words then weigh less, by the root
@@ -87,12 +87,6 @@ class MixtureTopics:
         """Noise of one over all sums together, to be rescaled."""
         return cls(n_topics=n_topics, sigma=1.0, delta=delta, unit=unit, **more)
 
-    @classmethod
-    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ); ``settings`` are other fields."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
-
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""
         return replace(self, sigma=self.sigma * factor)
@@ -127,32 +121,26 @@ class MixtureTopics:
         self.check(corpus)
         vocabulary = corpus.vocabulary
         assert vocabulary is not None
-        shape = (len(vocabulary), self.n_topics)
         with progress.part(0.0, 0.1):
             weight = self._word_weights(corpus, rng)
-        topics = public_start(shape, self.start)
-        average, variance = np.zeros(shape), 0.0
-        counts = average
-        for step in range(self.steps):
-            with progress.part(0.1 + 0.9 * step / self.steps, 0.1 + 0.9 * (step + 1) / self.steps):
-                statistic = _AssignedWords(weight, np.log(topics), self.sharpness)
-                noisy = noisy_sum(corpus, statistic, bound=1.0, sigma=self.step_sigma, rng=rng)
-            # Early rounds move fast; later ones average, which cuts the noise. The weights are public.
-            fresh = 1.0 - 0.7 * step / max(1, self.steps - 1)
-            average = (1 - fresh) * average + fresh * noisy
-            variance = (1 - fresh) ** 2 * variance + (fresh * self.step_sigma) ** 2
-            counts = expected_given_noisy(average, sqrt(variance))
-            topics = (counts + 0.01) / (counts + 0.01).sum(axis=0)
-        total = (counts + 0.01).sum(axis=0)
-        model = TopicModel(
-            topic_word=np.ascontiguousarray(topics.T),
-            vocabulary=vocabulary,
-            topic_share=total / total.sum(),
+        model = learned_in_rounds(
+            vocabulary,
+            self.n_topics,
+            partial(self._noisy_counts, corpus, rng, weight),
+            steps=self.steps,
+            last=0.3,
+            deviation=self.step_sigma,
+            start=self.start,
             alpha=self.alpha,
-            deviation=sqrt(variance) / total,
             text=corpus.text,
         )
         return Release.of(model, self, rng)
+
+    def _noisy_counts(self, corpus: BoundedCorpus, rng: Generator, weight: Floats, topics: Floats, step: int) -> Floats:
+        """One round."""
+        statistic = _AssignedWords(weight, np.log(topics), self.sharpness)
+        with progress.part(0.1 + 0.9 * step / self.steps, 0.1 + 0.9 * (step + 1) / self.steps):
+            return noisy_sum(corpus, statistic, bound=1.0, sigma=self.step_sigma, rng=rng)
 
     def _word_weights(self, corpus: BoundedCorpus, rng: Generator) -> Floats:
         """One over the root of each word's noisy frequency, but for rare words."""

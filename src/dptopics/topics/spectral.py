@@ -9,16 +9,17 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dptopics import noise, progress
-from dptopics.corpus import Block, BoundedCorpus, Statistic, UnitRows
+from dptopics import progress
+from dptopics.corpus import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError
 from dptopics.events import Gaussian
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.kernels.moments import document_norms, packed_pairs, packed_triples, unit_scales
 from dptopics.learners.tensor import parameters
-from dptopics.mechanism import calibrate, check_words, grid_for
+from dptopics.mechanism import Calibrated, check_words
 from dptopics.release import Release
 from dptopics.topic_model import TopicModel
+from dptopics.topics.noisy_sum import noisy_sum
 from dptopics.topics.packed import unpacked_cube, unpacked_square
 from dptopics.topics.shrink import posterior_mean
 from dptopics.topics.spectral_bounds import NormHistogram, bounds_from
@@ -96,7 +97,7 @@ class _NoisyMoments:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpectralTopics:
+class SpectralTopics(Calibrated):
     """LDA by the method of moments, from three noisy sums.
 
     A unit's vector is the mean over its documents of at least three words of (1, M̃₁, M̃₂): unbiased shares of words
@@ -146,12 +147,6 @@ class SpectralTopics:
     def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
         """Noise of one over all sums together, to be rescaled."""
         return cls(n_topics=n_topics, sigma=1.0, delta=delta, unit=unit, **more)
-
-    @classmethod
-    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ); ``settings`` are other fields."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""
@@ -221,11 +216,13 @@ class SpectralTopics:
             bounds = self._bounds(corpus, rng)
         scaling = self.weights(bounds)
         with progress.part(0.1, 0.5):
-            sums = _noisy(corpus, _Pairs(len(vocabulary), bounds, scaling), self.first_sigma, rng)[:, 0]
+            sums = noisy_sum(
+                corpus, _Pairs(len(vocabulary), bounds, scaling), bound=1.0, sigma=self.first_sigma, rng=rng
+            )[:, 0]
 
         def third(view: Floats, most: float) -> Floats:
             with progress.part(0.5, 1.0):
-                packed = _noisy(corpus, _Triples(bounds, view, most), self.triple_sigma, rng)[0]
+                packed = noisy_sum(corpus, _Triples(bounds, view, most), bound=1.0, sigma=self.triple_sigma, rng=rng)[0]
             return np.asarray(unpacked_cube(packed, view.shape[1]) * (most / units))
 
         units = max(sums[0] / scaling[0], 1.0)  # how many, of full weight
@@ -258,15 +255,11 @@ class SpectralTopics:
         """The bounds on the three norms."""
         if self.bounds is not None:
             return np.array(self.bounds)
-        return bounds_from(_noisy(corpus, NormHistogram(), self.bound_sigma, rng)[:, 0], self.bound_sigma, self.clipped)
-
-
-def _noisy(corpus: BoundedCorpus, statistic: Statistic, sigma: float, rng: Generator) -> Floats:
-    """A sum of vectors of norm at most one, with noise of deviation sigma: the only place that looks at the corpus."""
-    grid = grid_for(1.0, sigma)
-    exact = corpus.bounded_sum(statistic, bound=1.0, grid=grid)
-    exact += noise.gaussian(rng, sigma / grid, exact.shape)
-    return np.asarray(exact * grid)
+        return bounds_from(
+            noisy_sum(corpus, NormHistogram(), bound=1.0, sigma=self.bound_sigma, rng=rng)[:, 0],
+            self.bound_sigma,
+            self.clipped,
+        )
 
 
 def _filled(rows: Floats, topics: Floats, common: Floats, spread: Floats) -> Floats:

@@ -1,6 +1,7 @@
 """Private topics by variational inference (DP-VI; Park et al. 2016, VIPS), one noisy bounded sum per step."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, sqrt
 from typing import Any, ClassVar, Self
 
@@ -8,16 +9,17 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dptopics import noise, progress
+from dptopics import progress
 from dptopics.corpus import Block, BoundedCorpus, Sample, UnitRows
 from dptopics.errors import InputError
 from dptopics.events import Event, Gaussian, SampledGaussian
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
+from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.kernels.doc_topics import expected_counts
-from dptopics.mechanism import calibrate, check_words, grid_for
+from dptopics.mechanism import Calibrated, check_words, grid_for
 from dptopics.release import Release
 from dptopics.topic_model import TopicModel
-from dptopics.topics.shrink import expected_given_noisy
+from dptopics.topics.noisy_sum import noisy_sum
+from dptopics.topics.rounds import learned_in_rounds
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class _ExpectedCounts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VariationalTopics:
+class VariationalTopics(Calibrated):
     """Learn topics by ``steps`` rounds of variational inference, each a bounded sum plus Gaussian noise.
 
     In a round every unit's expected topic-word counts (summed over its documents) are clipped to Frobenius norm
@@ -80,12 +82,6 @@ class VariationalTopics:
         """Noise of one over all steps together, to be rescaled."""
         return cls(n_topics=n_topics, sigma=sqrt(max(1, steps)), delta=delta, unit=unit, steps=steps, **more)
 
-    @classmethod
-    def calibrated(cls, *, n_topics: int, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ); ``settings`` are other fields."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(n_topics=n_topics, delta=delta, **settings), epsilon=epsilon)
-
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""
         return replace(self, sigma=self.sigma * factor)
@@ -120,43 +116,29 @@ class VariationalTopics:
         self.check(corpus)
         vocabulary = corpus.vocabulary
         assert vocabulary is not None
-        shape = (len(vocabulary), self.n_topics)
-        topics = public_start(shape, self.start)
-        average, variance = np.zeros(shape), 0.0
-        counts = average
-        for step in range(self.steps):
-            with progress.part(step / self.steps, (step + 1) / self.steps):
-                noisy = self._noisy_counts(corpus, topics, rng)
-            # Early rounds move fast; later ones average, which cuts the noise. The weights are public.
-            weight = 1.0 - 0.8 * step / max(1, self.steps - 1)
-            average = (1 - weight) * average + weight * noisy
-            variance = (1 - weight) ** 2 * variance + (weight * self.sigma * self.clip / self.sampling_rate) ** 2
-            counts = expected_given_noisy(average, sqrt(variance))
-            topics = (counts + 0.01) / (counts + 0.01).sum(axis=0)
-        total = (counts + 0.01).sum(axis=0)
-        model = TopicModel(
-            topic_word=np.ascontiguousarray(topics.T),
-            vocabulary=vocabulary,
-            topic_share=total / total.sum(),
+        model = learned_in_rounds(
+            vocabulary,
+            self.n_topics,
+            partial(self._noisy_counts, corpus, rng),
+            steps=self.steps,
+            last=0.2,
+            deviation=self.sigma * self.clip / self.sampling_rate,
+            start=self.start,
             alpha=self.alpha,
-            deviation=sqrt(variance) / total,
             text=corpus.text,
         )
         return Release.of(model, self, rng)
 
-    def _noisy_counts(self, corpus: BoundedCorpus, topics: NDArray[np.float64], rng: Generator) -> NDArray[np.float64]:
-        """One round: the only place where the corpus is looked at, and where its noise is drawn."""
+    def _noisy_counts(
+        self, corpus: BoundedCorpus, rng: Generator, topics: NDArray[np.float64], step: int
+    ) -> NDArray[np.float64]:
+        """One round: the only look at the corpus."""
         sample = None
         if self.sampling_rate < 1:
             key = rng.integers(0, 2**64 - 1, 2, dtype=np.uint64, endpoint=True)
             sample = Sample(self.sampling_rate, (int(key[0]), int(key[1])))
-        exact = corpus.bounded_sum(_ExpectedCounts(topics, self.alpha), bound=self.clip, grid=self.grid, sample=sample)
-        steps = exact + noise.gaussian(rng, self.sigma * self.clip / self.grid, exact.shape)
+        statistic = _ExpectedCounts(topics, self.alpha)
+        with progress.part(step / self.steps, (step + 1) / self.steps):
+            noisy = noisy_sum(corpus, statistic, bound=self.clip, sigma=self.sigma, rng=rng, sample=sample)
         # The public rate makes up for the sample; the number of units that took part is private.
-        return np.asarray(steps * (self.grid / self.sampling_rate))
-
-
-def public_start(shape: tuple[int, int], start: int) -> NDArray[np.float64]:
-    """Random topics to begin with, drawn without the data from a public number."""
-    topics = np.random.Generator(np.random.PCG64(start)).gamma(1.0, 1.0, shape)
-    return np.asarray(topics / topics.sum(axis=0))
+        return noisy / self.sampling_rate

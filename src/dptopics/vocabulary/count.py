@@ -9,14 +9,14 @@ from numpy.random import Generator
 
 from dptopics.corpus import BoundedCorpus
 from dptopics.events import Failure, Noise
-from dptopics.guarantee import Guarantee, Strength, Unit, check_budget
-from dptopics.mechanism import calibrate, check_unit, grid_for
+from dptopics.guarantee import Guarantee, Strength, Unit
+from dptopics.mechanism import Calibrated, check_unit, grid_for
 from dptopics.release import Release, Vocabulary
 from dptopics.vocabulary.threshold import EqualWeights, check_settings, clearing, default_tail, draw, margin
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountVocabulary:
+class CountVocabulary(Calibrated):
     """Release the words whose noisy number of authors clears a threshold.
 
     Each of a unit's distinct words, at most max_words, counts one: one unit moves the counts by L2 norm ≤ √max_words,
@@ -57,12 +57,6 @@ class CountVocabulary:
         kind = Noise(noise)
         tail = default_tail(kind, delta) if tail is None else tail
         return cls(scale=1.0, tail=tail, max_words=max_words, delta=delta, noise=kind, **more)
-
-    @classmethod
-    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ); ``settings`` as for :meth:`template`."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(delta=delta, **settings), epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""

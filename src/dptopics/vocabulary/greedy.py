@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from dptopics.corpus import Block, BoundedCorpus, string_keys
 from dptopics.errors import InputError
 from dptopics.events import Failure, Laplace, Noise
-from dptopics.guarantee import Guarantee, Strength, Unit, check_budget
+from dptopics.guarantee import Guarantee, Strength, Unit
 from dptopics.kernels.greedy import fill_in_order
-from dptopics.mechanism import calibrate, check_unit, grid_for
+from dptopics.mechanism import Calibrated, check_unit, grid_for
 from dptopics.release import Release, Vocabulary
 from dptopics.vocabulary.threshold import check_settings, clearing, default_tail, draw
 
 
 @dataclass(frozen=True, kw_only=True)
-class GreedyVocabulary:
+class GreedyVocabulary(Calibrated):
     """Release the words whose noisy weight clears a threshold; units fill their most frequent words first.
 
     Units come one after another, in an order of hashes. Each closes the gaps between its words and the cutoff, in the
@@ -67,12 +67,6 @@ class GreedyVocabulary:
         kind = Noise(noise)
         tail = default_tail(kind, delta) if tail is None else tail
         return cls(scale=1.0, tail=tail, max_words=max_words, delta=delta, noise=kind, **more)
-
-    @classmethod
-    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ); ``settings`` as for :meth:`template`."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(delta=delta, **settings), epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""

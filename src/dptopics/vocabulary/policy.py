@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from dptopics.corpus import Block, BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.events import Failure, Noise
-from dptopics.guarantee import Guarantee, Strength, Unit, check_budget
+from dptopics.guarantee import Guarantee, Strength, Unit
 from dptopics.kernels.policy import fill_evenly, fill_toward
-from dptopics.mechanism import calibrate, check_unit, grid_for
+from dptopics.mechanism import Calibrated, check_unit, grid_for
 from dptopics.release import Release, Vocabulary
 from dptopics.vocabulary.threshold import check_settings, clearing, default_tail, draw, equal_split_threshold
 
@@ -21,7 +21,7 @@ MAX_UNITS, MAX_CORPUS_WORDS = 2**28, 2**24  # what the rounding of ℓ2-descent 
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyVocabulary:
+class PolicyVocabulary(Calibrated):
     """Release the words whose noisy weight clears a threshold; a word's weight stops growing at a cutoff above it.
 
     Units come one after another, in an order of hashes, and move the weights of their words toward the cutoff: by L1
@@ -66,12 +66,6 @@ class PolicyVocabulary:
         kind = Noise(noise)
         tail = default_tail(kind, delta) if tail is None else tail
         return cls(scale=1.0, tail=tail, max_words=max_words, delta=delta, noise=kind, **more)
-
-    @classmethod
-    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ); ``settings`` as for :meth:`template`."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(delta=delta, **settings), epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""

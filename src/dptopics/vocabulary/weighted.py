@@ -8,8 +8,8 @@ from numpy.random import Generator
 
 from dptopics.corpus import BoundedCorpus
 from dptopics.events import Failure, Noise
-from dptopics.guarantee import PUBLIC_LIST, Guarantee, Strength, Unit, check_budget
-from dptopics.mechanism import calibrate, check_unit, grid_for
+from dptopics.guarantee import PUBLIC_LIST, Guarantee, Strength, Unit
+from dptopics.mechanism import Calibrated, check_unit, grid_for
 from dptopics.release import Release, Vocabulary
 from dptopics.vocabulary.threshold import (
     EqualWeights,
@@ -22,7 +22,7 @@ from dptopics.vocabulary.threshold import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class WeightedVocabulary:
+class WeightedVocabulary(Calibrated):
     """Release the words whose noisy author weight clears a threshold.
 
     A unit with t ≤ max_words distinct words gives each 1/√t under Gaussian noise, 1/t under Laplace noise: one unit
@@ -69,12 +69,6 @@ class WeightedVocabulary:
         kind = Noise(noise)
         tail = default_tail(kind, delta) if tail is None else tail
         return cls(scale=1.0, tail=tail, max_words=max_words, delta=delta, noise=kind, **more)
-
-    @classmethod
-    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ); ``settings`` as for :meth:`template`."""
-        check_budget(epsilon, delta)
-        return calibrate(cls.template(delta=delta, **settings), epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""
