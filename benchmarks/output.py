@@ -74,7 +74,7 @@ def main() -> None:
 
     def seconds(learner: Learner, **how: Any) -> float:
         """For the pairs asked for, start of the workers included."""
-        return sample_sensitivity(Topics(learner), DrawnUnits(units), units.n, **how).seconds
+        return sample_sensitivity(Topics(learner, TOPICS), DrawnUnits(units), units.n, **how).seconds
 
     tenth: dict[str, Any] = {"gamma": 0.15, "sample_size": "binomial"}  # 29 pairs, the first of those of dkw
     peer, ours = seconds(gensim(), processes=True, **tenth), seconds(lda(passes), **tenth)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dptopics.corpus import Corpus, Embed, string_keys
 from dptopics.embeddings import check_vectors
-from dptopics.errors import InputError
+from dptopics.errors import InputError, tell_owner
 from dptopics.kernels.counts import count_tokens
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
@@ -130,8 +130,8 @@ class Builder:
         return list(self._authors)
 
     def build(self, kind: type[C]) -> C:
-        """The corpus; an error if there is nothing in it."""
-        check_something(self._row, self._sizes.size, self._word.size, self._text, self._vocabulary)
+        """The corpus. One without words is as good as any other: its owner is told, its releases are noise alone."""
+        tell_if_empty(self._row, self._sizes.size, self._word.size, self._text, self._vocabulary)
         return self.arrays(kind)
 
     def arrays(self, kind: type[C]) -> C:
@@ -152,23 +152,35 @@ class Builder:
             author_key=string_keys(self._authors) if self._with_authors else None,
             vocabulary=self._vocabulary,
             text=self._text,
-            vectors=np.concatenate(self._vectors) if self._vectors else None,
+            vectors=None if self._embed is None else np.concatenate(self._vectors or [np.zeros((0, 0), np.float32)]),
         )
 
 
-def check_something(
+def tell_if_empty(
     n_rows: int, n_documents: int, n_entries: int, text: TextSettings, vocabulary: Vocabulary | None
 ) -> None:
-    """Refuse data of which nothing is left, and say where it went."""
-    if n_rows and not n_documents:
-        raise InputError("no rows are left after dropping those without text or author.")
-    if n_rows and not n_entries and vocabulary is not None:
-        raise InputError(
-            "none of the listed words or n-grams occurs in the data. Check the language, the text column and "
-            "the number of words per n-gram, or take another public list."
+    """Tell the owner if nothing is left of the data, and where it went.
+
+    It is not refused: whoever learns that a release was refused would learn for free that nobody wrote a listed word.
+    """
+    if n_entries:
+        return
+    if not n_rows:
+        why = "the data holds no documents. Check the file and the name of the text column."
+    elif not n_documents:
+        why = "no rows are left after dropping those without text or author."
+    elif vocabulary is not None:
+        why = (
+            "none of the listed words or n-grams occurs in the data. Check the language, the text column and the "
+            "number of words per n-gram, or take another public list."
         )
-    if n_rows and not n_entries and text.ngrams > 1:
-        raise InputError(f"no sentence is long enough for n-grams of {text.ngrams} words. Ask for shorter ones.")
+    elif text.ngrams > 1:
+        why = f"no sentence is long enough for n-grams of {text.ngrams} words. Ask for shorter ones."
+    else:
+        why = "no words are left in any document after tokenising. Check the text column and the language."
+    tell_owner(
+        f"{why} A release will be noise alone, and will be charged: refusing it would tell that nothing is there."
+    )
 
 
 def _missing(value: object) -> bool:

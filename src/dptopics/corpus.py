@@ -1,6 +1,5 @@
 """Corpus: sensitive text as word counts. BoundedCorpus: the only thing a mechanism may look at."""
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.counts import Counts
-from dptopics.errors import InputError, PrivacyError, PrivacyWarning
+from dptopics.errors import InputError, PrivacyError, tell_owner
 from dptopics.guarantee import Unit
 from dptopics.kernels.gather import content_keys, gather
 from dptopics.release import Vocabulary
@@ -109,7 +108,7 @@ class BoundedCorpus(Protocol):
 
     @property
     def vector_width(self) -> int | None:
-        """Numbers in each document's embedding, if documents have any."""
+        """Numbers in each document's embedding; None if documents have none; 0 if there is no document to tell by."""
         ...
 
     @property
@@ -149,7 +148,8 @@ def raw_counts(corpus: BoundedCorpus) -> Counts:
     """
     if corpus.vocabulary is None:
         raise PrivacyError("the words of this corpus are private. Restrict it to public words first.")
-    blocks: list[Block] = corpus.fold(lambda seen, block: [*seen, block], [])
+    nothing = Block(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
+    blocks: list[Block] = corpus.fold(lambda seen, block: [*seen, block], [nothing])
     sizes = [np.diff(block.doc_start) for block in blocks]
     doc_start = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(sizes), dtype=np.int64)])
     word, count = np.concatenate([b.word for b in blocks]), np.concatenate([b.counts for b in blocks])
@@ -177,9 +177,6 @@ class Corpus:
     vocabulary: Vocabulary | None  # set when the words are public
     text: TextSettings | None
     vectors: NDArray[np.float32] | None = None  # embedding of each document, by a public model
-
-    def __post_init__(self) -> None:
-        check_not_empty(self.doc_start.size - 1, self.word.size)
 
     def __repr__(self) -> str:
         return f"<Corpus: sensitive, unit {str(self.default_unit)!r}>"
@@ -359,20 +356,10 @@ class Corpus:
 def warn_if_delta_large(n: int | None, delta: float, unit: Unit) -> None:
     """Warn if δ is above 1 / n, for n units."""
     if n is not None and delta > 1 / max(n, 1):
-        warnings.warn(
+        tell_owner(
             f"delta = {delta:g} is larger than 1 / number of {unit}s: a mechanism that publishes one {unit} picked "
-            "at random would satisfy it. Choose delta well below that.",
-            PrivacyWarning,
-            stacklevel=4,
+            "at random would satisfy it. Choose delta well below that."
         )
-
-
-def check_not_empty(n_documents: int, n_entries: int) -> None:
-    """Refuse data without documents or without words."""
-    if n_documents < 1:
-        raise InputError("the data holds no documents. Check the file and the name of the text column.")
-    if n_entries == 0:
-        raise InputError("no words are left in any document after tokenising. Check the text column and --language.")
 
 
 def string_keys(strings: Iterable[str]) -> NDArray[np.uint64]:

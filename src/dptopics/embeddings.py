@@ -123,6 +123,8 @@ def check_vectors(vectors: Any, n: int) -> Floats:
         array = np.asarray(vectors, np.float32)
     except (TypeError, ValueError):
         raise InputError("embeddings must be a matrix of numbers, one row for each document.") from None
+    if n == 0 and array.size == 0:
+        return array.reshape(0, array.shape[1] if array.ndim == 2 else 0)
     if array.ndim != 2 or array.shape[0] != n or array.shape[1] == 0:
         raise InputError(
             f"embeddings must have one row for each document: {n} rows are needed, got shape {array.shape}."

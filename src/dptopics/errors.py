@@ -12,6 +12,8 @@
 A message says the rule, the value seen and what to do next. It never holds a word of the data.
 """
 
+import warnings
+
 
 class DptopicsError(Exception):
     """Root of the tree: catch this to catch every error that dptopics raises on purpose."""
@@ -47,3 +49,13 @@ class LedgerError(DptopicsError):
 
 class BundleError(DptopicsError):
     """A saved release is damaged, incomplete, or was written by a newer version."""
+
+
+def tell_owner(message: str) -> None:
+    """Tell the data's owner something that depends on the data, on standard error: a warning, never an exception.
+
+    Whatever warning filters say: a refusal that depends on the data would be a release that nobody paid for.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", PrivacyWarning)
+        warnings.warn(message, PrivacyWarning, stacklevel=3)

@@ -286,7 +286,15 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return Corpus.from_counts(matrix, self._names(matrix), authors=authors, public_vocabulary=public)
 
     def _counts(self, X: Any, *, reset: bool) -> Any:
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_non_negative=True, reset=reset)
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype="numeric",
+            ensure_non_negative=True,
+            ensure_min_samples=0,  # no documents are data as well: whether there are any is private
+            reset=reset,
+        )
         return sparse.csr_array(X)
 
     def _names(self, matrix: Any) -> list[str]:
@@ -356,4 +364,4 @@ def _is_texts(X: Any) -> bool:
         return False
     if not hasattr(X, "__len__"):
         return hasattr(X, "__iter__")
-    return any(isinstance(text, str) for text in X)
+    return len(X) == 0 or any(isinstance(text, str) for text in X)

@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.corpus import Block, Bounds, Corpus, Sample, Statistic
-from dptopics.errors import InputError
+from dptopics.errors import EngineError, InputError
 from dptopics.guarantee import Unit
 from dptopics.kernels.bounded_add import bounded_add
 from dptopics.kernels.gather import compact, gather, keep_words
 from dptopics.kernels.siphash import siphash
-
-_LARGEST_TOTAL = 2**62
 
 
 class Kept(NamedTuple):
@@ -82,8 +80,12 @@ def units(block: Block, low: int, high: int, sample: Sample | None, place: int =
     return Block(docs - docs[0], entries - first, word[first:last], count[first:last], chosen)
 
 
-def steps(bound: float, grid: float, norm: int, n_units: int) -> int:
-    """``bound`` in steps of ``grid``, or an error where a sum over ``n_units`` units cannot be exact."""
+def steps(bound: float, grid: float, norm: int) -> int:
+    """``bound`` in steps of ``grid``: what one unit may move a sum by.
+
+    Sums are added modulo 2⁶⁴. At most 2³¹ steps a unit, more than 2³² units would have to agree to get there; and then
+    the noisy sum modulo 2⁶⁴ is still a function of the noisy sum. So nothing is refused that depends on the data.
+    """
     if norm not in (1, 2):
         raise InputError(f"norm must be 1 or 2, got {norm}.")
     if not (0 < bound < inf and 0 < grid < inf):
@@ -91,9 +93,12 @@ def steps(bound: float, grid: float, norm: int, n_units: int) -> int:
     limit = int(Fraction(bound) / Fraction(grid))  # exact floor: the integers may not exceed the bound
     if not 1 <= limit <= 2**31:
         raise InputError(f"bound / grid must lie between 1 and 2^31, got {bound / grid:.3g}.")
-    if (n_units + 1) * limit > _LARGEST_TOTAL:
-        raise InputError("this sum could overflow 64 bits. Use a coarser grid.")
     return limit
+
+
+def too_many_units(most: int) -> EngineError:
+    """What a fold raises for more units than its caller's proof covers: more than a machine holds."""
+    return EngineError(f"more than {most:,} units are more than this mechanism can read. Use another mechanism.")
 
 
 class BoundedTotal:

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from dptopics import progress
 from dptopics.corpus import Block, Bounds, Corpus, Sample, Statistic
-from dptopics.engines.blocks import BoundedTotal, arrange, edges, steps, units
-from dptopics.errors import InputError
+from dptopics.engines.blocks import BoundedTotal, arrange, edges, steps, too_many_units, units
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
 
@@ -45,7 +44,7 @@ class MemoryCorpus:
 
     @property
     def vector_width(self) -> int | None:
-        """Numbers in each document's embedding, if documents have any."""
+        """Numbers in each document's embedding; see the protocol."""
         return None if self._raw.vectors is None else int(self._raw.vectors.shape[1])
 
     @cached_property
@@ -66,7 +65,7 @@ class MemoryCorpus:
         self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None, norm: int = 2
     ) -> NDArray[np.int64]:
         """Σ over units of clipped, rounded vectors; see the protocol."""
-        limit = steps(bound, grid, norm, self._n_units)
+        limit = steps(bound, grid, norm)
         height = len(self.words) if statistic.height is None else statistic.height
         shape = (height, statistic.width)
         mine = local()
@@ -91,7 +90,7 @@ class MemoryCorpus:
     def fold(self, step: Callable[[S, Block], S], state: S, *, max_units: int | None = None) -> S:
         """Pass all units on in the canonical order, on one thread; see the protocol."""
         if max_units is not None and self._n_units > max_units:
-            raise InputError(f"this mechanism's guarantee covers at most {max_units:,} units. Use another mechanism.")
+            raise too_many_units(max_units)
         for low, high in pairwise(edges(self._block, _BLOCK_ENTRIES)):
             state = step(state, units(self._block, low, high, None))
             progress.report(high / self._n_units)

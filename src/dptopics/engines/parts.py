@@ -61,9 +61,6 @@ class Part(Corpus):
 
     authors: Sequence[str] = ()  # the name of each author number: two names may share a key
 
-    def __post_init__(self) -> None:
-        pass
-
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:

@@ -21,10 +21,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dptopics import progress
-from dptopics.building import check_something
-from dptopics.corpus import Block, Bounds, Sample, Statistic, check_not_empty, warn_if_delta_large
+from dptopics.building import tell_if_empty
+from dptopics.corpus import Block, Bounds, Sample, Statistic, warn_if_delta_large
 from dptopics.engines import parts
-from dptopics.engines.blocks import offsets, steps
+from dptopics.engines.blocks import offsets, steps, too_many_units
 from dptopics.engines.spark_errors import check_java, explained
 from dptopics.errors import EngineError, InputError
 from dptopics.guarantee import Unit
@@ -190,8 +190,9 @@ class _Parts:
             )
         if problem is not None:
             raise InputError(problem)
-        check_something(seen, seen - missing, entries, table.text, table.vocabulary)
-        check_not_empty(self.n_documents, entries)
+        if table.with_vectors and self.vector_width is None:
+            self.vector_width = 0  # there is no document to tell by
+        tell_if_empty(seen, seen - missing, entries, table.text, table.vocabulary)
 
     @cached_property
     def words(self) -> list[str]:
@@ -219,7 +220,7 @@ class SparkCorpus:
 
     @property
     def vector_width(self) -> int | None:
-        """Numbers in each document's embedding, if documents have any."""
+        """Numbers in each document's embedding; see the protocol."""
         return self._parts.vector_width
 
     @property
@@ -239,10 +240,10 @@ class SparkCorpus:
         self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None, norm: int = 2
     ) -> NDArray[np.int64]:
         """Σ over units of clipped, rounded vectors; see the protocol. Nothing random happens on executors."""
-        limit = steps(bound, grid, norm, self._parts.n_documents)  # there are no more units than documents
+        limit = steps(bound, grid, norm)
         shape = (len(self.words) if statistic.height is None else statistic.height, statistic.width)
         if 8 * shape[0] * shape[1] > _LARGEST_SUM:
-            raise InputError(f"a sum of {shape[0]:,} × {shape[1]:,} numbers does not fit a message. Use fewer words.")
+            raise EngineError(f"a sum of more than {_LARGEST_SUM // 8:,} numbers does not fit a message of Spark.")
         add = partial(
             parts.added,
             statistic=statistic,
@@ -261,7 +262,7 @@ class SparkCorpus:
     def fold(self, step: Callable[[S, Block], S], state: S, *, max_units: int | None = None) -> S:
         """Pass all units on in the canonical order, through the driver, one bucket at a time; see the protocol."""
         if max_units is not None and int(self._places[-1]) > max_units:
-            raise InputError(f"this mechanism's guarantee covers at most {max_units:,} units. Use another mechanism.")
+            raise too_many_units(max_units)
         for bucket in range(self._parts.plan.buckets):
             with _errors(self._blocks):
                 rows = self._blocks.where(f"bucket = {bucket}").orderBy("first").toArrow()

@@ -32,6 +32,41 @@ def learn(learner: Learner, counts: Counts) -> NDArray[np.float64]:
     return topics
 
 
+def learn_anyway(learner: Learner, counts: Counts, n_topics: int) -> NDArray[np.float64]:
+    """``n_topics`` distributions, whatever the data: uniform ones where the learner fails or gives anything else.
+
+    For mechanisms: data on which a learner fails would otherwise be told from all other data, with certainty.
+    """
+    uniform = np.full((n_topics, counts.n_words), 1.0 / counts.n_words)
+    try:
+        topics = learn(learner, counts)
+    except Exception:
+        return uniform
+    return topics if len(topics) == n_topics else uniform
+
+
+def check_learner(learner: Learner, n_topics: int, n_words: int) -> None:
+    """Refuse a learner that fails on invented documents: what fails whatever the data must not be charged for."""
+    topics = learn(learner, _invented(n_topics, n_words))
+    if len(topics) != n_topics:
+        raise InputError(f"the learner gives {len(topics)} topics where {n_topics} were asked for. Set it to that.")
+
+
+def _invented(n_topics: int, n_words: int) -> Counts:
+    """Long documents of one topic each, a topic being every n-th word, and some of several topics."""
+    rng = np.random.Generator(np.random.PCG64(0))
+    own = np.arange(n_words) % n_topics
+    documents = []
+    for topic in [*range(n_topics)] * 4:
+        weight = np.where(own == topic, 1.0, 0.05) * rng.gamma(1.0, 1.0, n_words)
+        documents.append(rng.multinomial(200, weight / weight.sum()))
+    table = np.array(documents)
+    row, word = np.nonzero(table)
+    start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(table)))])
+    keys = rng.integers(0, 2**63, len(table), dtype=np.uint64)
+    return Counts(start.astype(np.int64), word.astype(np.int32), table[row, word].astype(np.int32), n_words, keys)
+
+
 def check_topics(n_topics: int, alpha: float, beta: float) -> None:
     """Settings that every LDA needs."""
     if n_topics < 2:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from dptopics import noise, progress
 from dptopics.corpus import BoundedCorpus, raw_counts
 from dptopics.counts import Counts
-from dptopics.errors import InputError, NothingReleased
+from dptopics.errors import InputError
 from dptopics.events import Laplace
 from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength, Unit, check_budget
-from dptopics.learners import Learner, learn
+from dptopics.learners import Learner, check_learner, learn_anyway
 from dptopics.mechanism import calibrate, check_words
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import TopicModel
@@ -79,15 +79,14 @@ class LaplaceOutputTopics:
     def check(self, corpus: BoundedCorpus) -> None:
         """Public words, at least as many as topics."""
         corpus = self._restricted(corpus)
-        check_words(self, corpus, corpus.vocabulary, self.n_topics)
+        words = check_words(self, corpus, corpus.vocabulary, self.n_topics)
+        check_learner(self.learner, self.n_topics, len(words))
         if self.scale * self.sensitivity * _WHOLE > noise.MAX_SCALE:
             raise InputError(f"epsilon is too small for {self.n_topics} topics: nothing would be left of them.")
 
     def steps(self, counts: Counts) -> NDArray[np.int64]:
         """The topics in whole steps: n_topics rows that add up to at most one each, whatever the data."""
-        topics = learn(self.learner, counts)
-        if topics.shape[0] != self.n_topics:
-            raise NothingReleased(f"the learner gave {topics.shape[0]} topics, not {self.n_topics}. (It was charged.)")
+        topics = learn_anyway(self.learner, counts, self.n_topics)
         steps = np.floor(topics / topics.sum(axis=1, keepdims=True) * _WHOLE).astype(np.int64)
         return np.asarray(np.where(steps.sum(axis=1, keepdims=True) <= _WHOLE, steps, 0))
 

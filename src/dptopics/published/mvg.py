@@ -11,7 +11,7 @@ from dptopics import noise, progress
 from dptopics.corpus import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.guarantee import Guarantee, Unit, check_budget
-from dptopics.learners import Learner
+from dptopics.learners import Learner, check_learner
 from dptopics.mechanism import check_words
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import TopicModel
@@ -77,7 +77,7 @@ class MvgTopics:
         """The noise for (ε, δ); ``settings`` are those of :class:`OutputMatrix`."""
         settings = {"grid": 2.0**-14} | settings  # its noise is far too large for a finer one
         output = OutputMatrix.calibrated(
-            function=Topics(learner), epsilon=epsilon, delta=delta, gamma=gamma, **settings
+            function=Topics(learner, n_topics), epsilon=epsilon, delta=delta, gamma=gamma, **settings
         )
         return cls(output=output, n_topics=n_topics, vocabulary=vocabulary)
 
@@ -98,8 +98,10 @@ class MvgTopics:
     def check(self, corpus: BoundedCorpus) -> None:
         """Public words, at least as many as topics, and what the matrix needs."""
         corpus = self._restricted(corpus)
-        check_words(self, corpus, corpus.vocabulary, self.n_topics)
+        words = check_words(self, corpus, corpus.vocabulary, self.n_topics)
         self.output.check(corpus)
+        if isinstance(self.output.function, Topics):
+            check_learner(self.output.function.learner, self.n_topics, len(words))
 
     def prepared(self, corpus: BoundedCorpus, **how: Any) -> Self:
         """The same with its sensitivity sampled."""

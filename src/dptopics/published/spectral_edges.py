@@ -73,6 +73,8 @@ def exact_moments(corpus: BoundedCorpus) -> ExactMoments:
     """Means over all units of the means over their documents; a unit without a long document counts as zero."""
     counts = raw_counts(corpus)
     sizes: list[NDArray[np.int64]] = corpus.fold(lambda seen, block: [*seen, np.diff(block.unit_start)], [])
+    if not sizes:  # the number of units is public here
+        raise NothingReleased("there is no unit to exchange for another. (The budget was charged.)")
     size = np.concatenate(sizes)
     unit = np.repeat(np.arange(size.size), size)
     length = np.diff(np.concatenate([[0], np.cumsum(counts.count, dtype=np.int64)])[counts.doc_start]).astype(float)

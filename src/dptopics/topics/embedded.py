@@ -199,7 +199,7 @@ class EmbeddedTopics(Calibrated):
             return
         if corpus.vector_width is None:
             raise InputError("this corpus has no embeddings. Read it with embed=model, or add them: with_vectors.")
-        if corpus.vector_width != width:
+        if corpus.vector_width not in (0, width):
             raise InputError(
                 f"the documents' embeddings have {corpus.vector_width} numbers, those of {self.embedding.name} have "
                 f"{width}: they come from another model."

@@ -11,7 +11,7 @@ from dptopics import noise, progress
 from dptopics.corpus import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.guarantee import Guarantee, Strength, Unit, check_budget
-from dptopics.learners import Learner
+from dptopics.learners import Learner, check_learner
 from dptopics.mechanism import check_unit
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import TopicModel
@@ -67,7 +67,7 @@ class OutputTopics:
     ) -> Self:
         """The noise for (ε, δ); ``settings`` are those of :class:`OutputMatrix`."""
         check_budget(epsilon, delta)
-        function = Topics(learner, top)
+        function = Topics(learner, n_topics, top)
         output = OutputMatrix.calibrated(function=function, epsilon=epsilon, delta=delta, gamma=gamma, **settings)
         return cls(output=output, n_topics=n_topics, top=top, post=Post(post), vocabulary=vocabulary)
 
@@ -101,6 +101,9 @@ class OutputTopics:
                 f"has {len(corpus.vocabulary)}. Ask for fewer topics, or get more words."
             )
         self.output.check(corpus)
+        function = self.output.function
+        if isinstance(function, Topics) and corpus.vocabulary is not None:
+            check_learner(function.learner, self.n_topics, len(corpus.vocabulary))
 
     def prepared(self, corpus: BoundedCorpus, **how: Any) -> Self:
         """The same with its sensitivity sampled; see :meth:`OutputMatrix.prepared`."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dptopics.counts import Counts
 from dptopics.errors import InputError
-from dptopics.learners import Learner, learn
+from dptopics.learners import Learner, learn_anyway
 from dptopics.learners.tensor import on_simplex
 
 
@@ -30,11 +30,12 @@ class Topics:
     """A topic model as a function: topics × words; with ``top``, only the heaviest words of each topic, else zero."""
 
     learner: Learner
+    n_topics: int
     top: int | None = None
 
     def __call__(self, counts: Counts) -> NDArray[np.float64]:
         """Learn."""
-        topics = learn(self.learner, counts)
+        topics = learn_anyway(self.learner, counts, self.n_topics)
         return topics if self.top is None else np.asarray(np.where(heaviest(topics, self.top), topics, 0.0))
 
 

@@ -17,7 +17,7 @@ from dptopics.mechanism import Calibrated, check_unit, grid_for
 from dptopics.release import Release, Vocabulary
 from dptopics.vocabulary.threshold import check_settings, clearing, default_tail, draw, equal_split_threshold
 
-MAX_UNITS, MAX_CORPUS_WORDS = 2**28, 2**24  # what the rounding of ℓ2-descent is priced for; more is refused
+MAX_UNITS = MAX_CORPUS_WORDS = 2**31  # what the rounding of ℓ2-descent is priced for: authors and words are 32 bits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,14 +109,9 @@ class PolicyVocabulary(Calibrated):
         return 2 * MAX_UNITS * unit + self.grid * sqrt(MAX_CORPUS_WORDS)
 
     def check(self, corpus: BoundedCorpus) -> None:
-        """Any corpus bounded for the same unit will do, if it is not gigantic."""
+        """Any corpus bounded for the same unit will do."""
         check_unit(self, corpus)
         _ = self.guarantee  # an impossible scale ends here
-        if self.noise is Noise.GAUSSIAN and len(corpus.words) > MAX_CORPUS_WORDS:
-            raise InputError(
-                f"policy weights under Gaussian noise are proved for at most {MAX_CORPUS_WORDS:,} distinct words. "
-                "Use --noise laplace, or --vocabulary weighted."
-            )
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[Vocabulary]:
         """Fill words up to the cutoff, add noise, keep what clears the threshold."""
