@@ -152,7 +152,8 @@ COMMANDS = {
     "fit": ["fit", "notes.csv", "--topics", "2", "--vocabulary", "list.txt", "--mechanism", "mixture"],
     "fit-private": ["fit", "notes.csv", "--topics", "2", "--mechanism", "mixture", "--vocabulary", "weighted"],
     "fit-laplace": [
-        "fit", "notes.csv", "--topics", "2", "--vocabulary", "list.txt", "--mechanism", "laplace", "--learner", "spectral",
+        "fit", "notes.csv", "--topics", "2", "--vocabulary", "list.txt", "--mechanism", "laplace",
+        "--learner", "spectral",
     ],
     "vocabulary": ["vocabulary", "notes.csv"],
     "ngrams": ["ngrams", "notes.csv", "--public", "list.txt", "--n", "1"],
@@ -162,7 +163,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_commands_end_alike_with_and_without_the_only_author(command, tmp_path, monkeypatch):
-    """The exit code, the files and the ledger tell whether anybody wrote a listed word only as far as the noise lets."""
+    """Exit code, files and ledger tell whether anybody wrote a listed word only as far as the noise lets."""
     from typer.testing import CliRunner
 
     from dptopics.cli import app

@@ -22,7 +22,7 @@ SIGMA = 0.5  # so little noise that the attack has power with few runs
 WORDS = Vocabulary.of(["knee", "skin"])
 RUNS = 500
 draw_gaussian = noise.gaussian
-draw_sum = spectral._noisy
+draw_sum = spectral.noisy_sum
 
 
 def bounded(texts):
@@ -54,12 +54,12 @@ def scores(monkeypatch, mechanism, texts, rng):
     seen = []
     unit, others = (corpus._block for corpus in (bounded([UNIT]), bounded(OTHERS)))
 
-    def watched(corpus, statistic, sigma, rng):
-        noisy = draw_sum(corpus, statistic, sigma, rng)
+    def watched(corpus, statistic, *, bound, sigma, rng):
+        noisy = draw_sum(corpus, statistic, bound=bound, sigma=sigma, rng=rng)
         seen[-1] += float(((noisy - exact(others, statistic)) * exact(unit, statistic)).sum()) / sigma**2
         return noisy
 
-    monkeypatch.setattr(spectral, "_noisy", watched)
+    monkeypatch.setattr(spectral, "noisy_sum", watched)
     monkeypatch.setattr(spectral, "bounds_from", lambda *rest: np.ones(3))  # the unit meets all bounds at once
     # What follows the last sum is post-processing.
     monkeypatch.setattr(tensor, "orthogonal_components", lambda cube, key: (np.ones(2), np.eye(2)))
@@ -112,11 +112,11 @@ def test_topics_depend_on_the_data_through_noisy_sums_only(monkeypatch):
         planned = np.random.default_rng(9)
         looks = []
 
-        def planned_sum(corpus, statistic, sigma, rng, planned=planned, looks=looks):
-            looks.append(draw_sum(corpus, statistic, sigma, rng).shape)
+        def planned_sum(corpus, statistic, *, bound, sigma, rng, planned=planned, looks=looks):
+            looks.append(draw_sum(corpus, statistic, bound=bound, sigma=sigma, rng=rng).shape)
             return planned.normal(40, 20, looks[-1])
 
-        monkeypatch.setattr(spectral, "_noisy", planned_sum)
+        monkeypatch.setattr(spectral, "noisy_sum", planned_sum)
         releases.append(mechanism(bounded(texts), np.random.default_rng(0)))
         assert looks == [(3 * BINS, 1), (1 + 2 + 3, 1), (1, 4)]
     models = [
