@@ -157,7 +157,7 @@ class Builder:
 
 
 def tell_if_empty(
-    n_rows: int, n_documents: int, n_entries: int, text: TextSettings, vocabulary: Vocabulary | None
+    n_rows: int, n_documents: int, n_entries: int, text: TextSettings | None, vocabulary: Vocabulary | None
 ) -> None:
     """Tell the owner if nothing is left of the data, and where it went.
 
@@ -174,7 +174,7 @@ def tell_if_empty(
             "none of the listed words or n-grams occurs in the data. Check the language, the text column and the "
             "number of words per n-gram, or take another public list."
         )
-    elif text.ngrams > 1:
+    elif text is not None and text.ngrams > 1:
         why = f"no sentence is long enough for n-grams of {text.ngrams} words. Ask for shorter ones."
     else:
         why = "no words are left in any document after tokenising. Check the text column and the language."

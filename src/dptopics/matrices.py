@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from dptopics.building import author_name, check_authors
+from dptopics.building import author_name, check_authors, tell_if_empty
 from dptopics.corpus import Corpus, string_keys
 from dptopics.errors import InputError
 from dptopics.reading import check_file, explain, read_lines
@@ -68,6 +68,8 @@ def corpus_from_counts(
                 f"there are {numbers.size} authors for {matrix.shape[0]} documents. Give one author for each document."
             )
         keys = string_keys(index)
+    public = Vocabulary.of(words) if public_vocabulary else None
+    tell_if_empty(matrix.shape[0], matrix.shape[0], data.size, None, public)
     return kind(
         doc_start=matrix.indptr.astype(np.int64),
         word=matrix.indices.astype(np.int32),
@@ -75,7 +77,7 @@ def corpus_from_counts(
         words=words,
         author=numbers,
         author_key=keys,
-        vocabulary=Vocabulary.of(words) if public_vocabulary else None,
+        vocabulary=public,
         text=None,
     )
 

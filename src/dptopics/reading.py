@@ -21,6 +21,7 @@ C = TypeVar("C", bound=Corpus)
 Batch = tuple[Sequence[str | None], Sequence[str | int | None] | None]
 
 _BATCH_ROWS = 2048
+_HEAD = 1 << 16  # bytes of a CSV that are looked at for its header
 _BLOCK_BYTES = 1 << 24  # a single row may not be longer than this in CSV
 
 
@@ -125,12 +126,14 @@ def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: st
 
     columns = [text] + ([author] if author else [])
     with _opened(path) as (stream, _):
-        head = codecs.getincrementaldecoder(encoding)().decode(stream.read(1 << 16)).removeprefix("\ufeff")
+        head = codecs.getincrementaldecoder(encoding)().decode(stream.read(_HEAD)).removeprefix("\ufeff")
     rows = plain_csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
     names = next((row for row in rows if row), None)
     if names is None:
         raise InputError(f"{path.name!r} is empty: it holds no documents.")
     check_columns(names, text, author, header=True)
+    if next((row for row in rows if row), None) is None and len(head) < _HEAD:
+        return  # a header and nothing else, which Arrow takes for an empty file
     with _opened(path) as (stream, share):
         for batch in csv.open_csv(
             stream,

@@ -12,7 +12,6 @@ from dptopics.ledger import Unrecorded
 from dptopics.public_ngrams import PublicNgrams
 from dptopics.registry import (
     NGRAMS,
-    OUTPUT,
     PUBLISHED,
     TOPICS,
     VOCABULARIES,

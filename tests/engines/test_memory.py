@@ -526,13 +526,20 @@ def test_impossible_grids_are_refused(bound, grid):
         corpus_of([("a", "apple")]).bounded_sum(EqualWeights(2, 2), bound=bound, grid=grid)
 
 
-def test_a_sum_that_could_overflow_is_refused(monkeypatch):
-    corpus = corpus_of([("a", "apple"), ("b", "bread")])
-    monkeypatch.setattr(blocks, "_LARGEST_TOTAL", 4 * 2**31)  # three units and one to spare
-    corpus.bounded_sum(EqualWeights(3, 2), bound=1.0, grid=2.0**-31)
-    monkeypatch.setattr(blocks, "_LARGEST_TOTAL", 4 * 2**31 - 1)
-    with pytest.raises(InputError, match=r"overflow 64 bits\. Use a coarser grid"):
-        corpus.bounded_sum(EqualWeights(3, 2), bound=1.0, grid=2.0**-31)
+def test_sums_wrap_and_nothing_is_refused_for_their_size():
+    """Modulo 2⁶⁴ a unit moves a sum by what it gives, wherever the sum stands: noise covers that as anywhere else."""
+    total = blocks.BoundedTotal((1, 1), 2**31, 1.0, 2)
+    total.total[:] = 2**63 - 1
+    block = Block(np.array([0, 1]), np.array([0, 1]), np.zeros(1, np.int32), np.ones(1, np.int32))
+
+    class One:
+        height, width = 1, 1
+
+        def __call__(self, block):
+            return UnitRows(np.array([0, 1]), np.zeros(1, np.int32), np.array([[5.0]]))
+
+    total.add(One(), block)
+    assert total.total[0, 0] == -(2**63) + 4
 
 
 def test_the_largest_bound_does_not_overflow():

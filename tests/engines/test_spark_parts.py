@@ -78,7 +78,7 @@ class Shuffled:
         blocks = self.blocks(max_words, words)
         sizes = np.array([sum(b["units"][0].as_py() for b in task) for task in blocks])
         shape = (len(words), statistic.width)
-        more = {"shape": shape, "limit": steps(1.5, 2.0**-20, 2, 99), "grid": 2.0**-20, "norm": 2}
+        more = {"shape": shape, "limit": steps(1.5, 2.0**-20, 2), "grid": 2.0**-20, "norm": 2}
         places = offsets(sizes)
         sums = [b for task in blocks for b in parts.added(iter(task), statistic, **more, sample=sample, places=places)]
         return np.frombuffer(next(parts.merged_sums(iter(sums), shape=shape))["total"][0].as_py(), np.int64)

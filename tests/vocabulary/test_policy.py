@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dptopics.corpus import Block, Corpus, string_keys
 from dptopics.engines import memory
-from dptopics.errors import InputError
+from dptopics.errors import EngineError
 from dptopics.kernels.greedy import fill_in_order
 from dptopics.kernels.policy import fill_evenly, fill_toward
 from dptopics.vocabulary import policy
@@ -296,13 +296,17 @@ def test_blocks_change_no_weight(monkeypatch, noise):
         monkeypatch.undo()
 
 
-def test_corpora_beyond_the_proof_are_refused(monkeypatch):
+def test_more_units_than_the_proof_covers_are_not_read(monkeypatch):
     corpus = Corpus.from_texts(["knee pain", "skin rash"], ["a", "b"]).bounded()
     mechanism = PolicyVocabulary(scale=1.0, tail=1e-3, max_words=9, delta=1e-2)
     monkeypatch.setattr(policy, "MAX_UNITS", 1)
-    with pytest.raises(InputError, match="at most 1 units"):
+    with pytest.raises(EngineError, match="more than 1 units"):
         mechanism(corpus, np.random.default_rng(0))
-    monkeypatch.setattr(policy, "MAX_CORPUS_WORDS", 3)
-    with pytest.raises(InputError, match="at most 3 distinct words"):
-        mechanism.check(corpus)
-    PolicyVocabulary(scale=1.0, tail=1e-3, max_words=9, delta=1e-2, noise="laplace").check(corpus)
+    PolicyVocabulary(scale=1.0, tail=1e-3, max_words=9, delta=1e-2, noise="laplace")(corpus, np.random.default_rng(0))
+
+
+def test_the_rounding_is_priced_for_every_corpus_that_can_be_held():
+    """Authors and words have 32-bit numbers: nothing is left for a check, which would depend on the data, to refuse."""
+    corpus = Corpus.from_texts(["knee"], ["a"])
+    assert np.iinfo(corpus.author.dtype).max < policy.MAX_UNITS
+    assert np.iinfo(corpus.word.dtype).max < policy.MAX_CORPUS_WORDS
