@@ -126,13 +126,14 @@ def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: st
 
     columns = [text] + ([author] if author else [])
     with _opened(path) as (stream, _):
-        head = codecs.getincrementaldecoder(encoding)().decode(stream.read(_HEAD)).removeprefix("\ufeff")
+        first = stream.read(_HEAD)
+        head = codecs.getincrementaldecoder(encoding)().decode(first).removeprefix("\ufeff")
     rows = plain_csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
     names = next((row for row in rows if row), None)
     if names is None:
         raise InputError(f"{path.name!r} is empty: it holds no documents.")
     check_columns(names, text, author, header=True)
-    if next((row for row in rows if row), None) is None and len(head) < _HEAD:
+    if next((row for row in rows if row), None) is None and len(first) < _HEAD:
         return  # a header and nothing else, which Arrow takes for an empty file
     with _opened(path) as (stream, share):
         for batch in csv.open_csv(
