@@ -12,7 +12,7 @@ from dptopics.corpus import Corpus, Embed, string_keys
 from dptopics.embeddings import check_vectors
 from dptopics.errors import InputError
 from dptopics.kernels.counts import count_tokens
-from dptopics.release import Vocabulary
+from dptopics.release import Vocabulary, check_stated
 from dptopics.text import TextSettings
 
 C = TypeVar("C", bound=Corpus)
@@ -53,6 +53,7 @@ class Builder:
         vocabulary: Vocabulary | None = None,
         embed: Embed | None = None,
     ) -> None:
+        check_stated(vocabulary)
         self._text = text
         self._vocabulary = vocabulary  # public words: others are dropped while reading
         self._with_authors = with_authors

@@ -1,7 +1,7 @@
 """PrivateTopics: the scikit-learn face."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -41,9 +41,9 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     mechanism : how topics are learned, see ``dptopics mechanisms``. By default "embedded" for English texts if
         ``dptopics[embeddings]`` is installed, else "mixture".
     vocabulary : "weighted", "count", "policy" or "greedy" (chosen privately), "common" (public words of the language),
-        "common+weighted" (those, and others chosen privately), a sequence of public words, the path of a public word
-        list, or "public" for a count matrix whose columns are public. By default "common+weighted" for mechanism
-        "embedded", else "weighted".
+        "common+weighted" (those, and others chosen privately), ``Vocabulary.public(words)`` for words of which you say
+        that they were public before, the path of a file of such words, or "public" for a count matrix whose columns are
+        public. By default "common+weighted" for mechanism "embedded", else "weighted".
     embedding : public model for mechanism "embedded": None for built-in word vectors, a callable from texts to vectors,
         a sentence-transformers or model2vec model, or the name of one (:func:`dptopics.embeddings.embedding`).
     noise : noise of the private vocabulary, "gaussian" or "laplace"; by default Gaussian ("greedy": Laplace).
@@ -62,7 +62,8 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     random_state : None for cryptographic randomness. A seed makes the release reproducible and *not private*.
 
     >>> texts = ["knee pain after a run", "my knee hurts when I run", "new glasses for reading", "my eyes need glasses"]
-    >>> model = PrivateTopics(n_topics=2, epsilon=50, vocabulary=["knee", "run", "eyes", "glasses"])
+    >>> words = Vocabulary.public(["knee", "run", "eyes", "glasses"])
+    >>> model = PrivateTopics(n_topics=2, epsilon=50, vocabulary=words)
     >>> model.fit(texts * 50, authors=range(200)).transform(["glasses"]).shape
     (1, 2)
     >>> model.guarantee_.unit, str(model.guarantee_.strength)
@@ -77,7 +78,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         delta: float = 1e-6,
         unit: str | None = None,
         mechanism: str | None = None,
-        vocabulary: str | Path | Sequence[str] | Vocabulary | None = None,
+        vocabulary: str | Path | Vocabulary | None = None,
         embedding: Any = None,
         noise: str | None = None,
         vocabulary_share: float | None = None,
@@ -173,7 +174,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             max_vocabulary=self.max_vocabulary,
             noise=self.noise,
             steps=self.steps,
-            **self._output_settings(unit),
+            **self._output_settings(X, unit),
         )
         if unit is Unit.DOCUMENT and self.unit is None:
             warnings.warn(
@@ -293,9 +294,11 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(matrix.shape[1])] if names is None else [str(n) for n in names]
 
-    def _output_settings(self, unit: Unit) -> dict[str, Any]:
+    def _output_settings(self, X: Any, unit: Unit) -> dict[str, Any]:
         if self.mechanism not in OUTPUT:
             return {}
+        if self.public is X:
+            raise InputError("public= is the private corpus itself. Give texts that were public before, or none.")
         public = None if self.public is None else self.public.bounded(unit=unit, max_docs=self.max_docs)
         return {"gamma": self.gamma, "learner": self.learner, "sample_size": self.sample_size, "public": public}
 
@@ -304,13 +307,9 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             if self.vocabulary is not None and not (isinstance(self.vocabulary, str) and self.vocabulary == "public"):
                 raise InputError("the corpus has a public vocabulary already: leave vocabulary= out.")
             return corpus.vocabulary
-        if self.vocabulary is None or isinstance(self.vocabulary, str | Path | Vocabulary):
-            if self.vocabulary == "public":
-                raise InputError(
-                    "vocabulary='public' is for count matrices with public columns. Give the public words."
-                )
-            return self.vocabulary
-        return Vocabulary.of(self.vocabulary)
+        if isinstance(self.vocabulary, str) and self.vocabulary == "public":
+            raise InputError("vocabulary='public' is for count matrices with public columns. Give the public words.")
+        return self.vocabulary
 
     def _rng(self) -> Generator:
         if self.random_state is None:

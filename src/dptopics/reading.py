@@ -16,6 +16,7 @@ import pyarrow as pa
 from dptopics import progress
 from dptopics.corpus import Corpus
 from dptopics.errors import InputError
+from dptopics.public_lists import PACKED, suffix_of
 
 C = TypeVar("C", bound=Corpus)
 Batch = tuple[Sequence[str | None], Sequence[str | int | None] | None]
@@ -33,7 +34,7 @@ def read_batches(source: Any, *, text: str, author: str | None, encoding: str) -
             codecs.lookup(encoding)
         except LookupError:
             raise InputError(f"there is no encoding {encoding!r}. Use for example 'utf8' or 'latin-1'.") from None
-        suffix = next((s for s in reversed(path.suffixes) if s not in (".gz", ".bz2", ".zst")), "").lower()
+        suffix = suffix_of(path)
         readers = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
         try:
             if suffix in (".jsonl", ".ndjson", ".json"):
@@ -114,7 +115,7 @@ def check_columns(names: Sequence[str], *columns: str | None, header: bool = Fal
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[Any, Callable[[], float]]]:
     """A byte stream, unpacked if the name says so, and the share of the file that has been read."""
-    packing = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}.get(path.suffix.lower())
+    packing = PACKED.get(path.suffix.lower())
     size = max(1, path.stat().st_size)
     with open(path, "rb") as raw, pa.input_stream(raw, compression=packing) as stream:
         yield stream, lambda: min(1.0, raw.tell() / size)

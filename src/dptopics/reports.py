@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dptopics.building import GrowingArray
 from dptopics.errors import BundleError, InputError
 from dptopics.local.collection import Collection, Report
+from dptopics.public_lists import suffix_of
 from dptopics.reading import check_file, explain, read_lines
 
 _BATCH = 8192
@@ -96,7 +97,7 @@ class Inbox:
         """Add all reports of a Parquet or JSON Lines file, batch by batch."""
         path = Path(path)
         check_file(path)
-        suffix = next((s for s in reversed(path.suffixes) if s not in (".gz", ".bz2", ".zst")), "").lower()
+        suffix = suffix_of(path)
         try:
             if suffix in (".parquet", ".pq"):
                 for batch in _parquet(path):

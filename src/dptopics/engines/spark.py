@@ -29,7 +29,7 @@ from dptopics.engines.spark_errors import check_java, explained
 from dptopics.errors import EngineError, InputError
 from dptopics.guarantee import Unit
 from dptopics.reading import check_columns
-from dptopics.release import Vocabulary
+from dptopics.release import Vocabulary, check_stated
 from dptopics.text import TextSettings
 
 S = TypeVar("S")
@@ -94,6 +94,7 @@ class SparkTable:
         public; other words are dropped while reading. ``partitions``: into how many pieces the data is cut; by default
         as many as it comes in, but no fewer than the cluster has cores.
         """
+        check_stated(vocabulary)
         frame = _frame(source, session)
         columns = [column for column in (text, author, embedding) if column is not None]
         check_columns(frame.columns, *columns)
