@@ -8,9 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dptopics import bundle, sensitivity_file
 from dptopics.corpus import Corpus
@@ -18,6 +17,7 @@ from dptopics.embeddings import Embedding
 from dptopics.embeddings import embedding as public_model
 from dptopics.engines.spark import SparkTable
 from dptopics.errors import InputError, PrivacyWarning
+from dptopics.estimator_input import counts_of, is_texts
 from dptopics.guarantee import Unit
 from dptopics.learners import Learner
 from dptopics.ledger import Ledger, Unrecorded
@@ -154,7 +154,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         else:
             if text is not None or isinstance(authors, str):
                 raise InputError("names of columns (text=, authors=) are for Spark: pass engine=the session as well.")
-            name = self.mechanism or default_mechanism(self._text() if _is_texts(X) else getattr(X, "text", None))
+            name = self.mechanism or default_mechanism(self._text() if is_texts(X) else getattr(X, "text", None))
             model = self._embedding(name, embeddings is not None)
             embed = model if model is not None and not model.of_words and embeddings is None else None
             corpus = self._corpus(X, authors, embed, reset=True)
@@ -202,9 +202,9 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Topic shares of each document of X (texts, or counts with the columns seen in fit)."""
         check_is_fitted(self)
-        if _is_texts(X):
+        if is_texts(X):
             return self.model_.transform(X, embedding=self.embedding)
-        matrix = self._counts(X, reset=False)
+        matrix = counts_of(self, X, reset=False)
         columns = {name: i for i, name in enumerate(self._names(matrix))}
         known = [columns.get(word, -1) for word in self.vocabulary_]
         if -1 in known:
@@ -280,15 +280,11 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             if authors is not None:
                 raise InputError("a Corpus already knows its authors: leave authors= out.")
             return X
-        if _is_texts(X):
+        if is_texts(X):
             return Corpus.from_texts(X, authors, settings=self._text(), embed=embed)
-        matrix = self._counts(X, reset=reset)
+        matrix = counts_of(self, X, reset=reset)
         public = isinstance(self.vocabulary, str) and self.vocabulary == "public"
         return Corpus.from_counts(matrix, self._names(matrix), authors=authors, public_vocabulary=public)
-
-    def _counts(self, X: Any, *, reset: bool) -> Any:
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_non_negative=True, reset=reset)
-        return sparse.csr_array(X)
 
     def _names(self, matrix: Any) -> list[str]:
         names = getattr(self, "feature_names_in_", None)
@@ -345,14 +341,3 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tags.input_tags.sparse = True
         tags.input_tags.string = True
         return tags
-
-
-def _is_texts(X: Any) -> bool:
-    """Whether X is a list, series or stream of strings rather than a matrix."""
-    if isinstance(X, str):
-        raise InputError("texts must be a list of strings, one per document, got a single string.")
-    if sparse.issparse(X) or hasattr(X, "columns") or getattr(X, "ndim", 1) != 1:
-        return False
-    if not hasattr(X, "__len__"):
-        return hasattr(X, "__iter__")
-    return any(isinstance(text, str) for text in X)

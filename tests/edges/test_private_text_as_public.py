@@ -107,7 +107,7 @@ def test_entries_that_no_text_gives_are_refused_by_number(tmp_path, lines):
         read_words(path)
     assert "knee" not in str(no.value)
     assert "zanzibarina" not in str(no.value)
-    with pytest.raises(InputError, match="entries|words, but n is|must be a number"):
+    with pytest.raises(InputError, match=r"entries|words, but n is|must be a number"):
         PublicNgrams.from_file(path, n=1)
     with pytest.raises(InputError, match="cannot come out"):
         vocabulary_mechanism(Vocabulary.public(lines.split("\n")), text=TextSettings(), **SETTINGS)

@@ -28,7 +28,7 @@ from dptopics.engines.blocks import offsets, steps
 from dptopics.engines.spark_errors import check_java, explained
 from dptopics.errors import EngineError, InputError
 from dptopics.guarantee import Unit
-from dptopics.reading import check_columns
+from dptopics.reading import check_columns, type_name
 from dptopics.release import Vocabulary, check_stated
 from dptopics.text import TextSettings
 
@@ -341,7 +341,7 @@ def _frame(source: Any, session: Any) -> Any:
 
 def _check_kind(column: str | None, kinds: dict[str, str], allowed: tuple[str, ...], name: str) -> None:
     if column is not None and kinds[column].partition("(")[0] not in allowed:
-        raise InputError(f"column {column!r} holds {kinds[column]}, not {name}. Convert it first.")
+        raise InputError(f"column {column!r} holds {type_name(kinds[column])}, not {name}. Convert it first.")
 
 
 def _use_drivers_python(session: Any) -> None:
