@@ -201,7 +201,7 @@ def test_ledger(run, notes, tmp_path):
 @pytest.mark.parametrize(
     "more, message",
     [
-        (("--text", "nte"), "no column 'nte'. Did you mean 'note'?"),
+        (("--text", "nte"), "no column 'nte' among the 2 of the table"),
         (("--author", "doctor"), "no column 'doctor'"),
         (("--epsilon", 0), "epsilon must be a positive number"),
         (("--epsilon", "nan"), "epsilon must be a positive number"),

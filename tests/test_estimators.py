@@ -12,12 +12,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils import estimator_checks
 
-from dptopics import Corpus, Ledger, PrivacyWarning, PrivateTopics, Strength, TopicModel
+from dptopics import Corpus, Ledger, PrivacyWarning, PrivateTopics, Strength, TopicModel, Vocabulary
 from dptopics.errors import BudgetExceeded, InputError, NothingReleased, PrivacyError
 
 TEXTS = ["knee pain after running", "knee hurts when running", "glasses for reading", "eyes need reading glasses"] * 100
 AUTHORS = [f"patient {i}" for i in range(400)]
-WORDS = ["knee", "pain", "running", "glasses", "reading", "eyes"]
+WORDS = Vocabulary.public(["knee", "pain", "running", "glasses", "reading", "eyes"])
 
 
 def private_topics(**settings):

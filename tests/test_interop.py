@@ -225,7 +225,7 @@ def test_the_estimator_writes_its_page(tmp_path):
     Ledger.create(tmp_path / "a.ledger", epsilon=50, delta=1e-5)
     corpus = Corpus.from_texts(TEXTS, authors=list(range(40)))
     fitted = PrivateTopics(
-        2, epsilon=40, mechanism="variational", vocabulary=["apple", "zebra", "moon", "night"],
+        2, epsilon=40, mechanism="variational", vocabulary=Vocabulary.public(["apple", "zebra", "moon", "night"]),
         ledger=tmp_path / "a.ledger", delta=1e-6,
     ).fit(corpus)  # fmt: skip
     text = fitted.report(tmp_path / "page.html").read_text("utf-8")

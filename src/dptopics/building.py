@@ -1,7 +1,7 @@
 """Batches of texts and authors into the arrays of a Corpus: raw text is never held whole."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.corpus import Corpus, Embed, string_keys
-from dptopics.embeddings import check_vectors
-from dptopics.errors import InputError, tell_owner
+from dptopics.embeddings import check_vectors, embedding
+from dptopics.errors import InputError, shielded, tell_owner
 from dptopics.kernels.counts import count_tokens
-from dptopics.release import Vocabulary
+from dptopics.release import Vocabulary, check_stated
 from dptopics.text import TextSettings
 
 C = TypeVar("C", bound=Corpus)
+T = TypeVar("T")
 
 _BATCH_ROWS = 2048
 
@@ -53,11 +54,12 @@ class Builder:
         vocabulary: Vocabulary | None = None,
         embed: Embed | None = None,
     ) -> None:
+        check_stated(vocabulary)
         self._text = text
         self._vocabulary = vocabulary  # public words: others are dropped while reading
         self._with_authors = with_authors
         self._drop_missing = drop_missing
-        self._embed = embed
+        self._embed = None if embed is None else embedding(embed)
         self._vectors: list[NDArray[np.float32]] = []
         self._row = 0
         self._words: defaultdict[str, int] = defaultdict()
@@ -73,10 +75,15 @@ class Builder:
         """Add any iterables, in batches."""
         if isinstance(texts, str):
             raise InputError("texts must be a list of strings, one per document, got a single string.")
+        if hasattr(texts, "columns") or isinstance(texts, Mapping):
+            raise InputError(
+                f"texts must be a list or one column of strings, got {type(texts).__name__}. For a table, name its "
+                "columns: Corpus.from_table(table, text=…, author=…)."
+            )
         check_authors(authors)
         texts, author_iterator = iter(texts), None if authors is None else iter(authors)
-        while batch := list(islice(texts, _BATCH_ROWS)):
-            names = None if author_iterator is None else list(islice(author_iterator, len(batch)))
+        while batch := _next(texts, _BATCH_ROWS):
+            names = None if author_iterator is None else _next(author_iterator, len(batch))
             if names is not None and len(names) < len(batch):
                 raise InputError("there are fewer authors than texts. Give one author for each text.")
             self.add(batch, names)
@@ -183,6 +190,11 @@ def tell_if_empty(
     )
 
 
+def _next(values: Iterator[T], n: int) -> list[T]:
+    """The next n values of what may be the owner's own stream, whose exceptions may quote data."""
+    return shielded(lambda: list(islice(values, n)), "texts or authors cannot be read", "Give lists of strings.")
+
+
 def _missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and value != value)
 
@@ -193,9 +205,11 @@ def no_author(value: object) -> bool:
 
 
 def check_authors(authors: object) -> None:
-    """A string would pass for a list of one-letter authors."""
+    """A string would pass for a list of one-letter authors, a frame for a list of its columns."""
     if isinstance(authors, str):
         raise InputError("authors must be a list, one per document, got a single string.")
+    if hasattr(authors, "columns") or isinstance(authors, Mapping):
+        raise InputError(f"authors must be a list or one column, one per document, got {type(authors).__name__}.")
 
 
 def author_name(author: object, row: int) -> str:

@@ -118,7 +118,7 @@ def load(path: str | Path) -> Release[Any]:
     except DptopicsError:
         raise
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BundleError(f"{str(path)!r} is damaged or incomplete ({type(error).__name__}).") from error
+        raise BundleError(f"{str(path)!r} is damaged or incomplete ({type(error).__name__}).") from None
 
 
 def _kind(value: Any) -> str:
@@ -229,7 +229,7 @@ def _read_json(path: Path, name: str) -> dict[str, Any]:
         data = json.loads((path / name).read_text("utf-8"))
     except FileNotFoundError:
         raise BundleError(f"{str(path)!r} is not a release: {name} is missing.") from None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise BundleError(f"{str(path)!r} is damaged: {name} cannot be read.") from None
     if not isinstance(data, dict):
         raise BundleError(f"{str(path)!r} is damaged: {name} is not what it should be.")

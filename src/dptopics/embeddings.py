@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics import progress
-from dptopics.errors import InputError
+from dptopics.errors import InputError, shielded
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings, language_code
 
 Floats = NDArray[np.float32]
 _EXTRA = "Run: pip install 'dptopics[embeddings]'"
+_TRY = "Try the model on public texts first."
 _BATCH = 256
 # Weight of a word in the mean of a document: a/(a + its public frequency) (Arora et al. 2017).
 _RARE = 3e-4
@@ -82,7 +83,8 @@ class TextModel:
         parts = []
         for first in range(0, len(texts), _BATCH):
             batch = list(texts[first : first + _BATCH])
-            parts.append(check_vectors(self.encode(batch), len(batch)))
+            vectors = shielded(partial(self.encode, batch), f"{self.name} cannot embed a text", _TRY)
+            parts.append(check_vectors(vectors, len(batch)))
             progress.report(min(1.0, (first + _BATCH) / len(texts)))
         return np.concatenate(parts) if parts else np.empty((0, 1), np.float32)
 
@@ -119,10 +121,8 @@ def embedding(model: Any = None) -> Embedding:
 
 def check_vectors(vectors: Any, n: int) -> Floats:
     """n rows of finite numbers, or an error that says what is wrong."""
-    try:
-        array = np.asarray(vectors, np.float32)
-    except (TypeError, ValueError):
-        raise InputError("embeddings must be a matrix of numbers, one row for each document.") from None
+    rule = "embeddings must be a matrix of numbers, one row for each document"
+    array = shielded(lambda: np.asarray(vectors, np.float32), rule, "Embed the documents again.")
     if n == 0 and array.size == 0:
         return array.reshape(0, array.shape[1] if array.ndim == 2 else 0)
     if array.ndim != 2 or array.shape[0] != n or array.shape[1] == 0:

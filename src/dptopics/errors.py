@@ -9,10 +9,15 @@
     ├── LedgerError       the ledger file cannot be used
     └── BundleError       a saved release is damaged, incomplete or from a newer version
 
-A message says the rule, the value seen and what to do next. It never holds a word of the data.
+A message says the rule, the value seen and what to do next. It never holds a word of the data: neither a cell, nor the
+name of a column that nobody asked for. Exceptions of other libraries do quote data: they end at :func:`shielded`.
 """
 
 import warnings
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class DptopicsError(Exception):
@@ -59,3 +64,17 @@ def tell_owner(message: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("always", PrivacyWarning)
         warnings.warn(message, PrivacyWarning, stacklevel=3)
+
+
+def shielded(call: Callable[[], T], what: str, advice: str, kind: type[DptopicsError] = InputError) -> T:
+    """``call()``; what it raises that is not ours becomes "what (name of the exception). advice".
+
+    The new exception is raised after the other one was dealt with, so that no traceback shows that one as its cause.
+    """
+    try:
+        return call()
+    except (DptopicsError, MemoryError):
+        raise
+    except Exception as error:
+        name = type(error).__name__
+    raise kind(f"{what} ({name}). {advice}")

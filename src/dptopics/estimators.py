@@ -1,16 +1,15 @@
 """PrivateTopics: the scikit-learn face."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dptopics import bundle, sensitivity_file
 from dptopics.corpus import Corpus
@@ -18,6 +17,7 @@ from dptopics.embeddings import Embedding
 from dptopics.embeddings import embedding as public_model
 from dptopics.engines.spark import SparkTable
 from dptopics.errors import InputError, PrivacyWarning
+from dptopics.estimator_input import counts_of, is_texts
 from dptopics.guarantee import Unit
 from dptopics.learners import Learner
 from dptopics.ledger import Ledger, Unrecorded
@@ -41,9 +41,9 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     mechanism : how topics are learned, see ``dptopics mechanisms``. By default "embedded" for English texts if
         ``dptopics[embeddings]`` is installed, else "mixture".
     vocabulary : "weighted", "count", "policy" or "greedy" (chosen privately), "common" (public words of the language),
-        "common+weighted" (those, and others chosen privately), a sequence of public words, the path of a public word
-        list, or "public" for a count matrix whose columns are public. By default "common+weighted" for mechanism
-        "embedded", else "weighted".
+        "common+weighted" (those, and others chosen privately), ``Vocabulary.public(words)`` for words of which you say
+        that they were public before, the path of a file of such words, or "public" for a count matrix whose columns are
+        public. By default "common+weighted" for mechanism "embedded", else "weighted".
     embedding : public model for mechanism "embedded": None for built-in word vectors, a callable from texts to vectors,
         a sentence-transformers or model2vec model, or the name of one (:func:`dptopics.embeddings.embedding`).
     noise : noise of the private vocabulary, "gaussian" or "laplace"; by default Gaussian ("greedy": Laplace).
@@ -62,7 +62,8 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     random_state : None for cryptographic randomness. A seed makes the release reproducible and *not private*.
 
     >>> texts = ["knee pain after a run", "my knee hurts when I run", "new glasses for reading", "my eyes need glasses"]
-    >>> model = PrivateTopics(n_topics=2, epsilon=50, vocabulary=["knee", "run", "eyes", "glasses"])
+    >>> words = Vocabulary.public(["knee", "run", "eyes", "glasses"])
+    >>> model = PrivateTopics(n_topics=2, epsilon=50, vocabulary=words)
     >>> model.fit(texts * 50, authors=range(200)).transform(["glasses"]).shape
     (1, 2)
     >>> model.guarantee_.unit, str(model.guarantee_.strength)
@@ -77,7 +78,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         delta: float = 1e-6,
         unit: str | None = None,
         mechanism: str | None = None,
-        vocabulary: str | Path | Sequence[str] | Vocabulary | None = None,
+        vocabulary: str | Path | Vocabulary | None = None,
         embedding: Any = None,
         noise: str | None = None,
         vocabulary_share: float | None = None,
@@ -153,7 +154,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         else:
             if text is not None or isinstance(authors, str):
                 raise InputError("names of columns (text=, authors=) are for Spark: pass engine=the session as well.")
-            name = self.mechanism or default_mechanism(self._text() if _is_texts(X) else getattr(X, "text", None))
+            name = self.mechanism or default_mechanism(self._text() if is_texts(X) else getattr(X, "text", None))
             model = self._embedding(name, embeddings is not None)
             embed = model if model is not None and not model.of_words and embeddings is None else None
             corpus = self._corpus(X, authors, embed, reset=True)
@@ -173,7 +174,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             max_vocabulary=self.max_vocabulary,
             noise=self.noise,
             steps=self.steps,
-            **self._output_settings(unit),
+            **self._output_settings(X, unit),
         )
         if unit is Unit.DOCUMENT and self.unit is None:
             warnings.warn(
@@ -201,9 +202,9 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Topic shares of each document of X (texts, or counts with the columns seen in fit)."""
         check_is_fitted(self)
-        if _is_texts(X):
+        if is_texts(X):
             return self.model_.transform(X, embedding=self.embedding)
-        matrix = self._counts(X, reset=False)
+        matrix = counts_of(self, X, reset=False)
         columns = {name: i for i, name in enumerate(self._names(matrix))}
         known = [columns.get(word, -1) for word in self.vocabulary_]
         if -1 in known:
@@ -279,31 +280,21 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             if authors is not None:
                 raise InputError("a Corpus already knows its authors: leave authors= out.")
             return X
-        if _is_texts(X):
+        if is_texts(X):
             return Corpus.from_texts(X, authors, settings=self._text(), embed=embed)
-        matrix = self._counts(X, reset=reset)
+        matrix = counts_of(self, X, reset=reset)
         public = isinstance(self.vocabulary, str) and self.vocabulary == "public"
         return Corpus.from_counts(matrix, self._names(matrix), authors=authors, public_vocabulary=public)
-
-    def _counts(self, X: Any, *, reset: bool) -> Any:
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype="numeric",
-            ensure_non_negative=True,
-            ensure_min_samples=0,  # no documents are data as well: whether there are any is private
-            reset=reset,
-        )
-        return sparse.csr_array(X)
 
     def _names(self, matrix: Any) -> list[str]:
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(matrix.shape[1])] if names is None else [str(n) for n in names]
 
-    def _output_settings(self, unit: Unit) -> dict[str, Any]:
+    def _output_settings(self, X: Any, unit: Unit) -> dict[str, Any]:
         if self.mechanism not in OUTPUT:
             return {}
+        if self.public is X:
+            raise InputError("public= is the private corpus itself. Give texts that were public before, or none.")
         public = None if self.public is None else self.public.bounded(unit=unit, max_docs=self.max_docs)
         return {"gamma": self.gamma, "learner": self.learner, "sample_size": self.sample_size, "public": public}
 
@@ -312,13 +303,9 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             if self.vocabulary is not None and not (isinstance(self.vocabulary, str) and self.vocabulary == "public"):
                 raise InputError("the corpus has a public vocabulary already: leave vocabulary= out.")
             return corpus.vocabulary
-        if self.vocabulary is None or isinstance(self.vocabulary, str | Path | Vocabulary):
-            if self.vocabulary == "public":
-                raise InputError(
-                    "vocabulary='public' is for count matrices with public columns. Give the public words."
-                )
-            return self.vocabulary
-        return Vocabulary.of(self.vocabulary)
+        if isinstance(self.vocabulary, str) and self.vocabulary == "public":
+            raise InputError("vocabulary='public' is for count matrices with public columns. Give the public words.")
+        return self.vocabulary
 
     def _rng(self) -> Generator:
         if self.random_state is None:
@@ -354,14 +341,3 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tags.input_tags.sparse = True
         tags.input_tags.string = True
         return tags
-
-
-def _is_texts(X: Any) -> bool:
-    """Whether X is a list, series or stream of strings rather than a matrix."""
-    if isinstance(X, str):
-        raise InputError("texts must be a list of strings, one per document, got a single string.")
-    if sparse.issparse(X) or hasattr(X, "columns") or getattr(X, "ndim", 1) != 1:
-        return False
-    if not hasattr(X, "__len__"):
-        return hasattr(X, "__iter__")
-    return len(X) == 0 or any(isinstance(text, str) for text in X)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from dptopics.errors import InputError
+from dptopics.errors import InputError, shielded
 from dptopics.ngram_table import NgramTable
 from dptopics.release import Vocabulary
 from dptopics.topic_model import TopicModel
@@ -115,7 +115,7 @@ def from_sklearn(estimator: Any, words: Any) -> TopicModel:
     if components is None:
         raise InputError(f"{type(estimator).__name__} has no components_: fit it first.")
     names = words.get_feature_names_out() if hasattr(words, "get_feature_names_out") else words
-    components = np.abs(np.asarray(components, np.float64))
+    components = np.abs(_numbers(components))
     alpha = float(getattr(estimator, "doc_topic_prior_", 1 / components.shape[0]))
     return _model(components, names, components.sum(axis=1), alpha)
 
@@ -128,7 +128,7 @@ def from_gensim(model: Any) -> TopicModel:
     for name in ("get_topics", "id2word"):
         if not hasattr(model, name):
             raise InputError(f"{type(model).__name__} has no {name}: a gensim topic model is needed.")
-    topics = np.abs(np.asarray(model.get_topics(), np.float64))
+    topics = np.abs(_numbers(model.get_topics()))
     n = topics.shape[0]
     share: Any = np.ones(n)
     if hasattr(getattr(model, "state", None), "sstats"):
@@ -164,7 +164,7 @@ def from_bertopic(model: Any) -> TopicModel:
         raise InputError("a fitted BERTopic model is needed, with c_tf_idf_ and get_topics().")
     numbers = sorted(int(k) for k in model.get_topics())  # the rows of c_tf_idf_, in order
     matrix = weights.toarray() if hasattr(weights, "toarray") else weights
-    matrix = np.asarray(matrix, np.float64)
+    matrix = _numbers(matrix)
     if matrix.shape[0] != len(numbers):
         raise InputError(f"c_tf_idf_ has {matrix.shape[0]} rows for {len(numbers)} topics: fit the model again.")
     rows = [row for row, number in enumerate(numbers) if number >= 0]
@@ -180,7 +180,7 @@ def _model(weights: ArrayLike, names: Sequence[Any], share: ArrayLike, alpha: fl
     from dptopics.learners.adapters import distributions
 
     words = [str(name) for name in names]
-    matrix = np.asarray(weights, np.float64)
+    matrix = _numbers(weights)
     if matrix.ndim != 2 or 0 in matrix.shape or matrix.shape[1] != len(words):
         raise InputError(f"topics × {len(words)} words are needed, one word for each column, got shape {matrix.shape}.")
     if len(set(words)) != len(words):
@@ -194,6 +194,12 @@ def _model(weights: ArrayLike, names: Sequence[Any], share: ArrayLike, alpha: fl
         topic_share=_shares(np.asarray(share, np.float64)),
         alpha=alpha,
     )
+
+
+def _numbers(weights: Any) -> NDArray[np.float64]:
+    """Weights of another library's model, which may be anything."""
+    rule = "the weights of a model must be numbers"
+    return shielded(lambda: np.asarray(weights, np.float64), rule, "Fit the model again.")
 
 
 def _shares(share: NDArray[np.float64]) -> NDArray[np.float64]:

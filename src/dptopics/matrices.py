@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dptopics.building import author_name, check_authors, tell_if_empty
 from dptopics.corpus import Corpus, string_keys
-from dptopics.errors import InputError
+from dptopics.errors import InputError, shielded
 from dptopics.reading import check_file, explain, read_lines
 from dptopics.release import Vocabulary
 
@@ -29,12 +29,10 @@ def corpus_from_counts(
     """A corpus from a documents × words matrix."""
     from scipy import sparse
 
-    try:
-        matrix = sparse.csr_array(counts)
-    except (TypeError, ValueError):
-        matrix = None
-    if matrix is None or matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-        raise InputError("counts must be a matrix of numbers, one row per document and one column per word.")
+    rule = "counts must be a matrix of numbers, one row per document and one column per word"
+    matrix = shielded(lambda: sparse.csr_array(counts), rule, "Convert them first.")
+    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        raise InputError(f"{rule}.")
     if not matrix.has_canonical_format or not matrix.data.all():
         matrix = matrix.copy()  # it shares memory with the caller's
         matrix.sum_duplicates()
@@ -84,10 +82,6 @@ def corpus_from_counts(
 
 def read_uci(docword: str | Path, vocab: str | Path) -> tuple[Any, list[str]]:
     """Counts and words of a UCI bag-of-words data set."""
-    from pyarrow import csv
-    from scipy import sparse
-
-    columns = ["doc", "word", "count"]
     for path in (Path(docword), Path(vocab)):
         check_file(path)
     try:
@@ -95,24 +89,31 @@ def read_uci(docword: str | Path, vocab: str | Path) -> tuple[Any, list[str]]:
             words = [w for line in read_lines(stream, "utf8") if (w := line.removesuffix("\r"))]
     except (OSError, UnicodeError) as error:
         raise InputError(explain(error, Path(vocab), "utf8")) from None
-    try:
-        with pa.input_stream(docword) as stream:
-            n_docs, n_words, n_entries = (int(line) for line in islice(read_lines(stream, "utf8"), 3))
-        table = csv.read_csv(
-            pa.input_stream(docword),
-            read_options=csv.ReadOptions(skip_rows=3, column_names=columns),
-            parse_options=csv.ParseOptions(delimiter=" "),
-            convert_options=csv.ConvertOptions(column_types={c: pa.int64() for c in columns}, null_values=[]),
-        )
-        doc, word, count = (table.column(c).to_numpy() for c in columns)
-        matrix = sparse.csr_array((count, (doc - 1, word - 1)), shape=(n_docs, n_words))
-    except (pa.ArrowException, OSError, ValueError):
+    matrix, n_found, n_entries = shielded(
+        lambda: _docword(docword),
+        f"{Path(docword).name!r} is not a UCI bag of words: three numbers, then lines 'document word count'",
+        "Check both file names.",
+    )
+    if n_found != n_entries:
         raise InputError(
-            f"{Path(docword).name!r} is not a UCI bag of words: three numbers, then lines 'document word "
-            "count'. Check both file names."
-        ) from None
-    if table.num_rows != n_entries:
-        raise InputError(
-            f"{Path(docword).name!r} should hold {n_entries} entries but holds {table.num_rows}. Get the whole file."
+            f"{Path(docword).name!r} should hold {n_entries} entries but holds {n_found}. Get the whole file."
         )
     return matrix, words
+
+
+def _docword(path: str | Path) -> tuple[Any, int, int]:
+    """The matrix, how many entries it has, and how many the file says."""
+    from pyarrow import csv
+    from scipy import sparse
+
+    columns = ["doc", "word", "count"]
+    with pa.input_stream(path) as stream:
+        n_docs, n_words, n_entries = (int(line) for line in islice(read_lines(stream, "utf8"), 3))
+    table = csv.read_csv(
+        pa.input_stream(path),
+        read_options=csv.ReadOptions(skip_rows=3, column_names=columns),
+        parse_options=csv.ParseOptions(delimiter=" "),
+        convert_options=csv.ConvertOptions(column_types={c: pa.int64() for c in columns}, null_values=[]),
+    )
+    doc, word, count = (table.column(c).to_numpy() for c in columns)
+    return sparse.csr_array((count, (doc - 1, word - 1)), shape=(n_docs, n_words)), table.num_rows, n_entries

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.errors import InputError
+from dptopics.public_lists import check_entries, read_list
 from dptopics.release import Vocabulary
 from dptopics.text import TextSettings
 
@@ -64,14 +65,8 @@ class PublicNgrams:
         Without a count an n-gram counts one. Repeated n-grams add up.
         """
         name = Path(path).name
-        try:
-            text = Path(path).read_text("utf-8-sig")
-        except UnicodeDecodeError:
-            raise InputError(f"the n-gram list {name!r} is not valid UTF-8.") from None
-        except OSError as error:
-            raise InputError(f"cannot read the n-gram list {str(path)!r}: {error.strerror}.") from None
         counts: dict[str, float] = {}
-        for number, line in enumerate(text.splitlines(), start=1):
+        for number, line in enumerate(read_list(path, "n-gram list"), start=1):
             ngram, _, count = normalize("NFKC", line).lower().replace("’", "'").partition("\t")
             if not ngram.strip():
                 continue
@@ -85,6 +80,7 @@ class PublicNgrams:
             counts[" ".join(words)] = counts.get(" ".join(words), 0.0) + value
         if not counts:
             raise InputError(f"the n-gram list {name!r} is empty. Put one n-gram on each line.")
+        check_entries(list(counts), TextSettings.for_ngrams(n))
         return cls.of(counts)
 
     @classmethod

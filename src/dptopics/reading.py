@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +14,8 @@ import pyarrow as pa
 
 from dptopics import progress
 from dptopics.corpus import Corpus
-from dptopics.errors import InputError
+from dptopics.errors import DptopicsError, InputError, shielded
+from dptopics.public_lists import PACKED, suffix_of
 
 C = TypeVar("C", bound=Corpus)
 Batch = tuple[Sequence[str | None], Sequence[str | int | None] | None]
@@ -30,11 +30,8 @@ def read_batches(source: Any, *, text: str, author: str | None, encoding: str) -
     if isinstance(source, str | Path):
         path = Path(source)
         check_file(path)
-        try:
-            codecs.lookup(encoding)
-        except LookupError:
-            raise InputError(f"there is no encoding {encoding!r}. Use for example 'utf8' or 'latin-1'.") from None
-        suffix = next((s for s in reversed(path.suffixes) if s not in (".gz", ".bz2", ".zst")), "").lower()
+        check_encoding(encoding)
+        suffix = suffix_of(path)
         readers = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
         try:
             if suffix in (".jsonl", ".ndjson", ".json"):
@@ -45,24 +42,39 @@ def read_batches(source: Any, *, text: str, author: str | None, encoding: str) -
                 yield from _columns(_parquet(path, text, author), text, author)
             else:
                 raise InputError(f"cannot tell the format of {path.name!r}. Use .csv, .tsv, .jsonl or .parquet.")
-        except (pa.ArrowException, OSError, UnicodeError, plain_csv.Error) as error:
-            raise InputError(explain(error, path, encoding)) from None
+        except (DptopicsError, MemoryError):
+            raise
+        except Exception as error:
+            reason = explain(error, path, encoding)
+        else:
+            return
+        raise InputError(reason)
     elif hasattr(source, "__arrow_c_stream__"):
-        try:
-            reader = pa.RecordBatchReader.from_stream(source)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            raise InputError("a column of the frame mixes types. Convert text and author columns to strings.") from None
+        reader = shielded(
+            lambda: pa.RecordBatchReader.from_stream(source),
+            "the frame cannot be read: a column mixes types, or two have one name",
+            "Convert text and author columns to strings, or give those two columns alone.",
+        )
         check_columns(reader.schema.names, text, author)
-        try:
-            yield from _columns(reader, text, author)
-        except (pa.ArrowException, UnicodeError) as error:
-            raise InputError(
-                f"the frame cannot be read ({type(error).__name__}). Convert text and author columns to valid strings."
-            ) from None
+        batches = _columns(reader, text, author)
+        while batch := shielded(
+            lambda: next(batches, None), "the frame cannot be read", "Convert text and author columns to valid strings."
+        ):
+            yield batch
     else:
         raise InputError(
             f"cannot read a table from {type(source).__name__}. Give a file path, or a pandas, Polars or DuckDB frame."
         )
+
+
+def check_encoding(encoding: str) -> None:
+    """Refuse what is not the name of an encoding of texts."""
+    try:
+        known = codecs.lookup(encoding)._is_text_encoding  # hex and rot13 are codecs too
+    except (LookupError, ValueError):
+        known = False
+    if not known:
+        raise InputError(f"there is no encoding {encoding!r}. Use for example 'utf8' or 'latin-1'.")
 
 
 def check_file(path: Path) -> None:
@@ -97,25 +109,23 @@ def explain(error: Exception, path: Path, encoding: str) -> str:
     )
 
 
-def check_columns(names: Sequence[str], *columns: str | None, header: bool = False) -> None:
-    """Columns must exist once. A CSV's first line may be data, so its ``header`` is not repeated in the message."""
+def check_columns(names: Sequence[str], *columns: str | None) -> None:
+    """Columns must exist once. Names that were not asked for may be data (no header line, JSON, a pivot): not shown."""
     for column in columns:
         if column is None or names.count(column) == 1:
             continue
         if column in names:
             raise InputError(f"there are {names.count(column)} columns {column!r}. Rename all but one.")
-        near = get_close_matches(column, names, n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
-        rest = f"The columns are: {', '.join(map(repr, names))}."
-        if header:
-            rest = f"The first line must hold the names of the columns; it has {len(names)}."
-        raise InputError(f"there is no column {column!r}. {hint}{rest}")
+        hint = "Check the name, and that the first line or the schema holds the names of the columns."
+        if any(name.strip().casefold() == column.strip().casefold() for name in names):
+            hint = "One differs only in capital letters or blanks around it: write the name exactly."
+        raise InputError(f"there is no column {column!r} among the {len(names)} of the table. {hint}")
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[Any, Callable[[], float]]]:
     """A byte stream, unpacked if the name says so, and the share of the file that has been read."""
-    packing = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}.get(path.suffix.lower())
+    packing = PACKED.get(path.suffix.lower())
     size = max(1, path.stat().st_size)
     with open(path, "rb") as raw, pa.input_stream(raw, compression=packing) as stream:
         yield stream, lambda: min(1.0, raw.tell() / size)
@@ -132,7 +142,7 @@ def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: st
     names = next((row for row in rows if row), None)
     if names is None:
         raise InputError(f"{path.name!r} is empty: it holds no documents.")
-    check_columns(names, text, author, header=True)
+    check_columns(names, text, author)
     if next((row for row in rows if row), None) is None and len(first) < _HEAD:
         return  # a header and nothing else, which Arrow takes for an empty file
     with _opened(path) as (stream, share):
@@ -187,9 +197,14 @@ def _strings(column: Any, name: str, *, integers: bool) -> list[str | None]:
     string = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     if not (string or pa.types.is_null(kind) or (integers and pa.types.is_integer(kind))):
         wanted = "strings or whole numbers" if integers else "text"
-        raise InputError(f"column {name!r} holds {kind}, not {wanted}. Convert it first.")
+        raise InputError(f"column {name!r} holds {type_name(kind)}, not {wanted}. Convert it first.")
     values: list[str | None] = column.cast(pa.large_string()).to_pylist()
     return values
+
+
+def type_name(kind: object) -> str:
+    """The type of a column without what is inside: fields of a nested type may be data."""
+    return re.split(r"[<(\[]", str(kind), maxsplit=1)[0]
 
 
 def _json_lines(path: Path, text: str, author: str | None, encoding: str) -> Iterator[Batch]:

@@ -16,6 +16,7 @@ from dptopics.ngram_table import NgramTable
 from dptopics.ngrams.bayes import BayesNgrams
 from dptopics.ngrams.laplace import LaplaceNgrams
 from dptopics.ngrams.pipeline import VocabularyThenNgrams
+from dptopics.public_lists import check_entries, is_file
 from dptopics.public_ngrams import PublicNgrams
 from dptopics.published.bayes_local import BayesLocalNgrams
 from dptopics.published.end_to_end import EndToEndNgrams
@@ -31,7 +32,7 @@ from dptopics.published.spectral_output import SpectralOutputTopics
 from dptopics.published.spectral_whitened import SpectralComponentsTopics, SpectralTensorTopics
 from dptopics.published.zhao import ZhaoTopics
 from dptopics.published.zhu import ZhuTopics
-from dptopics.release import Vocabulary
+from dptopics.release import Vocabulary, check_stated
 from dptopics.text import TextSettings
 from dptopics.topic_model import TopicModel
 from dptopics.topics.best_of import BestOf
@@ -109,11 +110,15 @@ def vocabulary_mechanism(
     delta: float,
     unit: Unit,
     noise: Noise | str | None = None,
+    text: TextSettings | None = None,
     **settings: Any,
 ) -> Mechanism[Vocabulary]:
-    """A vocabulary mechanism by name, or the public word list in a file. ``noise``: None for the mechanism's own."""
+    """A vocabulary mechanism by name, or the public word list in a file. ``noise``: None for the mechanism's own.
+
+    ``text``: how texts are read, where they are texts. Public words that no text can be split into are refused.
+    """
     check_budget(epsilon, delta)
-    template = _vocabulary(name, delta=delta, unit=unit, noise=noise, **settings)
+    template = _vocabulary(name, delta=delta, unit=unit, noise=noise, text=text, **settings)
     return template if isinstance(template, PublicVocabulary) else calibrate(template, epsilon=epsilon)
 
 
@@ -152,6 +157,8 @@ def topic_mechanism(
     1.0
     """
     check_budget(epsilon, delta)
+    if not isinstance(vocabulary, str | Path):
+        check_stated(vocabulary)
     name = name or default_mechanism(text)
     if "," in name:
         if vocabulary is None or (isinstance(vocabulary, str) and vocabulary in (*VOCABULARIES, EXTENDED)):
@@ -197,6 +204,7 @@ def topic_mechanism(
         delta=delta,
         unit=unit,
         noise=noise,
+        text=text,
         tail=tail,
         max_words=max_words,
         max_size=max_vocabulary,
@@ -322,6 +330,11 @@ def ngram_mechanism(
     if vocabulary is not None:
         if not 0 < vocabulary_share < 1:
             raise InputError(f"vocabulary_share must lie strictly between 0 and 1, got {vocabulary_share}.")
+        if vocabulary not in VOCABULARIES:
+            raise InputError(
+                f"there is no way to choose n-grams privately called {vocabulary!r}. Use {', '.join(VOCABULARIES)}; "
+                "a public list goes to prior= (--public)."
+            )
         words = _vocabulary(vocabulary, delta=delta, unit=unit, noise=None, tail=delta / 2, max_size=max_list)
         # Each part alone at ε, then both in the proportions asked for: kinds of noise differ in price.
         pipeline = VocabularyThenNgrams(
@@ -336,18 +349,29 @@ def ngram_mechanism(
 
 
 def _vocabulary(
-    name: str | Path | Vocabulary, *, delta: float, unit: Unit, noise: Noise | str | None, **settings: Any
+    name: str | Path | Vocabulary,
+    *,
+    delta: float,
+    unit: Unit,
+    noise: Noise | str | None,
+    text: TextSettings | None = None,
+    **settings: Any,
 ) -> PrivateVocabulary | PublicVocabulary:
     kind = None if noise is None else Noise(noise)
-    if isinstance(name, Vocabulary):
-        return PublicVocabulary(vocabulary=name, delta=delta, unit=unit)
     if isinstance(name, str) and name in VOCABULARIES:
         mechanism = VOCABULARIES[name]
         return mechanism.template(delta=delta, unit=unit, noise=kind or mechanism.noise, **settings)
-    if not Path(name).is_file():
+    if not isinstance(name, str | Path):
+        check_stated(name)
+        words = name
+    elif not is_file(name):
         raise InputError(
             f"there is no vocabulary mechanism and no word list {str(name)!r}. Use {', '.join(VOCABULARIES)}, {COMMON} "
             f"(public words of the language), {EXTENDED} (those, and others chosen privately), or the path of a file "
             "with one public word on each line."
         )
-    return PublicVocabulary(vocabulary=read_words(name), delta=delta, unit=unit)
+    else:
+        words = read_words(name)
+    if text is not None:
+        check_entries(words.words, text)
+    return PublicVocabulary(vocabulary=words, delta=delta, unit=unit)

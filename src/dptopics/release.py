@@ -38,6 +38,23 @@ class Vocabulary:
         """From words in any order; repeats are dropped."""
         return cls(tuple(sorted(set(words))))
 
+    @classmethod
+    def public(cls, words: Iterable[str]) -> Self:
+        """Your statement that these words were public before, and were not taken from the private texts.
+
+        They are published as they are, without noise. The words of a ``CountVectorizer`` that was fitted on the data,
+        or a column of it, are private: use a vocabulary that is chosen privately instead, such as "weighted".
+
+        >>> Vocabulary.public(["knee", "glasses"]).words
+        ('glasses', 'knee')
+        """
+        if isinstance(words, str):
+            raise InputError("public words must be a list of strings, got a single string.")
+        listed = list(words)
+        if wrong := [type(word).__name__ for word in listed if not isinstance(word, str)]:
+            raise InputError(f"public words must be strings, got {wrong[0]}.")
+        return cls.of(listed)
+
     @cached_property
     def index(self) -> dict[str, int]:
         """Row of each word."""
@@ -50,6 +67,16 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.words)
+
+
+def check_stated(words: object) -> None:
+    """Refuse words that nobody said are public: a list, an array or a column may come from the private texts."""
+    if words is not None and not isinstance(words, Vocabulary):
+        raise InputError(
+            f"public words must be stated as such, got {type(words).__name__}. If these words were public before, "
+            "write Vocabulary.public(words). Words that were taken from the texts are private: let them be chosen "
+            "privately, for example by vocabulary='weighted'."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

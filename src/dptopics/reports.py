@@ -16,8 +16,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dptopics.building import GrowingArray
-from dptopics.errors import BundleError, InputError
+from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.local.collection import Collection, Report
+from dptopics.public_lists import suffix_of
 from dptopics.reading import check_file, explain, read_lines
 
 _BATCH = 8192
@@ -43,7 +44,7 @@ def read_collection(path: str | Path) -> Collection:
     check_file(Path(path))
     try:
         data = json.loads(Path(path).read_text("utf-8"))
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise BundleError(f"{str(path)!r} is not a collection ({type(error).__name__}). Get its file again.") from None
     if not isinstance(data, dict):
         raise BundleError(f"{str(path)!r} is not a collection. Get its file again.")
@@ -96,7 +97,7 @@ class Inbox:
         """Add all reports of a Parquet or JSON Lines file, batch by batch."""
         path = Path(path)
         check_file(path)
-        suffix = next((s for s in reversed(path.suffixes) if s not in (".gz", ".bz2", ".zst")), "").lower()
+        suffix = suffix_of(path)
         try:
             if suffix in (".parquet", ".pq"):
                 for batch in _parquet(path):
@@ -106,7 +107,9 @@ class Inbox:
                     self.add_lines(read_lines(stream, "utf8"))
             else:
                 raise InputError(f"cannot tell the format of {path.name!r}. Use .parquet or .jsonl.")
-        except (pa.ArrowException, OSError, UnicodeError) as error:
+        except DptopicsError:
+            raise
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise InputError(explain(error, path, "utf8")) from None
 
     def add_lines(self, lines: Iterable[str]) -> None:

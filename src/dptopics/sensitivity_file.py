@@ -75,7 +75,7 @@ def load(path: str | Path) -> SampledSensitivity:
         )
     except FileNotFoundError:
         raise InputError(f"there is no sensitivity file {str(path)!r}.") from None
-    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+    except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise BundleError(
             f"{str(path)!r} is not a sampled sensitivity, or is damaged ({type(error).__name__}). Sample it again."
         ) from None
@@ -103,7 +103,7 @@ class Pairs:
             try:
                 i, far = json.loads(line)
                 found[int(i)] = float(far)
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, RecursionError):
                 break  # the line that was being written
         return found
 

@@ -66,6 +66,22 @@ class TextSettings:
             found += [" ".join(sentence[i : i + n]) for i in range(len(sentence) - n + 1)]
         return found
 
+    def could_give(self, entry: str) -> bool:
+        """Whether ``entry`` has the form of what :meth:`words` gives. Lengths, stop words and lemmas aside.
+
+        >>> [TextSettings().could_give(entry) for entry in ("knee", "Knee", "my knee", "knee,p12")]
+        [True, False, False, False]
+        """
+        if entry != normalize("NFKC", entry).lower():
+            return False
+        if self.ngrams == 1:
+            return _WORD.fullmatch(entry) is not None
+        first, *rest = entry.split(" ")
+        if len(rest) != self.ngrams - 1:
+            return False
+        inner = ([] if first == START else [first]) + (rest[:-1] if rest[-1] == END else rest)
+        return all(_TOKEN.fullmatch(word) for word in inner) and "’" not in entry
+
     def sentences(self, text: str) -> list[list[str]]:
         """Tokens of each sentence, with the marks of its beginning and end."""
         parts = _SENTENCE_END.split(normalize("NFKC", text).lower().replace("’", "'"))

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.errors import BundleError, InputError
+from dptopics.errors import BundleError, InputError, shielded
 from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.doc_topics import doc_shares
 from dptopics.kernels.embedded import mean_of_words, projected
@@ -103,6 +103,8 @@ class TopicModel:
         """
         if isinstance(texts, str):
             raise InputError("texts must be a list of strings, one per document, got a single string.")
+        if hasattr(texts, "columns"):
+            raise InputError(f"texts must be a list or one column of strings, got {type(texts).__name__}.")
         if self.space is not None and not self.space.of_words:
             return self._embedded_shares(texts, embedding)
         settings = self.text or TextSettings()
@@ -120,7 +122,10 @@ class TopicModel:
         """Topic shares from a documents × words count matrix whose columns are this model's vocabulary."""
         from scipy import sparse
 
-        matrix = sparse.csr_array(counts)
+        rule = "counts must be a matrix of numbers, one row per document and one column per word"
+        matrix = shielded(lambda: sparse.csr_array(counts), rule, "Convert them first.")
+        if matrix.dtype.kind not in "biuf":
+            raise InputError(f"{rule}.")
         if matrix.ndim != 2 or matrix.shape[1] != len(self.vocabulary):
             raise InputError(
                 f"counts must be a matrix with {len(self.vocabulary)} columns, one for each word of the vocabulary, "

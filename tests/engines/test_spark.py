@@ -247,11 +247,11 @@ def test_what_is_wrong_with_the_data_is_told(session, frame):
     def read(table, **more):
         return SparkTable.from_table(table, text="note", author="patient", **more).bounded()
 
-    with pytest.raises(InputError, match=r"no column 'notes'\. Did you mean 'note'"):
+    with pytest.raises(InputError, match="no column 'notes' among the"):
         SparkTable.from_table(frame, text="notes")
-    with pytest.raises(InputError, match=r"'vector' holds array<float>, not text"):
+    with pytest.raises(InputError, match="'vector' holds array, not text"):
         SparkTable.from_table(frame, text="vector")
-    with pytest.raises(InputError, match="'vector' holds array<float>, not strings or whole numbers"):
+    with pytest.raises(InputError, match="'vector' holds array, not strings or whole numbers"):
         SparkTable.from_table(frame, text="note", author="vector")
     with pytest.raises(InputError, match="'note' holds string, not arrays of numbers"):
         SparkTable.from_table(frame, text="note", embedding="note")

@@ -265,7 +265,7 @@ def test_by_name():
 
 def test_estimator():
     texts = ["fracture knee cast bone", "rash skin cream itch"] * 200
-    words = ["bone", "cast", "cream", "fracture", "itch", "knee", "rash", "skin"]
+    words = Vocabulary.public(["bone", "cast", "cream", "fracture", "itch", "knee", "rash", "skin"])
     model = PrivateTopics(2, epsilon=8.0, mechanism="spectral", vocabulary=words, unit="document").fit(texts)
     assert model.guarantee_.strength == "proved"
     assert {frozenset(top) for top in model.top_words(4)} == {frozenset(text.split()) for text in texts[:2]}

@@ -2,11 +2,13 @@
 
 import csv
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +57,7 @@ def read_shadows(folder: Path) -> SavedShadows:
     try:
         with np.load(folder / "corpus.npz", allow_pickle=False) as saved:
             member, doc_key, words = saved["member"], saved["doc_key"], saved["words"].tolist()
-    except (OSError, KeyError, ValueError):
+    except (OSError, KeyError, ValueError, EOFError, BadZipFile, zlib.error):
         raise InputError(f"the folder {str(folder)!r} holds no shadows. Run an audit with --out there first.") from None
     missing = sum(not (folder / f"shadow-{shadow:04d}.npz").exists() for shadow in range(member.shape[0]))
     if missing:
@@ -74,7 +76,7 @@ def read_target(path: Path) -> tuple[NDArray[np.float64], list[str]]:
     try:
         with np.load(path, allow_pickle=False) as saved:
             return np.asarray(saved["topic_word"], np.float64), [str(word) for word in saved["words"]]
-    except (OSError, KeyError, TypeError, ValueError):
+    except (OSError, KeyError, TypeError, ValueError, EOFError, BadZipFile, zlib.error):
         raise InputError(
             f"{str(path)!r} is no topic model. Give a release folder, or an .npz file with the arrays topic_word "
             "(topics × words) and words (strings)."

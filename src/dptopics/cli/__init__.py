@@ -3,8 +3,11 @@
 Commands import what they need when they run, so that --help and a mistyped option answer at once.
 """
 
+import os
 import sys
 import warnings
+from pathlib import Path
+from traceback import extract_tb
 from typing import Annotated
 
 import typer
@@ -58,15 +61,40 @@ def main() -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", PrivacyWarning)
-            warnings.showwarning = lambda message, *_args, **_kwargs: warn(str(message))
+            warnings.showwarning = _show_warning
             app()
     except BudgetExceeded as error:
-        _fail(error, 3)
-    except (DptopicsError, OSError) as error:
-        _fail(error, 2)
+        _fail(error, str(error), 3)
+    except DptopicsError as error:
+        _fail(error, str(error), 2)
+    except OSError as error:
+        where = "" if error.filename is None else f": {error.filename}"
+        _fail(error, f"{error.strerror or 'a file cannot be read or written'}{where}. Nothing was written.", 2)
+    except Exception as error:
+        if DEBUG in os.environ:
+            raise
+        _fail(error, _FAULT.format(place=_place(error)), 1)
 
 
-def _fail(error: Exception, code: int) -> None:
-    message = str(error) if isinstance(error, DptopicsError) else f"{error}. Nothing was written."
+# Other libraries' messages and warnings may quote data, and terminals end in logs: they are shown on demand only.
+DEBUG = "DPTOPICS_DEBUG"
+_FAULT = (
+    "this is a fault of dptopics{place}, please report it. Messages of other libraries may quote data, so it is not "
+    f"shown: set {DEBUG}=1 to see it. If a release was running, its budget may be spent: see dptopics ledger show."
+)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_more: object, **_named: object) -> None:
+    if issubclass(category, PrivacyWarning):
+        warn(str(message))
+
+
+def _place(error: Exception) -> str:
+    """Where in our code it happened."""
+    ours = [frame for frame in extract_tb(error.__traceback__) if "dptopics" in Path(frame.filename).parts]
+    return f" ({Path(ours[-1].filename).name}, line {ours[-1].lineno})" if ours else ""
+
+
+def _fail(error: Exception, message: str, code: int) -> None:
     err.print(f"[red]{type(error).__name__}:[/] {escape(message)}", highlight=False)
     sys.exit(code)

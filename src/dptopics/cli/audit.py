@@ -13,6 +13,7 @@ from dptopics.cli import options as o
 from dptopics.cli.terminal import err, out, print_json, progress_bar
 from dptopics.errors import InputError
 from dptopics.guarantee import Relation, Unit
+from dptopics.public_lists import check_not_the_data
 from dptopics.text import TextSettings
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def audit(
         raise InputError("--target and --models go together: a model, and the folder of an audit of the same corpus.")
     if mechanism is None and trials:
         raise InputError("--trials bounds the ε of a mechanism. Name one with --mechanism.")
+    check_not_the_data(vocabulary, source)
     with progress_bar("Reading texts") as sink, progress.shown_by(sink):
         corpus = Corpus.from_table(
             source,

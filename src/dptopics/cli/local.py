@@ -32,6 +32,7 @@ def create(
     from dptopics.local.collection import Collection
     from dptopics.local.hashing import HashedPair, ThreeWords
     from dptopics.local.randomizer import BitFlips
+    from dptopics.public_lists import read_list
     from dptopics.reports import write_collection
     from dptopics.text import TextSettings
     from dptopics.vocabulary.public import read_words
@@ -55,8 +56,8 @@ def create(
         elif topics is None:
             raise InputError("a collection of pairs needs --topics: the public words of one topic on each line.")
         else:
-            lines = topics.read_text("utf-8-sig").lower().splitlines()
-            lists = tuple(tuple(line.replace(",", " ").split()) for line in lines if line.strip())
+            lines = read_list(topics, "list of topics")
+            lists = tuple(tuple(line.lower().replace(",", " ").split()) for line in lines if line.strip())
             randomizer = HashedPair(vocabulary=words, topics=lists, epsilon=epsilon, delta=delta)
     else:
         raise InputError(f"there is no kind {kind!r}. The kinds are: bits, pair, three-words.")

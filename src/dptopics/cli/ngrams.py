@@ -10,6 +10,7 @@ from dptopics.cli.release import Where, _publish, _unit, read
 from dptopics.cli.terminal import err, ngrams_data, print_json, progress_bar, show_card, show_ngrams
 from dptopics.errors import InputError
 from dptopics.events import Noise
+from dptopics.public_lists import check_not_the_data
 from dptopics.text import TextSettings
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def ngrams(
     settings = TextSettings.for_ngrams(n)
     if public is not None and vocabulary is not None:
         raise InputError("give --public (a public list) or --vocabulary (a private one), not both.")
+    check_not_the_data(public, source)
     prior = None if public is None else _public(public, public_text or text, n, size, encoding)
     plan = ngram_mechanism(
         mechanism,

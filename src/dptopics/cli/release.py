@@ -13,6 +13,7 @@ from dptopics.cli import options as o
 from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_topics, topics_data, warn
 from dptopics.errors import DptopicsError, InputError
 from dptopics.guarantee import Unit
+from dptopics.public_lists import check_not_the_data
 from dptopics.text import TextSettings
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ def fit(
     from dptopics.registry import OUTPUT, default_mechanism, topic_mechanism
 
     chosen = _unit(unit, author)
+    for public in (vocabulary, public_corpus):
+        check_not_the_data(public, source)
     settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
     mechanism = mechanism or default_mechanism(settings)
     model = _embedding(mechanism, embedding, embedding_cache)
@@ -179,9 +182,17 @@ def vocabulary(
     from dptopics.registry import vocabulary_mechanism
 
     chosen = _unit(unit, author)
+    check_not_the_data(mechanism, source)
     settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
     plan = vocabulary_mechanism(
-        mechanism, epsilon=epsilon, delta=delta, unit=chosen, noise=noise, max_words=max_words, max_size=max_vocabulary
+        mechanism,
+        epsilon=epsilon,
+        delta=delta,
+        unit=chosen,
+        noise=noise,
+        text=settings,
+        max_words=max_words,
+        max_size=max_vocabulary,
     )
     release = _publish(
         plan,

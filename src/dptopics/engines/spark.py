@@ -28,8 +28,8 @@ from dptopics.engines.blocks import offsets, steps, too_many_units
 from dptopics.engines.spark_errors import check_java, explained
 from dptopics.errors import EngineError, InputError
 from dptopics.guarantee import Unit
-from dptopics.reading import check_columns
-from dptopics.release import Vocabulary
+from dptopics.reading import check_columns, type_name
+from dptopics.release import Vocabulary, check_stated
 from dptopics.text import TextSettings
 
 S = TypeVar("S")
@@ -94,6 +94,7 @@ class SparkTable:
         public; other words are dropped while reading. ``partitions``: into how many pieces the data is cut; by default
         as many as it comes in, but no fewer than the cluster has cores.
         """
+        check_stated(vocabulary)
         frame = _frame(source, session)
         columns = [column for column in (text, author, embedding) if column is not None]
         check_columns(frame.columns, *columns)
@@ -341,7 +342,7 @@ def _frame(source: Any, session: Any) -> Any:
 
 def _check_kind(column: str | None, kinds: dict[str, str], allowed: tuple[str, ...], name: str) -> None:
     if column is not None and kinds[column].partition("(")[0] not in allowed:
-        raise InputError(f"column {column!r} holds {kinds[column]}, not {name}. Convert it first.")
+        raise InputError(f"column {column!r} holds {type_name(kinds[column])}, not {name}. Convert it first.")
 
 
 def _use_drivers_python(session: Any) -> None:

@@ -1,5 +1,6 @@
 """What goes wrong with Spark, in words that say what to do. Spark's own messages may quote data: they stay inside."""
 
+import builtins
 import os
 import re
 import shutil
@@ -60,6 +61,7 @@ def explained(error: Exception, session: Any, missing: str | None = None) -> Dpt
     if "Could not parse Master URL" in message:
         return EngineError("that is no Spark master. Use local[2], spark://HOST:7077, yarn or k8s://HOST.")
     inner = re.findall(r"^(?:\w+\.)*(\w*(?:Error|Exception|Exit|Interrupt))\b", message, re.MULTILINE)
+    inner = [name for name in inner if hasattr(builtins, name)]  # a line of the message may be data
     names = " in ".join(dict.fromkeys([*inner[-1:], kind]))
     return EngineError(f"a Spark job failed ({names}); the logs of driver and executors say more. {_SPENT}")
 

@@ -81,7 +81,7 @@ def read_audit(folder: str | Path) -> dict[str, Any]:
         data = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise InputError(f"there is no audit at {str(folder)!r}. Give the folder that dptopics audit wrote.") from None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise InputError(f"{str(path)!r} cannot be read as an audit. Run the audit again.") from None
     if not isinstance(data, dict) or "verdict" not in data:
         raise InputError(f"{str(path)!r} is not an audit. Give the folder that dptopics audit wrote.")

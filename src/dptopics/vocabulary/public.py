@@ -11,7 +11,9 @@ from dptopics.corpus import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.guarantee import PUBLIC_LIST, Guarantee, Strength, Unit
 from dptopics.mechanism import check_unit
+from dptopics.public_lists import check_entries, read_list
 from dptopics.release import Release, Vocabulary
+from dptopics.text import TextSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +61,10 @@ class PublicVocabulary:
 
 def read_words(path: str | Path) -> Vocabulary:
     """A word list, one word per line."""
-    try:
-        text = Path(path).read_text("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"the word list {Path(path).name!r} is not valid UTF-8.") from None
-    except OSError as error:
-        raise InputError(f"cannot read the word list {str(path)!r}: {error.strerror}.") from None
     # Written as texts are read (see TextSettings.words), or an accent in two pieces would match nothing.
-    words = [w for line in text.splitlines() if (w := normalize("NFKC", line).strip().lower())]
+    lines = read_list(path, "word list")
+    words = [w for line in lines if (w := normalize("NFKC", line).strip().lower())]
     if not words:
         raise InputError(f"the word list {Path(path).name!r} is empty. Put one word on each line.")
+    check_entries(words, TextSettings())
     return Vocabulary.of(words)

@@ -1,0 +1,58 @@
+"""What scikit-learn users hand to ``fit`` and ``transform``: texts, or a matrix of counts, told apart and checked.
+
+scikit-learn, NumPy and pandas quote cells and names of columns in their messages. Cells are data, and the columns of a
+count matrix are words of the data, so that only the part of a message that holds neither is passed on.
+"""
+
+import re
+from typing import Any
+
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from dptopics.errors import DptopicsError, InputError
+
+# Whole sentences of scikit-learn's that hold names of types and numbers of rows and columns only.
+_HARMLESS = re.compile(
+    r"Found array with \d+ (?:sample|feature)\(s\) \(shape=\([\d, ]*\)\) while a minimum of \d+ is required"
+    r"|X has \d+ features, but \w+ is expecting \d+ features as input"
+    r"|Input X contains (?:NaN|infinity or a value too large for dtype\('\w+'\))"
+    r"|Negative values in data"
+    r"|Complex data not supported"
+    r"|Expected 2D array, got (?:scalar|1D) array instead"
+    r"|Found array with dim \d+"
+    r"|The feature names should match those that were passed during fit"
+)
+_WANTED = (
+    "Give texts (a list or one column of strings), a Corpus, or a matrix of counts, one row per document. The texts of "
+    "a table: fit(frame['note'], authors=frame['patient'])."
+)
+_RESHAPE = "Reshape your data: a matrix has one row per document and one column per word."
+
+
+def is_texts(X: Any) -> bool:
+    """Whether X is a list, series or stream of strings rather than a matrix."""
+    if isinstance(X, str):
+        raise InputError("texts must be a list of strings, one per document, got a single string.")
+    if sparse.issparse(X) or hasattr(X, "columns") or getattr(X, "ndim", 1) != 1:
+        return False
+    if not hasattr(X, "__len__"):
+        return hasattr(X, "__iter__")
+    return len(X) == 0 or any(isinstance(text, str) for text in X)
+
+
+def counts_of(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X as a sparse matrix; the estimator remembers its columns (``reset``), or compares them."""
+    try:
+        settings = {"accept_sparse": "csr", "dtype": "numeric", "ensure_non_negative": True}
+        settings["ensure_min_samples"] = 0  # no documents are data as well: whether there are any is private
+        return sparse.csr_array(validate_data(estimator, X, reset=reset, **settings))
+    except (DptopicsError, MemoryError):
+        raise
+    except Exception as error:
+        kind, found = type(error).__name__, _HARMLESS.match(str(error))
+    # Raised out here, so that no traceback shows the other exception as its cause.
+    if found is None:
+        raise InputError(f"{type(X).__name__} cannot be read as counts ({kind}). {_WANTED}")
+    hint = _RESHAPE if found[0].startswith("Expected 2D") else _WANTED
+    raise InputError(f"{found[0]}. {hint}")

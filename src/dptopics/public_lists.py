@@ -1,0 +1,90 @@
+"""Lists that were public before: how their files are read, and what cannot be one.
+
+A public list is published as it is. Nobody can prove that a list is public, but private text taken for one is easily
+seen: it is the data's own file, a table, or full of entries that no text is ever split into.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from dptopics.errors import InputError
+from dptopics.text import TextSettings
+
+PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".xlsx", ".xls")
+_CHUNK = 1 << 20
+
+
+def suffix_of(path: Path) -> str:
+    """What a file's name says of its format, packing aside: ".csv" for notes.csv.gz."""
+    return next((suffix for suffix in reversed(path.suffixes) if suffix.lower() not in PACKED), "").lower()
+
+
+def read_list(path: str | Path, what: str) -> list[str]:
+    """Lines of a file of public words or n-grams; refuses a table. ``what`` names the list in messages."""
+    path = Path(path)
+    if suffix_of(path) in _TABLES:
+        raise InputError(
+            f"{path.name!r} is a table, no {what}: whatever is in it would be published. Give a text file (.txt) of "
+            "entries that were public before, one on each line."
+        )
+    try:
+        return path.read_text("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise InputError(f"the {what} {path.name!r} is not valid UTF-8.") from None
+    except OSError as error:
+        raise InputError(f"cannot read the {what} {str(path)!r}: {error.strerror}.") from None
+
+
+def check_entries(entries: Sequence[str], text: TextSettings) -> None:
+    """Refuse entries that texts can never be split into. Says how many, never which: they may be private text."""
+    wrong = sum(not text.could_give(entry) for entry in entries)
+    if not wrong:
+        return
+    form = "a single word in lower case: letters, then letters and digits"
+    if text.ngrams > 1:
+        form = f"{text.ngrams} words in lower case with a blank between (a sentence begins with <s>, ends with </s>)"
+    raise InputError(
+        f"{wrong:,} of the {len(entries):,} entries of the public list cannot come out of a text, and the list is "
+        f"published as it is. Is it a table, or private text? Each entry must be {form}, without other signs. Take the "
+        "others out."
+    )
+
+
+def is_file(path: str | Path) -> bool:
+    """Whether there is such a file; False also for what can be no path."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def check_not_the_data(path: str | Path | None, source: str | Path) -> None:
+    """Refuse the private table, a link to it, a copy of it or a part of its folder as something public."""
+    if path is None or not is_file(path) or not Path(source).exists():
+        return
+    public, private = Path(path), Path(source)
+    inside = private.is_dir() and private.resolve() in public.resolve().parents
+    if inside or os.path.samefile(public, private) or (private.is_file() and _same_bytes(public, private)):
+        raise InputError(
+            f"{public.name!r} is the private table itself. What is given as public is published without noise: give "
+            "something that was public before."
+        )
+
+
+def _same_bytes(one: Path, other: Path) -> bool:
+    """Whether two files hold the same, unpacked."""
+    import pyarrow as pa
+
+    try:
+        with (
+            pa.input_stream(str(one), compression=PACKED.get(one.suffix.lower())) as first,
+            pa.input_stream(str(other), compression=PACKED.get(other.suffix.lower())) as second,
+        ):
+            while chunk := first.read(_CHUNK):
+                if chunk != second.read(_CHUNK):
+                    return False
+            return not second.read(1)
+    except (OSError, pa.ArrowException):
+        return False  # whoever reads the file says what is wrong with it
