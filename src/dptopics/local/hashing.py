@@ -48,7 +48,7 @@ class LocalHash:
 
     @property
     def keep_below(self) -> int:
-        """The true bucket is sent if 64 random bits are a number below this: rounded down, towards more noise."""
+        """The true bucket is sent if 64 random bits are a number below this (rounded down, towards more noise)."""
         return int(self.keep * 2.0**64)
 
     @property

@@ -122,12 +122,12 @@ class BitFlips:
 
     @property
     def most_different_bits(self) -> int:
-        """In how many bits two documents of at most ``max_words`` words can differ: per document, any two."""
+        """In how many bits two documents of at most ``max_words`` words can differ (per document, any two)."""
         return min(2 * self.max_words, len(self.vocabulary))
 
     @property
     def flip_below(self) -> int:
-        """A bit is flipped if 64 random bits are a number below this: f/2, rounded up to a multiple of 2⁻⁶⁴."""
+        """A bit is flipped if 64 random bits are a number below this (f/2, rounded up to a multiple of 2⁻⁶⁴)."""
         return ceil(Fraction(self.f) / 2 * 2**64)
 
     @property
