@@ -49,7 +49,7 @@ def made(run, *more, kind="bits"):
 def test_from_parameters_to_topics(run, tmp_path):
     card = made(run, "--f", 0.05, "--max-words", 3)
     assert "everybody, the collector of the data included" in card
-    assert "For one certain word, there or not: ε = 3.67." in card
+    assert "For one certain word, there or not: ε = 7.04, δ = 0." in card
     (tmp_path / "note.txt").write_text(f"{SECRET} has a rash, and itching skin", "utf-8")
     code, line, _ = run("local", "randomize", "c.json", "note.txt", "--state", "state")
     assert code == 0

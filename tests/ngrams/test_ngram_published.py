@@ -5,6 +5,7 @@ from dataclasses import FrozenInstanceError, fields, replace
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from dptopics import Corpus, Vocabulary, noise, progress
 from dptopics.audit.canaries import audit_by_trials
@@ -35,7 +36,6 @@ MECHANISMS = {
     "laplace-public": lambda unit: LaplacePublicNgrams(scale=1.0, max_words=4, unit=unit, **SHARED),
     "k-anonymity": lambda unit: KAnonymousNgrams(k=5, unit=unit, **SHARED),
 }
-STRENGTH = {name: Strength.NONE if name == "k-anonymity" else Strength.CLAIMED for name in MECHANISMS}
 every = pytest.mark.parametrize("name", MECHANISMS)
 noisy = pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "k-anonymity"])
 units = pytest.mark.parametrize("unit", Unit)
@@ -53,8 +53,9 @@ def raw(rows=60, order=None):
 def test_all_names_are_registered():
     assert list(NGRAMS) == ["bayes", "bayes-published", "end-to-end", "laplace", "laplace-public", "k-anonymity"]
     rows = {row["name"]: row for row in catalogue() if row["job"] == "n-grams"}
-    assert [rows[name]["strength"] for name in NGRAMS] == ["proved", "claimed", "claimed", "proved", "claimed", "none"]
-    assert (rows["k-anonymity"]["unit"], rows["k-anonymity"]["noise"]) == ("nobody", "-")
+    assert [rows[name]["strength"] for name in NGRAMS] == ["proved", "none", "none", "proved", "none", "none"]
+    assert {rows[name]["unit"] for name in NGRAMS if rows[name]["strength"] == "none"} == {"nobody"}
+    assert (rows["k-anonymity"]["noise"], rows["bayes-published"]["noise"]) == ("-", "gaussian")
 
 
 @every
@@ -65,7 +66,7 @@ def test_fields_and_guarantee(name, unit):
     with pytest.raises(FrozenInstanceError):
         mechanism.delta = 0.5
     guarantee = mechanism.guarantee
-    assert (guarantee.unit, guarantee.delta, guarantee.strength) == (unit, DELTA, STRENGTH[name])
+    assert (guarantee.unit, guarantee.delta, guarantee.strength) == (unit, DELTA, Strength.NONE)
     assert guarantee.assumptions
     assert mechanism.rescaled(1) == replace(mechanism) == mechanism
 
@@ -119,14 +120,14 @@ def test_what_it_cannot_run_on(name):
 @every
 def test_without_consent_nothing_runs(name, tmp_path):
     mechanism = MECHANISMS[name](Unit.AUTHOR)
-    with pytest.raises(PrivacyError, match=rf"'{STRENGTH[name]}', not 'proved'.*--accept-unproven"):
+    with pytest.raises(PrivacyError, match=r"'none', not 'proved'.*--accept-unproven"):
         Unrecorded().run(mechanism, raw().bounded(), noise.secure_rng())
-    if name == "k-anonymity":
-        ledger = Ledger.create(tmp_path / "a.ledger", epsilon=100, delta=1e-2)
-        with pytest.raises(PrivacyError, match="promises nothing"):
-            ledger.run(mechanism, raw().bounded(), noise.secure_rng(), accept_unproven=True)
-        assert mechanism.guarantee.epsilon == float("inf")
-        assert "Nothing is promised" in mechanism.guarantee.card()
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=100, delta=1e-2)
+    with pytest.raises(PrivacyError, match="promises nothing"):
+        ledger.run(mechanism, raw().bounded(), noise.secure_rng(), accept_unproven=True)
+    assert ledger.receipts() == []
+    assert "Nothing is promised" in mechanism.guarantee.card()
+    assert (mechanism.guarantee.epsilon == float("inf")) == (name == "k-anonymity")
 
 
 @pytest.mark.parametrize(
@@ -217,23 +218,34 @@ def test_limit_follows_the_number_of_authors():
 # --- the holes ---
 
 
-def test_scale_of_the_noise_tells_neighbours_apart():
-    # Everybody has one of 300 frequent n-grams. A newcomer has the other hundred, which nobody else has.
-    words = Vocabulary.of([f"n{i:03}" for i in range(400)])
-    others = np.zeros((3000, 400), np.int64)
-    others[np.arange(3000), np.arange(3000) % 300] = 1
-    newcomer = np.zeros((1, 400), np.int64)
-    newcomer[0, 300:] = 1
-
-    def spread(counts):
+def neighbours():
+    """Everybody has one of 60 frequent n-grams. A newcomer has twenty others, which nobody else has."""
+    others = np.zeros((600, 80), np.int64)
+    others[np.arange(600), np.arange(600) % 60] = 1
+    newcomer = (np.arange(80) >= 60).astype(np.int64)[None]
+    words = [f"n{i:02}" for i in range(80)]
+    for counts in (np.vstack([others, newcomer]), others):
         authors = [str(i) for i in range(len(counts))]
-        corpus = Corpus.from_counts(counts, words.words, authors=authors, public_vocabulary=True).bounded()
-        mechanism = BayesLocalNgrams.calibrated(epsilon=0.5, delta=1e-6, max_words=100, slope=1.0)
-        rng = np.random.default_rng(0)
-        return [np.log(mechanism(corpus, rng).value.probability[:300]).std() for _ in range(20)]
+        yield Corpus.from_counts(counts, words, authors=authors, public_vocabulary=True).bounded()
 
-    # At ε = 0.5 no test may be right every time: the spread of the frequent n-grams is.
-    assert min(spread(np.vstack([others, newcomer]))) > 3 * max(spread(others))
+
+@pytest.mark.parametrize("kind, settings, threshold", [
+    (BayesLocalNgrams, {"slope": 1.0}, 15.0),
+    (EndToEndNgrams, {}, 20.0),
+    (LaplacePublicNgrams, {}, 3.2),
+])  # fmt: skip
+def test_scale_of_the_noise_tells_neighbours_apart(kind, settings, threshold):
+    claimed, runs, rare = 0.1, 200, 1e-6
+    mechanism = kind.calibrated(epsilon=claimed, delta=1e-6, max_words=20, **settings)
+    seen = []
+    for corpus in neighbours():
+        tables = [mechanism(corpus, noise.secure_rng()).value.probability[:60] for _ in range(runs)]
+        seen.append(sum(np.log(np.maximum(p, 1e-300)).std() > threshold for p in tables))
+    # Clopper–Pearson: the spread of the frequent n-grams tells more than the claimed ε allows.
+    low, high = beta.ppf(rare / 2, seen[0], runs - seen[0] + 1), beta.ppf(1 - rare / 2, seen[1] + 1, runs - seen[1])
+    assert claimed < np.log((low - 1e-6) / high)
+    assert mechanism.guarantee.epsilon <= claimed * (1 + 1e-9)
+    assert mechanism.guarantee.strength is Strength.NONE
 
 
 def test_claim_1_misses_the_last_step_of_the_weight():

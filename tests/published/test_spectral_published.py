@@ -15,7 +15,7 @@ from dptopics.events import Failure, Gaussian, Laplace, Noise
 from dptopics.guarantee import Unit
 from dptopics.learners.spectral import SpectralLda
 from dptopics.learners.tensor import coefficients, orthogonal_components, third_moment
-from dptopics.ledger import Ledger
+from dptopics.ledger import Ledger, Unrecorded
 from dptopics.published import spectral_edges as edges
 from dptopics.published.spectral_moments import SpectralMomentsTopics
 from dptopics.published.spectral_output import SpectralOutputTopics
@@ -266,17 +266,23 @@ def test_lower_bound_holds_but_for_its_tail():
 
 
 @with_bounds
-def test_refusal_is_charged_and_explains_itself(kind, tmp_path):
+def test_refusal_explains_itself(kind):
     corpus, _ = planted(n=60)
-    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=2.0, delta=1e-2, unit="document", relation="replace")
     mechanism = kind.calibrated(n_topics=3, epsilon=1.0, delta=DELTA, unit=Unit.DOCUMENT)
     with pytest.raises(NothingReleased, match=r"lower bound on .* is 0.*the budget was charged.*Give more data"):
-        ledger.run(mechanism, corpus.bounded(), noise.secure_rng(), accept_unproven=True)
+        Unrecorded().run(mechanism, corpus.bounded(), noise.secure_rng(), accept_unproven=True)
+
+
+def test_configuration_1_is_charged_to_a_ledger_of_its_relation(tmp_path):
+    corpus, _ = planted(n=60)
+    terms = {"epsilon": 2.0, "delta": 1e-2, "unit": "document"}
+    mechanism = SpectralMomentsTopics.calibrated(n_topics=3, epsilon=1.0, delta=DELTA, unit=Unit.DOCUMENT)
+    ledger = Ledger.create(tmp_path / "a.ledger", relation="replace", **terms)
+    ledger.run(mechanism, corpus.bounded(), noise.secure_rng(), accept_unproven=True)
     assert len(ledger.receipts()) == 1
+    other = Ledger.create(tmp_path / "b.ledger", **terms)
     with pytest.raises(PrivacyError, match="one ledger, one unit, one relation"):
-        Ledger.create(tmp_path / "b.ledger", epsilon=2.0, delta=1e-2, unit="document").run(
-            mechanism, corpus.bounded(), noise.secure_rng(), accept_unproven=True
-        )
+        other.run(mechanism, corpus.bounded(), noise.secure_rng(), accept_unproven=True)
 
 
 # --- bad input ---

@@ -20,7 +20,7 @@ def create(
     kind: Annotated[str, typer.Option(help="What is sent: bits, pair or three-words.")] = "bits",
     epsilon: Annotated[float | None, typer.Option(help="Privacy loss of one report.", show_default=False)] = None,
     f: Annotated[float | None, typer.Option("--f", help="bits: chance that a bit is replaced by a coin.")] = None,
-    max_words: Annotated[int, typer.Option(help="bits: distinct words of a document that count.")] = 50,
+    max_words: Annotated[int, typer.Option(help="bits: words of a document that count; per word, all do.")] = 50,
     per: Annotated[str, typer.Option(help="bits: what ε is stated for, 'document' or 'word'.")] = "document",
     topics: Annotated[
         Path | None, typer.Option(help="pair: file with the public words of one topic on each line.")

@@ -47,6 +47,11 @@ class LocalHash:
         return exp(self.epsilon) / (exp(self.epsilon) + self.n_buckets - 1)
 
     @property
+    def keep_below(self) -> int:
+        """The true bucket is sent if 64 random bits are a number below this (rounded down, towards more noise)."""
+        return int(self.keep * 2.0**64)
+
+    @property
     def event(self) -> RandomizedResponse:
         """What one answer costs, whatever the value."""
         return RandomizedResponse(1 / (exp(self.epsilon) + self.n_buckets - 1), self.n_buckets)
@@ -62,11 +67,10 @@ class LocalHash:
         answer = np.empty(values.size, ANSWER)
         answer["seed"] = rng.integers(0, 2**64 - 1, values.size, dtype=np.uint64, endpoint=True)
         true = buckets(answer["seed"], values, self.n_buckets)
-        # Rounded down: the true bucket is kept no more often than is charged for.
         lots = rng.integers(0, 2**64 - 1, values.size, dtype=np.uint64, endpoint=True)
         other = rng.integers(0, self.n_buckets - 1, values.size)
         other += other >= true  # one of the g − 1 others, all alike
-        answer["bucket"] = np.where(lots < np.uint64(int(self.keep * 2.0**64)), true, other)
+        answer["bucket"] = np.where(lots < np.uint64(self.keep_below), true, other)
         return answer
 
     def estimate(self, answers: NDArray[np.void], n_values: int) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import ceil, exp, inf
+from math import ceil, exp, inf, log
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
@@ -61,9 +61,10 @@ class Randomizer(Protocol):
 class BitFlips:
     """Send one bit for each public word, whether it is in the document; each is replaced by a coin with probability f.
 
-    ε of one bit is ln((1 − f/2)/(f/2)). Two documents of at most ``max_words`` distinct words differ in at most
-    min(2·max_words, V) bits: that many times as much. Of a longer document a random choice of its words is kept.
-    ``per`` says which of the two is the headline. Proof: docs/guarantees/local.md
+    ε of one bit is ln((1 − f/2)/(f/2)). ``per`` says what the headline is about. Per document, a random choice of
+    ``max_words`` words is kept of a longer one: two documents differ in at most min(2·max_words, V) bits, and ε is that
+    many times as much. Per word nothing is left out, so that one word more changes one bit only. Proof:
+    docs/guarantees/local.md
 
     >>> flips = BitFlips(vocabulary=Vocabulary.of(["knee", "pain", "skin"]), f=0.5, max_words=1)
     >>> round(flips.guarantee.epsilon, 4)  # two bits of ln 3
@@ -121,8 +122,26 @@ class BitFlips:
 
     @property
     def most_different_bits(self) -> int:
-        """In how many bits two documents can differ."""
+        """In how many bits two documents of at most ``max_words`` words can differ (per document, any two)."""
         return min(2 * self.max_words, len(self.vocabulary))
+
+    @property
+    def flip_below(self) -> int:
+        """A bit is flipped if 64 random bits are a number below this (f/2, rounded up to a multiple of 2⁻⁶⁴)."""
+        return ceil(Fraction(self.f) / 2 * 2**64)
+
+    @property
+    def word_epsilon(self) -> float:
+        """ε at δ = 0 of one certain word, there or not.
+
+        Per document, a word more in a document of B = ``max_words`` pushes out one of the others, so that two bits
+        change with probability B/(B + 1): ln((1 + B·r²)/(B + 1)), r = (1 − f/2)/(f/2). No documents come closer to
+        telling.
+        """
+        one = RandomizedResponse(self.flip).epsilon
+        if self.per == "word" or self.max_words >= len(self.vocabulary):
+            return one
+        return 2 * one + log((exp(-2 * one) + self.max_words) / (self.max_words + 1))
 
     @property
     def n_bytes(self) -> int:
@@ -137,47 +156,53 @@ class BitFlips:
     @property
     def guarantee(self) -> Guarantee:
         """Priced from the f that flips the bits, at the unit chosen; the other unit is named beside it."""
-        word = RandomizedResponse(self.flip)
-        document = replace(word, count=self.most_different_bits)
-        by_word = self.per == "word"
+        one = RandomizedResponse(self.flip)
+        if self.per == "word":
+            return self._promise(one, Relation.ADD_OR_REMOVE_WORD, self._beside_a_word())
+        return self._promise(replace(one, count=self.most_different_bits), Relation.REPLACE, self._beside_a_document())
 
-        def promise(event: RandomizedResponse, relation: Relation, *more: str) -> Guarantee:
-            return Guarantee(
-                events=(event,),
-                delta=self.delta,
-                unit=Unit.DOCUMENT,
-                strength=Strength.PROVED,
-                relation=relation,
-                trust=Trust.LOCAL,
-                assumptions=(*more, *ASSUMPTIONS),
-            )
-
-        whole = promise(document, Relation.REPLACE).epsilon
-        single = promise(word, Relation.ADD_OR_REMOVE_WORD).epsilon
-        if by_word:
-            other = f"For a whole document of at most {self.max_words} distinct words: ε = {show(whole)}."
-            return promise(word, Relation.ADD_OR_REMOVE_WORD, other)
-        other = (
-            f"Documents count with at most {self.max_words} distinct words, so two differ in at most "
-            f"{self.most_different_bits} bits. For one certain word, there or not: ε = {show(single)}."
+    def _promise(self, event: RandomizedResponse, relation: Relation, *more: str) -> Guarantee:
+        return Guarantee(
+            events=(event,),
+            delta=self.delta,
+            unit=Unit.DOCUMENT,
+            strength=Strength.PROVED,
+            relation=relation,
+            trust=Trust.LOCAL,
+            assumptions=(*more, *ASSUMPTIONS),
         )
-        return promise(document, Relation.REPLACE, other)
+
+    def _beside_a_word(self) -> str:
+        def whole(bits: int) -> str:
+            return show(self._promise(RandomizedResponse(self.flip, count=bits), Relation.REPLACE).epsilon)
+
+        return (
+            f"For a whole document of at most {self.max_words} distinct words: ε = {whole(self.most_different_bits)}; "
+            f"of any length: ε = {whole(len(self.vocabulary))}."
+        )
+
+    def _beside_a_document(self) -> str:
+        return (
+            f"Documents count with at most {self.max_words} distinct words, so two differ in at most "
+            f"{self.most_different_bits} bits. For one certain word, there or not: "
+            f"ε = {show(self.word_epsilon)}, δ = 0."
+        )
 
     def __call__(self, document: Iterable[str], rng: Generator) -> bytes:
         """One report. An empty document is as good as any: its report is a draw like the others."""
         present = np.zeros(len(self.vocabulary), bool)
         index = self.vocabulary.index
         words = np.array(sorted({index[w] for w in document if w in index}), np.int64)
-        if words.size > self.max_words:
+        if self.per == "document" and words.size > self.max_words:
             lots = rng.integers(0, 2**64 - 1, words.size, dtype=np.uint64, endpoint=True)
             words = words[np.argsort(lots, kind="stable")[: self.max_words]]
         present[words] = True
         return np.packbits(self.randomize(present, rng)).tobytes()
 
     def randomize(self, bits: NDArray[np.bool_], rng: Generator) -> NDArray[np.bool_]:
-        """Flip each bit with probability f/2, rounded up to a multiple of 2⁻⁶⁴: never less noise than is charged."""
-        threshold = np.uint64(ceil(Fraction(self.f) / 2 * 2**64))
-        return bits ^ (rng.integers(0, 2**64 - 1, bits.shape, dtype=np.uint64, endpoint=True) < threshold)
+        """Flip each bit with probability f/2, rounded up: never less noise than is charged."""
+        lots = rng.integers(0, 2**64 - 1, bits.shape, dtype=np.uint64, endpoint=True)
+        return bits ^ (lots < np.uint64(self.flip_below))
 
 
 def check_common(vocabulary: Vocabulary, delta: float) -> None:

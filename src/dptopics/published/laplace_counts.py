@@ -20,8 +20,11 @@ from dptopics.published.shared import random_bits
 from dptopics.release import Release, Vocabulary
 from dptopics.topic_model import TopicModel
 
-_HOLES = (
-    "The claim is about one word of one document, there or not: far weaker than hiding a document or an author.",
+_WHY_NONE = (
+    "The claim is refuted: where the noise of a cell was cut off at zero, the cell ends as a whole number of exact "
+    "tokens, which anyone can read off. One word more in one document shows far more often than the published ε allows "
+    "(docs/guarantees/laplace_counts.md).",
+    "Even the claim is about one word of one document only: far weaker than hiding a document or an author.",
     "Noise is drawn once, before the first sweep. Every sweep after that moves exact tokens by exact counts of its own "
     "making, and the topics come from what the last sweep leaves: nothing covers those moves.",
     "How many documents there are, and how long each is, counts as public.",
@@ -30,15 +33,15 @@ _HOLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceCountsTopics(Calibrated):
-    """A reproduction with a claim per word: a baseline for experiments, not to publish with.
+    """A reproduction that hides nobody: a baseline for experiments, never to publish with.
 
     Every token gets a random topic; the word-topic and document-topic counts that follow get noise of ``scale`` in each
     cell, and their positive part; then plain collapsed Gibbs sampling goes on from there. A word counts once in either
-    matrix, so both together claim 2/scale. Why it is not proved: docs/guarantees/laplace_counts.md
+    matrix, so both together claim 2/scale. Why that is wrong: docs/guarantees/laplace_counts.md
 
     >>> mechanism = LaplaceCountsTopics.calibrated(n_topics=5, epsilon=4.0, delta=1e-6)
     >>> round(mechanism.scale, 4), str(mechanism.guarantee.strength)
-    (0.5, 'claimed')
+    (0.5, 'none')
     """
 
     n_topics: int
@@ -74,14 +77,14 @@ class LaplaceCountsTopics(Calibrated):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The claim, counted for both matrices, and its holes."""
+        """What is claimed, counted for both matrices, and that it does not hold."""
         return Guarantee(
             events=(Laplace(self.scale, count=2),),
             delta=self.delta,
             unit=self.unit,
             relation=Relation.ADD_OR_REMOVE_WORD,
-            strength=Strength.CLAIMED,
-            assumptions=(*_HOLES, PUBLIC_WORDS),
+            strength=Strength.NONE,
+            assumptions=(*_WHY_NONE, PUBLIC_WORDS),
         )
 
     def check(self, corpus: BoundedCorpus) -> None:

@@ -18,22 +18,23 @@ from dptopics.published.bayes_local import limited_as_published
 from dptopics.published.ngrams_shared import Units
 from dptopics.release import Release
 
-_HOLE = (
-    "The noise is scaled to the sensitivity of the data at hand, and shares are taken of the exact private total: both "
-    "are private and show in the release."
+_WHY_NONE = (
+    "The claim is refuted: the noise is scaled to the sensitivity of the data at hand, and its scale shows in the "
+    "release. One author who wrote more than the others multiplies it, and is given away "
+    "(docs/guarantees/ngram_published.md)."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaplacePublicNgrams(Calibrated):
-    """A reproduction with a hole: the private distribution's distance from the public one, plus noise.
+    """A reproduction that hides nobody: the private distribution's distance from the public one, plus noise.
 
     max(Σ_n w_n·(c̃ⁿ − α̃) + noise + α̃, 0), normalised: c̃ⁿ a unit's shares, w_n its part of all counts, α̃ public
     shares. As Σ w_n = 1 the public shares cancel, and what is left is c/‖c‖₁ plus noise; they matter only where the
-    result is not positive, where we put them in place of zero. The hole: docs/guarantees/ngram_published.md
+    result is not positive, where we put them in place of zero. Why it is wrong: docs/guarantees/ngram_published.md
 
     >>> str(LaplacePublicNgrams.calibrated(epsilon=0.5, delta=1e-6).guarantee.strength)
-    'claimed'
+    'none'
     """
 
     scale: float
@@ -59,13 +60,13 @@ class LaplacePublicNgrams(Calibrated):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the paper claims."""
+        """What the paper claims, and that it does not hold."""
         return Guarantee(
             events=(Laplace(self.scale),),
             delta=self.delta,
             unit=self.unit,
-            strength=Strength.CLAIMED,
-            assumptions=(_HOLE, PUBLIC_WORDS),
+            strength=Strength.NONE,
+            assumptions=(_WHY_NONE, PUBLIC_WORDS),
         )
 
     def check(self, corpus: BoundedCorpus) -> None:
