@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from dptopics.building import author_name, check_authors
-from dptopics.corpus import Corpus, string_keys
+from dptopics.building import author_name, check_authors, numbered_authors
+from dptopics.corpus import Corpus
 from dptopics.errors import InputError
 from dptopics.reading import check_file, explain, read_lines
 from dptopics.release import Vocabulary
@@ -67,7 +67,7 @@ def corpus_from_counts(
             raise InputError(
                 f"there are {numbers.size} authors for {matrix.shape[0]} documents. Give one author for each document."
             )
-        keys = string_keys(index)
+        _, numbers, keys = numbered_authors(list(index), numbers)
     return kind(
         doc_start=matrix.indptr.astype(np.int64),
         word=matrix.indices.astype(np.int32),
