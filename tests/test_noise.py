@@ -5,6 +5,7 @@ checks would raise a false alarm with probability 5e-8, all together less than 1
 """
 
 import copy
+import ctypes
 import inspect
 import os
 import pickle
@@ -21,10 +22,11 @@ from randomgen import ChaCha
 from scipy import stats
 from scipy.special import ndtri
 
-from dptopics import noise
+from dptopics import Corpus, Ledger, noise
 from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels import rounded
 from dptopics.noise import SecureGenerator, gaussian, is_secure, laplace, secure_rng
+from dptopics.vocabulary.weighted import WeightedVocabulary
 
 FALSE_ALARM = 5e-8
 TOP = 2**63  # one more than the largest tail count; also the sign bit
@@ -298,7 +300,7 @@ def test_cipher_is_chacha20():
     assert noise._words(rng, 16).astype("<u8").tobytes() == blocks
     rng = np.random.Generator(ChaCha(key=1 << 248, rounds=20))
     assert noise._words(rng, 10)[8:].astype("<u8").tobytes().hex() == "3aeb5224ecf849929b9d828db1ced4dd"
-    assert secure_rng().bit_generator.state["state"]["rounds"] == 20
+    assert noise._STATE.__get__(secure_rng().bit_generator)["state"]["rounds"] == 20
 
 
 def test_secure_generators_are_independent():
@@ -323,6 +325,58 @@ def test_keys_come_from_the_system():
 def test_secure_generators_cannot_be_copied(duplicate):
     with pytest.raises(PrivacyError, match="must not be pickled or copied"):
         duplicate(secure_rng())
+    with pytest.raises(PrivacyError, match="must not be pickled or copied"):
+        duplicate(secure_rng().bit_generator)
+
+
+def test_the_state_of_a_secure_generator_is_neither_shown_nor_set():
+    """Whoever wants to "reproduce" a release would make its noise known."""
+    known = ChaCha(key=1, rounds=20)
+    for ask in (
+        lambda cipher: cipher.state,
+        lambda cipher: setattr(cipher, "state", known.state),
+        lambda cipher: cipher.seed(1),
+        lambda cipher: cipher.spawn(2),
+        lambda cipher: cipher.__setstate__(known.state),
+    ):
+        rng = secure_rng()
+        with pytest.raises(PrivacyError, match="secure generator"):
+            ask(rng.bit_generator)
+        assert is_secure(rng)
+        assert words(rng, 3) != words(np.random.Generator(ChaCha(key=1, rounds=20)), 3)
+
+
+def force(rng, state):
+    """Set the state by the way that the properties of the cipher hide."""
+    ChaCha.state.__set__(rng.bit_generator, ChaCha.state.__get__(rng.bit_generator) | {"state": state["state"]})
+
+
+def test_a_state_that_was_forced_in_is_noticed():
+    rng = secure_rng()
+    force(rng, ChaCha(key=1, rounds=20).state)
+    assert words(rng, 3) == words(np.random.Generator(ChaCha(key=1, rounds=20)), 3)
+    assert not is_secure(rng)
+    rng = secure_rng()
+    words(rng, 100)
+    before = ChaCha.state.__get__(rng.bit_generator)
+    words(rng, 100)
+    assert is_secure(rng)
+    force(rng, before)  # the next draws would be the last ones again
+    assert not is_secure(rng)
+    rng = secure_rng()
+    np.random.Generator.__init__(rng, ChaCha(key=1, rounds=20))
+    assert not is_secure(rng)
+
+
+def test_a_ledger_refuses_a_generator_whose_state_was_set(tmp_path):
+    ledger = Ledger.create(tmp_path / "ledger", epsilon=5.0, delta=1e-5)
+    corpus = Corpus.from_texts(["knee pain"] * 60, range(60)).bounded()
+    mechanism = WeightedVocabulary.calibrated(epsilon=1.0, delta=1e-6)
+    rng = secure_rng()
+    force(rng, ChaCha(key=1, rounds=20).state)
+    with pytest.raises(PrivacyError, match="secure_rng"):
+        ledger.run(mechanism, corpus, rng)
+    assert ledger.receipts() == []
 
 
 def test_threads_share_a_secure_generator():
@@ -338,10 +392,10 @@ def test_threads_share_a_secure_generator():
     assert len(set().union(*drawn)) == 4 * 50 * 997  # 64-bit words: a chance repeat has probability 1e-9
 
 
-def forked(task):
+def forked(task, fork=None):
     """Run task() in a forked child and return the list of integers that it returns."""
     reading, writing = os.pipe()
-    child = os.fork()
+    child = (fork or os.fork)()
     if child == 0:  # pragma: no cover
         try:
             signal.alarm(20)  # a child that hangs on a lock dies, and the pipe stays empty
@@ -368,6 +422,19 @@ def test_forked_children_do_not_repeat_the_noise():
     streams = [forked(lambda: words(rng, 100)), forked(lambda: words(rng, 100)), words(rng, 100)]
     assert len(set().union(*streams)) == 300
     assert forked(lambda: [is_secure(rng)]) == [True]
+
+
+@needs_fork
+def test_a_fork_that_python_does_not_see_does_not_repeat_the_noise():
+    """The C library's fork calls none of Python's hooks; the next draw sees another process."""
+    fork = ctypes.PyDLL(None).fork
+    rng = secure_rng()
+    words(rng, 3)
+    streams = [forked(lambda: words(rng, 100), fork), forked(lambda: words(rng, 100), fork), words(rng, 100)]
+    assert len(set().union(*streams)) == 300
+    one, two = (forked(lambda: gaussian(rng, 1e6, 20).tolist(), fork) for _ in range(2))
+    assert one != two
+    assert forked(lambda: [is_secure(rng)], fork) == [True]
 
 
 @needs_fork

@@ -15,7 +15,7 @@ from pyarrow import csv, parquet
 from scipy import sparse
 
 from dptopics.building import GrowingArray
-from dptopics.corpus import Corpus
+from dptopics.corpus import Corpus, string_keys
 from dptopics.errors import InputError, PrivacyWarning
 from dptopics.reading import read_lines
 from dptopics.text import TextSettings
@@ -425,7 +425,36 @@ def test_missing_texts_and_authors(missing):
     fails("row 3 has no author.*drop_missing", Corpus.from_texts, [SECRET, "b", "c"], ["a", "b", missing])
 
 
-@pytest.mark.parametrize("blank", ["", " ", "\t"])
+ONE_NAME = [
+    "Zo\u00eb Lee",
+    "Zoe\u0308 Lee",
+    " Zo\u00eb\u00a0Lee\t",
+    "Zo\u00eb  Lee\u200b",
+    "\ufeffZoe\u200d\u0308 Lee\ufe0f",
+]
+
+
+def test_one_person_written_in_several_ways_is_one_author(tmp_path):
+    """Two spellings of one name would be two units, each with a budget of its own."""
+    texts = ["knee"] * len(ONE_NAME)
+    table = [{"text": text, "author": name} for text, name in zip(texts, ONE_NAME, strict=True)]
+    path = write(tmp_path / "notes.jsonl", "".join(json.dumps(row) + "\n" for row in table))
+    corpora = [
+        Corpus.from_texts(texts, ONE_NAME),
+        Corpus.from_counts(np.ones((len(texts), 1), int), ["knee"], authors=ONE_NAME),
+        Corpus.from_table(path, text="text", author="author"),
+    ]
+    for corpus in corpora:
+        assert corpus.n_authors == 1
+        assert corpus.author_key[0] == string_keys(["Zo\u00eb Lee"])[0]
+
+
+def test_names_that_look_different_stay_apart():
+    names = ["Anna", "anna", "anna@work", "AnnaLee", "Anna Lee", "\uff21nna", "Zoe", "Zo\u00eb", "\u0645\u06cc", 7]
+    assert Corpus.from_texts(["knee"] * len(names), names).n_authors == len(names)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t", "\u200b", " \ufe0f\u3164"])
 def test_a_blank_author_is_a_missing_author(tmp_path, blank):
     """As one author they would throw many people together, who would then share one contribution."""
     fails("row 2 has no author", Corpus.from_texts, [SECRET, "back"], ["a", blank])

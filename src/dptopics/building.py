@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
+from unicodedata import category, normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,11 +132,6 @@ class Builder:
         self._count.extend(count)
         self._author.extend(np.array(numbers, np.int32))
 
-    @property
-    def author_names(self) -> list[str]:
-        """Author number i is called author_names[i]."""
-        return list(self._authors)
-
     def build(self, kind: type[C]) -> C:
         """The corpus. One without words is as good as any other: its owner is told, its releases are noise alone."""
         tell_if_empty(self._row, self._sizes.size, self._word.size, self._text, self._vocabulary)
@@ -143,6 +139,10 @@ class Builder:
 
     def arrays(self, kind: type[C]) -> C:
         """The corpus, or a part of one that may be empty."""
+        return self.named_arrays(kind)[0]
+
+    def named_arrays(self, kind: type[C]) -> tuple[C, list[str]]:
+        """The same, and the name of each author number."""
         if self._vocabulary is not None:
             words: Sequence[str] = self._vocabulary.words
             rename = np.array([self._vocabulary.index[w] for w in self._words], np.int32)
@@ -150,17 +150,19 @@ class Builder:
             words, rename = list(self._words), None
         sizes = self._sizes.finish()
         word = self._word.finish()
-        return kind(
+        names, author, author_key = numbered_authors(list(self._authors), self._author.finish())
+        corpus = kind(
             doc_start=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
             word=word if rename is None else rename[word],
             count=self._count.finish(),
             words=words,
-            author=self._author.finish() if self._with_authors else None,
-            author_key=string_keys(self._authors) if self._with_authors else None,
+            author=author if self._with_authors else None,
+            author_key=author_key if self._with_authors else None,
             vocabulary=self._vocabulary,
             text=self._text,
             vectors=None if self._embed is None else np.concatenate(self._vectors or [np.zeros((0, 0), np.float32)]),
         )
+        return corpus, names
 
 
 def tell_if_empty(
@@ -201,7 +203,7 @@ def _missing(value: object) -> bool:
 
 def no_author(value: object) -> bool:
     """Blank names are no name: taken as one author, they would throw many people together."""
-    return _missing(value) or (isinstance(value, str) and not value.strip())
+    return _missing(value) or (isinstance(value, str) and not clean_name(value))
 
 
 def check_authors(authors: object) -> None:
@@ -212,12 +214,53 @@ def check_authors(authors: object) -> None:
         raise InputError(f"authors must be a list or one column, one per document, got {type(authors).__name__}.")
 
 
+# Letters and marks of no width (Unicode: default ignorable) that are neither control nor format characters.
+_NO_WIDTH = frozenset(
+    map(chr, [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x3164, *range(0xFE00, 0xFE10), 0xFFA0])
+) | frozenset(map(chr, range(0xE0100, 0xE01F0)))
+
+
+def _seen(character: str) -> bool:
+    return character.isspace() or (category(character) not in ("Cc", "Cf") and character not in _NO_WIDTH)
+
+
+def clean_name(name: str) -> str:
+    """A name as it is seen, so that one person who is written in two ways stays one author.
+
+    Characters that cannot be seen are left out, letters and their accents are joined (NFC), blanks at the ends are cut
+    and those inside are one each. Capitals stay: "ann" and "Ann" may be two accounts.
+
+    >>> clean_name(" Zoe\u0308\u200b  Lee ") == "Zo\u00eb Lee"
+    True
+    """
+    if not (name.isascii() and name.isprintable()):
+        name = normalize("NFC", "".join(filter(_seen, name)))
+    return " ".join(name.split())
+
+
+def numbered_authors(
+    names: list[str], numbers: NDArray[np.int32]
+) -> tuple[list[str], NDArray[np.int32], NDArray[np.uint64]]:
+    """The names of authors, the author of each document and the key of each name.
+
+    Where two names share a key, authors are numbered in the order of their names: the order of rows must not decide
+    which of the two comes first.
+    """
+    keys = string_keys(names)
+    if np.unique(keys).size == keys.size:
+        return names, numbers, keys
+    order = np.array(sorted(range(len(names)), key=names.__getitem__))
+    place = np.empty(order.size, np.int32)
+    place[order] = np.arange(order.size, dtype=np.int32)
+    return [names[i] for i in order.tolist()], place[numbers], keys[order]
+
+
 def author_name(author: object, row: int) -> str:
     """An author as a string; numbers are fine, anything else is refused."""
     if no_author(author):
         raise InputError(f"row {row} has no author. Fill it in, or leave the row out.")
     if isinstance(author, str):
-        return author
+        return clean_name(author)
     if isinstance(author, int | np.integer) and not isinstance(author, bool):
         return str(author)
     raise InputError(

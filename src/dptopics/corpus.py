@@ -172,7 +172,7 @@ class Corpus:
     word: NDArray[np.int32]
     count: NDArray[np.int32]
     words: Sequence[str]
-    author: NDArray[np.int32] | None  # author number of each document
+    author: NDArray[np.int32] | None  # author number of each document; of authors with one key, in the order of names
     author_key: NDArray[np.uint64] | None  # hash of each author's name
     vocabulary: Vocabulary | None  # set when the words are public
     text: TextSettings | None
@@ -207,13 +207,20 @@ class Corpus:
         return np.array(sorted(range(len(self.words)), key=self.words.__getitem__), np.int32)
 
     @cached_property
+    def word_rank(self) -> NDArray[np.int32]:
+        """The place of each word in the alphabet."""
+        rank = np.empty(len(self.words), np.int32)
+        rank[self.word_order] = np.arange(rank.size, dtype=np.int32)
+        return rank
+
+    @cached_property
     def content_key(self) -> NDArray[np.uint64]:
-        """Hash of each document's words and counts."""
+        """Hash of each document's words and counts. Two contents may share one."""
         return content_keys(self.doc_start, self.word, self.count, self.word_key)
 
     @cached_property
     def vector_key(self) -> NDArray[np.uint64]:
-        """Hash of each document's embedding: documents of equal words may differ in it, and rows have no order."""
+        """Hash of each document's embedding: documents of equal words may differ in it. Two may share one."""
         keys = np.zeros(self.n_documents, np.uint64)
         if self.vectors is not None:
             for column in np.ascontiguousarray(self.vectors).view(np.uint32).T:

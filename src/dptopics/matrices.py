@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from dptopics.building import author_name, check_authors, tell_if_empty
-from dptopics.corpus import Corpus, string_keys
+from dptopics.building import author_name, check_authors, numbered_authors, tell_if_empty
+from dptopics.corpus import Corpus
 from dptopics.errors import InputError, shielded
 from dptopics.reading import check_file, explain, read_lines
 from dptopics.release import Vocabulary
@@ -65,7 +65,7 @@ def corpus_from_counts(
             raise InputError(
                 f"there are {numbers.size} authors for {matrix.shape[0]} documents. Give one author for each document."
             )
-        keys = string_keys(index)
+        _, numbers, keys = numbered_authors(list(index), numbers)
     public = Vocabulary.of(words) if public_vocabulary else None
     tell_if_empty(matrix.shape[0], matrix.shape[0], data.size, None, public)
     return kind(

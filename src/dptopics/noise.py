@@ -15,6 +15,7 @@ import os
 import secrets
 import threading
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any, NoReturn, TypeAlias
 from weakref import WeakSet
 
@@ -151,24 +152,86 @@ def _settle(rng: Generator, word: int, guess: int, scale: float, survival: _Surv
 # --- the source of bits ---
 
 
-class SecureGenerator(Generator):
-    """A `numpy.random.Generator` on ChaCha20 with a fresh 256-bit key from the operating system.
+_TWICE = (
+    "noise that is drawn twice hides nothing. Call secure_rng() where the noise is drawn; to repeat a run that nobody "
+    "will publish, take numpy.random.default_rng(seed)."
+)
 
-    Noise that can be predicted, or is used twice, hides nothing: so there is no seed, it cannot be pickled or
-    copied, and a forked child gets a key of its own (if the fork is Python's). Threads may share one: every
-    draw takes the bit generator's lock.
-    """
+
+class _Cipher(ChaCha):
+    """ChaCha20 under a key that came from the operating system. Nobody reads, sets, copies or rewinds its state."""
 
     def __init__(self) -> None:
-        super().__init__(_fresh_cipher())
+        super().__init__(key=0, rounds=20)
+        self.rekey()
         with _lock:
             _live.add(self)
 
+    def rekey(self) -> None:
+        """Take a new key, and no word left over in the buffer."""
+        fresh = _fresh_cipher().state["state"]
+        _STATE.__set__(self, _STATE.__get__(self) | {"state": fresh})
+        self.process, self._mark, self._blocks = os.getpid(), _mark(fresh), 0
+
+    def untouched(self) -> bool:
+        """Whether the key is the one that was drawn, and the counter has not gone back since the last question."""
+        with self.lock:
+            state = _STATE.__get__(self)["state"]
+        before, self._blocks = self._blocks, int(state["ctr"][0])
+        return _mark(state) == self._mark and self._blocks >= before
+
+    @property
+    def state(self) -> NoReturn:
+        """Not to be had."""
+        raise PrivacyError(f"the state of a secure generator is neither shown nor set: {_TWICE}")
+
+    @state.setter
+    def state(self, state: object) -> NoReturn:
+        raise PrivacyError(f"the state of a secure generator is neither shown nor set: {_TWICE}")
+
+    def seed(self, *seed: object, **more: object) -> None:
+        """Refused: a known seed is known noise. ChaCha's own constructor asks once, before there is a key."""
+        if hasattr(self, "process"):
+            raise PrivacyError(f"a secure generator has no seed: {_TWICE}")
+        super().seed(*seed, **more)
+
+    spawn = __setstate__ = seed
+
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise PrivacyError(
-            "A secure generator must not be pickled or copied: the copy would repeat its noise. "
-            "Call secure_rng() where the noise is drawn."
-        )
+        raise PrivacyError(f"a secure generator must not be pickled or copied: {_TWICE}")
+
+
+_STATE: Any = ChaCha.state  # the one way past the two properties above
+
+
+def _mark(state: Any) -> bytes:
+    """A digest of the key, so that it need not be kept a second time."""
+    return sha256(state["keysetup"].tobytes()).digest()
+
+
+class SecureGenerator(Generator):
+    """A `numpy.random.Generator` on ChaCha20 with a fresh 256-bit key from the operating system.
+
+    Noise that can be predicted, or is used twice, hides nothing: so there is no seed, its state can be neither read nor
+    set, it cannot be pickled or copied, and a forked child gets a key of its own, whoever forked it: every draw looks
+    at the number of the process. Threads may share one: every draw takes the bit generator's lock. What no program can
+    see is a copy of the whole machine: never go on from one snapshot twice.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_Cipher())
+
+    def __getattribute__(self, name: str) -> Any:
+        """Each draw begins here."""
+        cipher = super().__getattribute__("_bit_generator")
+        if isinstance(cipher, _Cipher) and cipher.process != os.getpid():
+            with _rekeying:
+                if cipher.process != os.getpid():
+                    cipher.rekey()
+        return super().__getattribute__(name)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise PrivacyError(f"a secure generator must not be pickled or copied: {_TWICE}")
 
 
 def secure_rng() -> SecureGenerator:
@@ -181,40 +244,44 @@ def secure_rng() -> SecureGenerator:
 
 
 def is_secure(rng: Generator) -> bool:
-    """Return whether `rng` comes from `secure_rng`: unpredictable, with no seed that could be known.
+    """Return whether `rng` comes from `secure_rng`: unpredictable, with no seed that could be known or set since.
 
     >>> is_secure(np.random.default_rng(1))
     False
     """
-    return isinstance(rng, SecureGenerator)
+    if type(rng) is not SecureGenerator:
+        return False
+    cipher = rng.bit_generator
+    return type(cipher) is _Cipher and cipher.untouched()
 
 
 def _fresh_cipher() -> Any:
     return ChaCha(key=secrets.randbits(256), rounds=20)
 
 
-_live: WeakSet[SecureGenerator] = WeakSet()
-_held: list[SecureGenerator] = []
+_rekeying = threading.Lock()
+_live: WeakSet[_Cipher] = WeakSet()
+_held: list[_Cipher] = []
 
 
 def _before_fork() -> None:
     """Take every lock, so that the child inherits none that a vanished thread would have had to release."""
     _lock.acquire()  # first, as in the slow path, which draws while it holds this one
     _held.extend(_live)
-    for rng in _held:
-        rng.bit_generator.lock.acquire()
+    for cipher in _held:
+        cipher.lock.acquire()
 
 
 def _after_fork_in_parent() -> None:
-    for rng in _held:
-        rng.bit_generator.lock.release()
+    for cipher in _held:
+        cipher.lock.release()
     _held.clear()
     _lock.release()
 
 
 def _after_fork_in_child() -> None:
-    for rng in _held:
-        rng.bit_generator.state = _fresh_cipher().state  # the new key, and no word left over in the buffer
+    for cipher in _held:
+        cipher.rekey()
     _after_fork_in_parent()
 
 

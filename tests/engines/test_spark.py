@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from collisions import crowded, weights
 
 from dptopics import Corpus, Ledger, PrivateTopics, SparkTable, Unit, Vocabulary, cli, noise, secure_rng
 from dptopics.corpus import Sample, UnitRows
@@ -27,6 +28,7 @@ from dptopics.topics.embedded import EmbeddedTopics
 from dptopics.topics.mixture import MixtureTopics
 from dptopics.topics.spectral import SpectralTopics
 from dptopics.topics.variational import VariationalTopics, _ExpectedCounts
+from dptopics.vocabulary.greedy import GreedyVocabulary
 from dptopics.vocabulary.threshold import EqualWeights
 
 JAVA = shutil.which("java", path=f"{os.environ.get('JAVA_HOME', '/none')}/bin{os.pathsep}{os.environ.get('PATH', '')}")
@@ -156,6 +158,32 @@ def test_the_same_releases_from_the_same_seed(frame, rows):
         mechanism = make()
         first, second = (mechanism(corpus, np.random.default_rng(7)) for corpus in (one, two))
         assert numbers(first) == numbers(second), name
+
+
+@needs_java
+def test_documents_of_one_key_come_in_one_order_whatever_the_tasks(session):
+    """As in memory, with one row more or less, and in any order: nobody else's documents change places."""
+    mechanism = GreedyVocabulary.calibrated(epsilon=1.0, delta=1e-4, max_words=9, unit=Unit.DOCUMENT)
+    rows = crowded(mechanism)
+    expected = weights(mechanism, Corpus.from_texts(rows).bounded(unit="document"))
+    for n, texts in ((2, rows), (3, rows[::-1])):
+        frame = session.createDataFrame([(text,) for text in texts], "text string").coalesce(1).repartition(n)
+        corpus = SparkTable.from_table(frame, text="text", partitions=2).bounded(unit="document")
+        assert weights(mechanism, corpus) == expected
+
+
+@needs_java
+def test_a_bucket_lies_in_one_task(frame, monkeypatch):
+    from pyspark.sql import functions as f
+
+    for partitions in (2, 9):
+        held = on_spark(frame, partitions)._parts.frame
+        found = held.select("bucket", f.spark_partition_id().alias("task")).distinct().collect()
+        assert len(found) == len({row.bucket for row in found})
+        assert len(found) > 1
+    monkeypatch.setattr(type(frame), "repartitionById", lambda frame, n, column: frame.repartition(n))
+    with pytest.raises(EngineError, match="between tasks, so that no bound would hold"):
+        on_spark(frame, 5)
 
 
 @needs_java

@@ -132,6 +132,13 @@ def test_a_public_vocabulary_is_applied_while_reading():
     assert cut.total("documents") == 3
 
 
+def test_one_person_written_in_several_ways_is_one_author_in_every_task():
+    names = ["Zo\u00eb Lee", "Zoe\u0308 Lee", " Zo\u00eb\u00a0Lee ", "Zo\u00eb Lee\u200b"]
+    cut = Shuffled([("apple", name, 0) for name in names], Bounds(unit=Unit.AUTHOR), cuts=[1, 2, 3], buckets=3)
+    (block,) = [row for task in cut.blocks(None, cut.words) for row in task]
+    assert block["units"][0].as_py() == 1
+
+
 def test_an_author_of_very_many_documents_does_not_travel():
     table = [(f"{WORDS[i % 6]} {WORDS[i // 6 % 6]}", "a", 0) for i in range(3000)] + [("apple", "b", 0)]
     cut = Shuffled(table, Bounds(unit=Unit.AUTHOR, max_docs=5), cuts=[1, 2, 3], buckets=3, vectors=False)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dptopics.corpus import string_keys
-from dptopics.kernels.gather import content_keys, gather, keep_words
+from dptopics.kernels.gather import content_keys, gather, keep_words, unlike_before
 
 TOP = 2**64 - 1
 N_WORDS = 7
@@ -73,6 +73,19 @@ def test_equal_tickets_keep_too_few_rather_than_too_many():
         np.array([0, 1]), np.array([0, 3]), np.arange(3, dtype=np.int32), np.zeros(1, np.uint64), word_key, 2
     )
     assert not keep.any()
+
+
+@given(DOCUMENTS, st.data())
+def test_unlike_before_compares_entries_and_embeddings(documents, data):
+    documents = [*documents, *documents[:2]]
+    n = len(documents)
+    order = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=8))
+    asked = data.draw(st.lists(st.booleans(), min_size=len(order), max_size=len(order)))
+    bits = np.array(data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)), np.uint32)[:, None]
+    found = unlike_before(np.array(order, np.int64), np.array(asked), *arrays(documents), bits)
+    seen = [(list(documents[d].items()), bits[d, 0]) for d in order]
+    unlike = [False, *(one != two for one, two in pairwise(seen))]
+    assert found.tolist() == [a and u for a, u in zip(asked, unlike, strict=True)]
 
 
 @given(DOCUMENTS)

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,15 @@ from dptopics.corpus import Block, Bounds, Corpus, Sample, Statistic
 from dptopics.errors import EngineError, InputError
 from dptopics.guarantee import Unit
 from dptopics.kernels.bounded_add import bounded_add
-from dptopics.kernels.gather import compact, gather, keep_words
+from dptopics.kernels.gather import compact, gather, keep_words, unlike_before
 from dptopics.kernels.siphash import siphash
 
 
 class Kept(NamedTuple):
-    """The documents that the bound on documents leaves, in the canonical order: by unit, then by content."""
+    """The documents that the bound on documents leaves, in the canonical order: by unit, then by content.
+
+    Authors come by the hash of their name, then by name; documents by a keyed hash of their words, then by content.
+    """
 
     order: NDArray[np.int64]
     sizes: NDArray[np.int64]  # documents of each unit
@@ -29,13 +32,13 @@ def kept(raw: Corpus, bounds: Bounds) -> Kept:
     key0, key1 = np.uint64(bounds.key), np.uint64(0)
     if bounds.unit is Unit.DOCUMENT:
         unit_key = siphash(content, key0, key1)
-        order = np.lexsort((raw.vector_key, unit_key))
+        order = _ordered(raw, unit_key)
         return Kept(order, np.ones(order.size, np.int64), unit_key[order])
     assert raw.author is not None
     assert raw.author_key is not None
     author, author_key = raw.author, raw.author_key
     doc_key = siphash(content ^ author_key[author], key0, key1)
-    order = np.lexsort((raw.vector_key, doc_key, author, author_key[author]))
+    order = _ordered(raw, doc_key, author, author_key[author])
     sorted_author = author[order]
     first = np.flatnonzero(np.concatenate([[order.size > 0], sorted_author[1:] != sorted_author[:-1]]))
     sizes = np.diff(np.append(first, order.size))
@@ -43,6 +46,41 @@ def kept(raw: Corpus, bounds: Bounds) -> Kept:
         order = order[np.arange(order.size) - np.repeat(first, sizes) < bounds.max_docs]
         sizes = np.minimum(sizes, bounds.max_docs)
     return Kept(order, sizes, author_key[sorted_author[first]])
+
+
+def _ordered(raw: Corpus, *keys: NDArray[Any]) -> NDArray[np.int64]:
+    """Documents by ``keys``, the last one first; those of equal keys by what they hold, never by row.
+
+    Keys of 64 bits can be made to collide. If rows decided then, one more row (which moves others between the tasks of
+    a cluster) or a shuffled file could turn the order of other people's documents round.
+    """
+    keys = (raw.vector_key, *keys)
+    order = np.lexsort(keys)
+    tied = np.ones(max(order.size - 1, 0), np.bool_)
+    for key in keys:
+        sorted_key = key[order]
+        tied &= sorted_key[1:] == sorted_key[:-1]
+    if not tied.any():
+        return order
+    bits = np.empty((raw.n_documents, 0), np.uint32)
+    if raw.vectors is not None:
+        bits = np.ascontiguousarray(raw.vectors).view(np.uint32)
+    like_last = np.append(False, tied)
+    unlike = unlike_before(order, like_last, raw.doc_start, raw.word, raw.count, bits)
+    if not unlike.any():  # copies, which are interchangeable
+        return order
+    run = np.cumsum(~like_last)
+    places = np.flatnonzero(np.isin(run, run[unlike]))
+    documents, run = order[places], run[places]
+    start, word, count = gather(documents, raw.doc_start, raw.word, raw.count, raw.word_rank)
+
+    def content(i: int) -> tuple[bytes, bytes]:
+        entries = np.stack([word[start[i] : start[i + 1]], count[start[i] : start[i + 1]]], axis=1)
+        return entries.astype(">i4").tobytes(), bits[documents[i]].tobytes()
+
+    for low, high in np.searchsorted(run, np.unique(run)[:, None] + [0, 1]):
+        order[places[low:high]] = documents[sorted(range(low, high), key=content)]
+    return order
 
 
 def arrange(raw: Corpus, bounds: Bounds, rename: NDArray[np.int32], n_rows: int) -> Block:

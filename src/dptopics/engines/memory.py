@@ -104,8 +104,6 @@ def _cores() -> int:
 def _rename(raw: Corpus, vocabulary: Vocabulary | None) -> NDArray[np.int32]:
     """Row of each raw word; -1 where it has none."""
     if vocabulary is None:
-        rank = np.empty(len(raw.words), np.int32)
-        rank[raw.word_order] = np.arange(rank.size, dtype=np.int32)
-        return rank
+        return raw.word_rank
     index = vocabulary.index
     return np.array([index.get(w, -1) for w in raw.words], dtype=np.int32)

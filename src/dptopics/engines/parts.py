@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 import dptopics
-from dptopics.building import Builder, no_author
-from dptopics.corpus import Block, Bounds, Corpus, Sample, Statistic, string_keys
+from dptopics.building import Builder, no_author, numbered_authors
+from dptopics.corpus import Block, Bounds, Corpus, Sample, Statistic
 from dptopics.embeddings import check_vectors
 from dptopics.engines.blocks import BoundedTotal, arrange, edges, kept, offsets, ranges, units
 from dptopics.errors import InputError
@@ -122,8 +122,8 @@ def _tokenised(batches: Batches, plan: Reading) -> tuple[Part, int]:
             texts = [t for t, g in zip(texts, good, strict=True) if g]
             authors = authors and [a for a, g in zip(authors, good, strict=True) if g]
         builder.add(texts, authors)
-    names = builder.author_names
-    part = replace(builder.arrays(Part), authors=names)
+    part, names = builder.named_arrays(Part)
+    part = replace(part, authors=names)
     return (replace(part, vectors=_stacked(vectors)) if plan.with_vectors else part), seen
 
 
@@ -225,10 +225,11 @@ def arranged(batches: Batches, bounds: Bounds, listed: Any) -> Batches:
 def _merged(rows: list[dict[str, Any]]) -> Part:
     """One part from several."""
     words, word_number = _joined([row["words"].values for row in rows])
-    authors, author_number = _joined([row["authors"].values for row in rows])
+    names, author_number = _joined([row["authors"].values for row in rows])
     with_authors, with_vectors = rows[0]["author"].is_valid, rows[0]["vectors"].is_valid
     word = [number[_array(row["word"], np.int32)] for number, row in zip(word_number, rows, strict=True)]
     author = [number[_array(row["author"], np.int32)] for number, row in zip(author_number, rows, strict=True)]
+    authors, numbers, keys = numbered_authors(names, np.concatenate(author))
     vectors = [
         _array(row["vectors"], np.float32).reshape(row["documents"].as_py(), row["width"].as_py() or 0) for row in rows
     ]
@@ -237,8 +238,8 @@ def _merged(rows: list[dict[str, Any]]) -> Part:
         word=np.concatenate(word),
         count=np.concatenate([_array(row["counts"], np.int32) for row in rows]),
         words=words,
-        author=np.concatenate(author) if with_authors else None,
-        author_key=string_keys(authors) if with_authors else None,
+        author=numbers if with_authors else None,
+        author_key=keys if with_authors else None,
         vocabulary=None,
         text=None,
         vectors=_stacked(vectors) if with_vectors else None,

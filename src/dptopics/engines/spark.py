@@ -179,6 +179,13 @@ class _Parts:
             self.frame = _cached(self, read.repartitionById(plan.buckets, "bucket"))
             sums = [f.sum(name) for name in ("seen", "missing", "entries", "documents")]
             found = self.frame.agg(*sums, f.max("problem"), f.min("width"), f.max("width")).first()
+            tasks = self.frame.select("bucket", f.spark_partition_id().alias("task")).distinct().groupBy("bucket")
+            split = tasks.count().where("count > 1").count()
+        if split:  # an author in two tasks would be two units, and the order of units would hang on the cut
+            raise EngineError(
+                f"Spark cut {split} of {plan.buckets} ranges of authors or documents between tasks, so that no bound "
+                "would hold. Nothing was charged. Please report this, with the version of Spark."
+            )
         seen, missing, entries, self.n_documents = (number or 0 for number in found[:4])
         problem, narrow, self.vector_width = found[4:]
         if problem is None and narrow != self.vector_width:

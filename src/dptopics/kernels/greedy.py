@@ -25,6 +25,9 @@ def fill_in_order(
     mark = np.full(gap.size, -1, np.int64)
     count = np.empty(gap.size, np.int64)
     own_words = np.empty(gap.size, np.int32)
+    word_of = np.empty(gap.size, np.int32)  # by rank
+    for w in range(gap.size):
+        word_of[word_rank[w]] = w
     for unit in range(unit_start.size - 1):
         n = 0
         for e in range(doc_start[unit_start[unit]], doc_start[unit_start[unit + 1]]):
@@ -41,10 +44,10 @@ def fill_in_order(
         for i in range(n):
             w = own_words[i]
             key[i] = (-min(count[w], np.int64(2**31 - 1)) << np.int64(32)) | np.int64(word_rank[w])
-        order = np.argsort(key)
+        key.sort()
         left = np.int64(budget)
         for i in range(n):
-            w = own_words[order[i]]
+            w = word_of[key[i] & np.int64(0x7FFFFFFF)]
             step = min(left, gap[w])
             gap[w] -= step
             left -= step

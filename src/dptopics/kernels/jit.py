@@ -13,6 +13,7 @@ def jit(function: F) -> F:
     depend on the compiler's mood).
 
     Numba's cache sees changes in the kernel's own file only, so a kernel calls no kernel of another file but settled
-    leaves (``digamma``).
+    leaves (``digamma``). No kernel calls ``argsort``: read back from the cache, its parts can be taken for those of
+    ``sort`` on numbers of the same type, which then crashes or gives a wrong order.
     """
     return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
