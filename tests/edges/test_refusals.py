@@ -76,6 +76,7 @@ def test_ngrams_run_on_no_data(name):
     assert set(outcomes(mechanism, neighbours(vocabulary=LISTED))) == {"released"}
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")  # on import of tomotopy
 @pytest.mark.parametrize("learner", ["variational", "gibbs", "spectral", "lsi", "plsa", "hdp"])
 def test_learners_fail_into_uniform_topics(learner):
     """The largest change there can be is priced, also that from a learner's failure to its success."""
