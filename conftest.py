@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 from hypothesis import settings
 
-from dptopics import noise
+from dptopics.privacy import noise
 
 # The first example of a test may have to compile a kernel; and a test that fails must fail for everybody.
 settings.register_profile("house", deadline=None, derandomize=True)

@@ -16,7 +16,7 @@ from dptopics.audit.lira import attack, threshold_attack
 from dptopics.audit.shadows import train_shadows
 from dptopics.audit.statistics import STATISTICS, document_statistics
 from dptopics.audit.targets import of_learner
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.learners.lda_gibbs import GibbsLda
 from results import bar, save
 

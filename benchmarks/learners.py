@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import gammaln, psi
 
 from dptopics import Corpus, Vocabulary
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.kernels.doc_topics import doc_shares
 from dptopics.learners.lda_gibbs import GibbsLda, log_likelihood
 from dptopics.learners.lda_variational import VariationalLda

@@ -23,8 +23,8 @@ from dptopics import Vocabulary
 from dptopics.local.collection import Collection
 from dptopics.local.hashing import HashedPair, ThreeWords
 from dptopics.local.randomizer import BitFlips
+from dptopics.local.report_files import SCHEMA, write_collection
 from dptopics.local.topics import fit_reports
-from dptopics.reports import SCHEMA, write_collection
 from results import RESULTS, bar, save
 
 WORDS = Vocabulary.of([f"w{i:04d}" for i in range(1000)])

@@ -14,7 +14,7 @@ import numpy as np
 
 from dptopics import Corpus
 from dptopics.audit.gibbs_monitor import monitor_gibbs
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.kernels.gibbs_monitor import monitored_sweep
 from dptopics.learners.lda_gibbs import GibbsLda
 from results import bar, save

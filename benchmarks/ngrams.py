@@ -19,7 +19,7 @@ import numpy as np
 
 from dptopics import Corpus, Unit, Vocabulary
 from dptopics.kernels.counts import count_tokens
-from dptopics.public_ngrams import PublicNgrams
+from dptopics.public.ngrams import PublicNgrams
 from dptopics.registry import ngram_mechanism
 from results import bar, save
 

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from dptopics import Corpus, Vocabulary
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.learners import Learner
 from dptopics.learners.adapters import GensimLearner
 from dptopics.learners.lda_variational import VariationalLda
-from dptopics.topics.neighbours import DrawnUnits
-from dptopics.topics.output import units_of
-from dptopics.topics.rows import Topics
-from dptopics.topics.sensitivity import n_pairs, sample_sensitivity
+from dptopics.topics.output.matrix import units_of
+from dptopics.topics.output.neighbours import DrawnUnits
+from dptopics.topics.output.rows import Topics
+from dptopics.topics.output.sensitivity import n_pairs, sample_sensitivity
 from learners import held_out_bound
 from results import bar, save
 

@@ -30,8 +30,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark
 
-from dptopics import Ledger, SparkTable, Vocabulary, noise, secure_rng
-from dptopics.engines.spark import spark_session
+from dptopics import Ledger, SparkTable, Vocabulary, secure_rng
+from dptopics.data.engines.spark import spark_session
+from dptopics.privacy import noise
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.threshold import EqualWeights
 from dptopics.vocabulary.weighted import WeightedVocabulary

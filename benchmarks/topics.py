@@ -18,8 +18,8 @@ from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.metrics import normalized_mutual_info_score
 
 from dptopics import Corpus, PrivateTopics
-from dptopics.datasets import demo_corpus
-from dptopics.metrics import npmi
+from dptopics.evaluate import npmi
+from dptopics.public.datasets import demo_corpus
 from results import save
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from dptopics import Corpus, Vocabulary
-from dptopics.datasets import demo_corpus
-from dptopics.topic_model import TopicModel
+from dptopics.public.datasets import demo_corpus
+from dptopics.release.topic_model import TopicModel
 from results import bar, save
 
 TOPICS = 20

@@ -25,16 +25,16 @@ from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.metrics import normalized_mutual_info_score
 
 from dptopics import Corpus, TextSettings, TopicModel, Unit
-from dptopics.embeddings import Embedding, cached, common_words, embedding, unit
 from dptopics.errors import DptopicsError
+from dptopics.evaluate import diversity, npmi, perplexity
 from dptopics.kernels.embedded import mean_of_words, projected
 from dptopics.learners import learn
 from dptopics.learners.adapters import TomotopyLearner
 from dptopics.learners.lda_gibbs import GibbsLda
-from dptopics.metrics import diversity, npmi, perplexity
+from dptopics.public.embeddings import Embedding, cached, common_words, embedding, unit
 from dptopics.registry import topic_mechanism
-from dptopics.release import Vocabulary
-from dptopics.topics.public_space import of_words
+from dptopics.release.vocabulary import Vocabulary
+from dptopics.topics.embedded.public_space import of_words
 from results import RESULTS
 from utility_figures import write
 

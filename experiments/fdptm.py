@@ -21,12 +21,12 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from dptopics import Corpus, TextSettings, TopicModel, Unit, Vocabulary
-from dptopics.corpus import BoundedCorpus
+from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import NothingReleased
+from dptopics.evaluate import diversity, npmi, umass
 from dptopics.learners.lda_gibbs import GibbsLda
-from dptopics.metrics import diversity, npmi, umass
-from dptopics.published.zhao import ZhaoTopics
-from dptopics.published.zhu import ZhuTopics
+from dptopics.published.fdptm.zhao import ZhaoTopics
+from dptopics.published.fdptm.zhu import ZhuTopics
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.greedy import GreedyVocabulary
 from dptopics.vocabulary.weighted import WeightedVocabulary

@@ -23,13 +23,13 @@ import pyarrow.parquet as pq
 from scipy import sparse
 
 from dptopics import Corpus, TopicModel, Unit, Vocabulary
+from dptopics.evaluate import perplexity
 from dptopics.kernels.gibbs_monitor import monitored_sweep
 from dptopics.learners.lda_gibbs import GibbsLda
 from dptopics.local.inference import FlipChannelLda
 from dptopics.local.randomizer import BitFlips
 from dptopics.local.reconstruct import as_counts, rebuilt
-from dptopics.metrics import perplexity
-from dptopics.published.laplace_counts import LaplaceCountsTopics
+from dptopics.published.gibbs.laplace_counts import LaplaceCountsTopics
 
 FOLDER = Path(__file__).parent / "results"
 TOPICS, SWEEPS, ALPHA, BETA, WORDS = 50, 300, 0.1, 0.01, 1000

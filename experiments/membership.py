@@ -27,12 +27,12 @@ from dptopics.audit.lira import Attack, attack, threshold_attack
 from dptopics.audit.shadows import Shadows, train_shadows
 from dptopics.audit.statistics import STATISTICS
 from dptopics.audit.targets import of_learner, of_mechanism
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.learners import Learner
 from dptopics.learners.adapters import SklearnLearner
 from dptopics.learners.lda_variational import VariationalLda
-from dptopics.published.zhu import ZhuTopics
-from dptopics.release import describe
+from dptopics.published.fdptm.zhu import ZhuTopics
+from dptopics.release.release import describe
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.greedy import GreedyVocabulary

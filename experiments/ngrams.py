@@ -23,14 +23,14 @@ import pyarrow.parquet as pq
 
 from dptopics import Corpus, TextSettings, Unit, Vocabulary
 from dptopics.audit.ngram_attack import attack_most_contributing
-from dptopics.corpus import BoundedCorpus
+from dptopics.data.bounded import BoundedCorpus
 from dptopics.kernels.counts import count_tokens
-from dptopics.ngram_table import NgramTable
-from dptopics.ngrams.language_model import LanguageModel
-from dptopics.public_ngrams import PublicNgrams
-from dptopics.published.bayes_local import noisy_softmax, posterior_mean
-from dptopics.published.ngrams_shared import Units
+from dptopics.public.ngrams import PublicNgrams
+from dptopics.published.ngrams.bayes_local import noisy_softmax, posterior_mean
+from dptopics.published.ngrams.shared import Units
 from dptopics.registry import ngram_mechanism
+from dptopics.release.language_model import LanguageModel
+from dptopics.release.ngram_table import NgramTable
 
 FOLDER = Path(__file__).parent / "results"
 PATH = FOLDER / "ngrams.json"

@@ -27,16 +27,16 @@ from scipy.optimize import linear_sum_assignment
 
 from dptopics import Corpus, TopicModel, Unit, Vocabulary
 from dptopics.errors import NothingReleased
+from dptopics.evaluate import npmi, perplexity
 from dptopics.learners.lda_variational import VariationalLda
 from dptopics.learners.spectral import CountMoments, SpectralLda
 from dptopics.learners.tensor import orthogonal_components, second_moment, third_moment, top_eigenpairs
-from dptopics.mechanism import calibrate
-from dptopics.metrics import npmi, perplexity
-from dptopics.published import spectral_edges
+from dptopics.privacy.mechanism import calibrate
+from dptopics.published.spectral import edges as spectral_edges
 from dptopics.registry import PUBLISHED, topic_mechanism
 from dptopics.topics.best_of import BestOf
-from dptopics.topics.extended import ExtendedTopics
-from dptopics.topics.spectral import SpectralTopics
+from dptopics.topics.spectral.extended import ExtendedTopics
+from dptopics.topics.spectral.mechanism import SpectralTopics
 from dptopics.topics.variational import VariationalTopics
 
 FOLDER = Path(__file__).parent / "results"

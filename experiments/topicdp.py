@@ -20,18 +20,18 @@ from typing import Any
 import numpy as np
 
 from dptopics import Corpus, Vocabulary
-from dptopics.corpus import BoundedCorpus
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.evaluate import kendall_distance, l1_distance, rmse, row_distance
 from dptopics.learners import Learner
 from dptopics.learners.adapters import TomotopyLearner, lsi, plsa
 from dptopics.learners.lda_gibbs import GibbsLda
 from dptopics.learners.lda_variational import VariationalLda
-from dptopics.metrics import kendall_distance, l1_distance, rmse, row_distance
-from dptopics.published.mvg import mvg_deviation
-from dptopics.topics.neighbours import DrawnUnits, draw_pair
-from dptopics.topics.output import units_of
-from dptopics.topics.renyi import multiplier, renyi_epsilon
-from dptopics.topics.rows import heaviest, tidy
-from dptopics.topics.sensitivity import SampleSize, distance, n_pairs
+from dptopics.published.topicdp.mvg import mvg_deviation
+from dptopics.topics.output.matrix import units_of
+from dptopics.topics.output.neighbours import DrawnUnits, draw_pair
+from dptopics.topics.output.renyi import multiplier, renyi_epsilon
+from dptopics.topics.output.rows import heaviest, tidy
+from dptopics.topics.output.sensitivity import SampleSize, distance, n_pairs
 
 FOLDER = Path(__file__).parent / "results"
 DATA = {"enron": "enron_full_body", "amazon": "amazon_5core", "reviews": "amazon_reviews"}

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from dptopics.plots import keyword_plot
-from dptopics.topics.renyi import multiplier
+from dptopics.topics.output.renyi import multiplier
 
 LABELS = {
     "renyi (published)": ("TopicDP as published (renyi)", "C0"),

@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dptopics import bundle
 from dptopics.errors import BundleError, InputError
-from dptopics.events import Failure, Gaussian
-from dptopics.guarantee import Guarantee, Strength, Unit
-from dptopics.release import Release, Vocabulary
-from dptopics.text import TextSettings
-from dptopics.topic_model import TopicModel
+from dptopics.privacy.events import Failure, Gaussian
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit
+from dptopics.public.text import TextSettings
+from dptopics.release import bundle
+from dptopics.release.release import Release
+from dptopics.release.topic_model import TopicModel
+from dptopics.release.vocabulary import Vocabulary
 
 GUARANTEE = Guarantee(
     events=(Gaussian(2.0, 3), Failure(1e-8)),
@@ -130,9 +131,9 @@ def test_same_release_same_bytes(tmp_path):
 def test_loads_in_a_process_without_a_corpus(tmp_path):
     bundle.save(topics(), tmp_path / "out")
     code = (
-        "import sys; from dptopics.topic_model import TopicModel;"
+        "import sys; from dptopics.release.topic_model import TopicModel;"
         "m = TopicModel.load(sys.argv[1]);"
-        "assert 'dptopics.corpus' not in sys.modules, 'corpus was imported';"
+        "assert 'dptopics.data.corpus' not in sys.modules, 'corpus was imported';"
         "print(m.top_words(1), m.transform(['asthma asthma', '']).round(2).tolist())"
     )
     run = subprocess.run(

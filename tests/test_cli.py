@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dptopics import Ledger, TopicModel, cli, datasets
-from dptopics.bundle import load
+from dptopics import Ledger, TopicModel, cli
 from dptopics.cli.terminal import show_topics
-from dptopics.release import Vocabulary
+from dptopics.public import datasets
+from dptopics.release.bundle import load
+from dptopics.release.vocabulary import Vocabulary
 
 SECRET = "zanzibarian"
 TEXTS = ["knee pain after running", "knee hurts when running", "glasses for reading", "eyes need reading glasses"] * 100
@@ -333,7 +334,7 @@ def test_demo_shows_the_leak_and_the_cure(run, monkeypatch, tmp_path):
     whole = datasets.demo_corpus()
     n = 6000
     part = datasets.DemoTexts(whole.texts[:n], whole.authors[:n], whole.themes[:n], whole.rare_words)
-    monkeypatch.setattr("dptopics.demo.demo_corpus", lambda: part)
+    monkeypatch.setattr("dptopics.cli.demo.demo_corpus", lambda: part)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     code, out, _ = run("demo", "--epsilon", 8, "--out", "release")
     assert code == 0
@@ -350,7 +351,7 @@ def test_demo_shows_the_leak_and_the_cure(run, monkeypatch, tmp_path):
 
 def test_the_demo_hands_out_its_messages(run, monkeypatch, tmp_path):
     part = datasets.DemoTexts(['"Quoted", and\na new line'] * 3, ["p1", "p2", "p2"], [], frozenset())
-    monkeypatch.setattr("dptopics.demo.demo_corpus", lambda: part)
+    monkeypatch.setattr("dptopics.cli.demo.demo_corpus", lambda: part)
     assert run("demo", "--messages", "notes.csv")[0] == 0
     with open("notes.csv", encoding="utf-8", newline="") as file:
         assert list(csv.reader(file)) == [["note", "patient"], *map(list, zip(part.texts, part.authors, strict=True))]

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from dptopics import bundle, cli, noise
-from dptopics.guarantee import Trust
+from dptopics import cli
 from dptopics.local.collection import Client
-from dptopics.reports import read_collection, to_line, to_table
+from dptopics.local.report_files import read_collection, to_line, to_table
+from dptopics.privacy import noise
+from dptopics.privacy.guarantee import Trust
+from dptopics.release import bundle
 
 SECRET = "zanzibarian"
 WORDS = ["cast", "cream", "fracture", "itching", "knee", "rash", "running", "skin"]

@@ -9,20 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dptopics.errors import InputError, PrivacyError
-from dptopics.events import (
-    Failure,
-    Gaussian,
-    Laplace,
-    RandomizedResponse,
-    SampledGaussian,
-    epsilon_of,
-    from_dict,
-    laplace_delta,
-    response_delta,
-    smallest,
-    to_dict,
-    zcdp_of,
-)
+from dptopics.privacy.events import Failure, Gaussian, Laplace, RandomizedResponse, SampledGaussian, from_dict, to_dict
+from dptopics.privacy.pricing import epsilon_of, laplace_delta, response_delta, smallest, zcdp_of
 
 POSITIVE = st.floats(1e-3, 1e6)
 COUNT = st.integers(1, 10**6)
@@ -156,7 +144,7 @@ def test_smallest_stays_on_the_true_side():
 @pytest.mark.parametrize("scale, mu", [(1.0, 0.2), (2.5, 0.3), (10.0, 0.1), (0.5, 1.0)])
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
 def test_laplace_with_gaussians_agrees_with_the_privacy_loss_distribution(scale, mu, delta):
-    from dptopics.events import _pld_epsilon
+    from dptopics.privacy.pricing import _pld_epsilon
 
     events = (Laplace(scale), Gaussian(2 / mu, count=4), Failure(1e-12))
     ours, numerical = epsilon_of(events, delta + 1e-12), _pld_epsilon(events, delta)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dptopics.errors import BundleError, InputError, PrivacyError
-from dptopics.events import Failure, Gaussian, Laplace, SampledGaussian
-from dptopics.guarantee import Guarantee, Relation, Strength, Trust, Unit, check_budget, show, weakest
+from dptopics.privacy.events import Failure, Gaussian, Laplace, SampledGaussian
+from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Trust, Unit, check_budget, show, weakest
 
 
 def promise(**fields):

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dptopics import Corpus, InputError, NgramTable, TopicModel, Vocabulary, interop
+from dptopics import Corpus, InputError, NgramTable, TopicModel, Vocabulary
 from dptopics.audit.reuse import read_target
+from dptopics.release import interop
 
 TEXTS = ["zebra apple apple", "apple zebra zebra", "moon night night", "night moon star"] * 10
 

@@ -22,13 +22,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dptopics import ledger_file as module
 from dptopics.errors import BudgetExceeded, InputError, LedgerError, PrivacyError
-from dptopics.events import Failure, Gaussian, Laplace, SampledGaussian, epsilon_of, zcdp_delta, zcdp_of
-from dptopics.guarantee import Guarantee, Relation, Strength, Trust, Unit
-from dptopics.ledger import Budget, Composition, Ledger, Receipt, Unrecorded
-from dptopics.noise import secure_rng
-from dptopics.release import Release
+from dptopics.privacy import ledger_file as module
+from dptopics.privacy.events import Failure, Gaussian, Laplace, SampledGaussian
+from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Trust, Unit
+from dptopics.privacy.ledger import Budget, Composition, Ledger, Receipt, Unrecorded
+from dptopics.privacy.noise import secure_rng
+from dptopics.privacy.pricing import epsilon_of, zcdp_delta, zcdp_of
+from dptopics.release.release import Release
 from dptopics.vocabulary.weighted import WeightedVocabulary
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -7,23 +7,24 @@ from math import inf, nan
 import numpy as np
 import pytest
 
-from dptopics import noise
-from dptopics.corpus import Corpus
+from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError, NothingReleased, PrivacyError
-from dptopics.guarantee import Relation, Strength, Unit
-from dptopics.mechanism import calibrate
-from dptopics.ngram_table import NgramTable
 from dptopics.ngrams.bayes import BayesNgrams
 from dptopics.ngrams.laplace import LaplaceNgrams
 from dptopics.ngrams.pipeline import VocabularyThenNgrams
-from dptopics.public_ngrams import PublicNgrams
-from dptopics.release import Release, Vocabulary
+from dptopics.privacy import noise
+from dptopics.privacy.guarantee import Relation, Strength, Unit
+from dptopics.privacy.mechanism import calibrate
+from dptopics.public.ngrams import PublicNgrams
+from dptopics.release.ngram_table import NgramTable
+from dptopics.release.release import Release
+from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.best_of import BestOf
-from dptopics.topics.embedded import EmbeddedTopics
-from dptopics.topics.extended import ExtendedTopics
+from dptopics.topics.embedded.mechanism import EmbeddedTopics
 from dptopics.topics.mixture import MixtureTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
-from dptopics.topics.spectral import SpectralTopics
+from dptopics.topics.spectral.extended import ExtendedTopics
+from dptopics.topics.spectral.mechanism import SpectralTopics
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.count import CountVocabulary
 from dptopics.vocabulary.greedy import GreedyVocabulary
@@ -482,7 +483,7 @@ def test_pipeline_restricts_before_it_bounds():
         width = 1
 
         def __call__(self, block):
-            from dptopics.corpus import UnitRows
+            from dptopics.data.bounded import UnitRows
 
             return UnitRows(block.doc_start[block.unit_start], block.word, np.ones((block.word.size, 1)))
 

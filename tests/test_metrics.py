@@ -5,13 +5,13 @@ from math import exp, inf, log
 import numpy as np
 import pytest
 
-from dptopics import metrics
-from dptopics.corpus import Corpus
+from dptopics import evaluate as metrics
+from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
+from dptopics.evaluate import diversity, npmi, perplexity, umass
 from dptopics.kernels.siphash import siphash
-from dptopics.metrics import diversity, npmi, perplexity, umass
-from dptopics.release import Vocabulary
-from dptopics.topic_model import TopicModel
+from dptopics.release.topic_model import TopicModel
+from dptopics.release.vocabulary import Vocabulary
 
 LETTERS = "abcdefgh"
 

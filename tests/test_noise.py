@@ -22,10 +22,11 @@ from randomgen import ChaCha
 from scipy import stats
 from scipy.special import ndtri
 
-from dptopics import Corpus, Ledger, noise
+from dptopics import Corpus, Ledger
 from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels import rounded
-from dptopics.noise import SecureGenerator, gaussian, is_secure, laplace, secure_rng
+from dptopics.privacy import noise
+from dptopics.privacy.noise import SecureGenerator, gaussian, is_secure, laplace, secure_rng
 from dptopics.vocabulary.weighted import WeightedVocabulary
 
 FALSE_ALARM = 5e-8
@@ -315,7 +316,7 @@ def test_secure_generators_are_independent():
 
 def test_keys_come_from_the_system():
     # In a process of its own: here, keys come from the name of the test (conftest.py).
-    code = "from dptopics.noise import secure_rng; print(secure_rng().integers(0, 2**63))"
+    code = "from dptopics.privacy.noise import secure_rng; print(secure_rng().integers(0, 2**63))"
     drawn = {subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(2)}
     assert len(drawn) == 2
     assert "secrets.randbits(256)" in inspect.getsource(noise._fresh_cipher)

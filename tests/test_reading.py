@@ -14,11 +14,12 @@ import pytest
 from pyarrow import csv, parquet
 from scipy import sparse
 
-from dptopics.building import GrowingArray
-from dptopics.corpus import Corpus, string_keys
+from dptopics.data.bounded import string_keys
+from dptopics.data.builder import GrowingArray
+from dptopics.data.corpus import Corpus
+from dptopics.data.tables import read_lines
 from dptopics.errors import InputError, PrivacyWarning
-from dptopics.reading import read_lines
-from dptopics.text import TextSettings
+from dptopics.public.text import TextSettings
 
 SECRET = "xylophonist"
 TEXTS = [
@@ -574,7 +575,7 @@ def test_a_ragged_row(tmp_path, bad, before):
 
 
 def test_a_quotation_mark_left_open_for_long(tmp_path, monkeypatch):
-    monkeypatch.setattr("dptopics.reading._BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr("dptopics.data.tables._BLOCK_BYTES", 1 << 20)
     path = write(tmp_path / "notes.csv", f'text,author\n"{SECRET},ann\n' + "knee pain,ann\n" * 200_000)
     fails("a row longer than 1 MiB. Is a quotation mark left open", read, path)
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dptopics import text as text_module
 from dptopics.errors import InputError
-from dptopics.text import TextSettings, stop_words
+from dptopics.public import text as text_module
+from dptopics.public.text import TextSettings, stop_words
 
 EVERY_WORD = TextSettings(language="none")
 

@@ -7,8 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dptopics.corpus import BoundedCorpus, Corpus
-    from dptopics.engines.spark import SparkTable
+    from dptopics.data.bounded import BoundedCorpus
+    from dptopics.data.corpus import Corpus
+    from dptopics.data.engines.spark import SparkTable
     from dptopics.errors import (
         BudgetExceeded,
         BundleError,
@@ -20,55 +21,56 @@ if TYPE_CHECKING:
         PrivacyWarning,
     )
     from dptopics.estimators import PrivateTopics
-    from dptopics.guarantee import Guarantee, Relation, Strength, Trust, Unit
-    from dptopics.ledger import Budget, Ledger
     from dptopics.local.collection import Client, Collection
     from dptopics.local.hashing import HashedPair, ThreeWords
     from dptopics.local.randomizer import BitFlips
     from dptopics.local.topics import fit_reports
-    from dptopics.ngram_table import NgramTable
-    from dptopics.ngrams.language_model import LanguageModel
-    from dptopics.noise import secure_rng
-    from dptopics.public_ngrams import PublicNgrams
-    from dptopics.release import Release, Vocabulary
-    from dptopics.text import TextSettings
-    from dptopics.topic_model import TopicModel
+    from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Trust, Unit
+    from dptopics.privacy.ledger import Budget, Ledger
+    from dptopics.privacy.noise import secure_rng
+    from dptopics.public.ngrams import PublicNgrams
+    from dptopics.public.text import TextSettings
+    from dptopics.release.language_model import LanguageModel
+    from dptopics.release.ngram_table import NgramTable
+    from dptopics.release.release import Release
+    from dptopics.release.topic_model import TopicModel
+    from dptopics.release.vocabulary import Vocabulary
 
 # Loaded on first use: reading a bundle should not wait for the compiler or scikit-learn.
 _HOME = {
     "BitFlips": "local.randomizer",
-    "BoundedCorpus": "corpus",
-    "Budget": "ledger",
+    "BoundedCorpus": "data.bounded",
+    "Budget": "privacy.ledger",
     "BudgetExceeded": "errors",
     "BundleError": "errors",
     "Client": "local.collection",
     "Collection": "local.collection",
-    "Corpus": "corpus",
+    "Corpus": "data.corpus",
     "DptopicsError": "errors",
     "EngineError": "errors",
-    "Guarantee": "guarantee",
+    "Guarantee": "privacy.guarantee",
     "HashedPair": "local.hashing",
     "InputError": "errors",
-    "LanguageModel": "ngrams.language_model",
-    "Ledger": "ledger",
+    "LanguageModel": "release.language_model",
+    "Ledger": "privacy.ledger",
     "LedgerError": "errors",
-    "NgramTable": "ngram_table",
+    "NgramTable": "release.ngram_table",
     "PrivacyError": "errors",
     "PrivacyWarning": "errors",
     "PrivateTopics": "estimators",
-    "PublicNgrams": "public_ngrams",
-    "Relation": "guarantee",
-    "Release": "release",
-    "SparkTable": "engines.spark",
-    "Strength": "guarantee",
-    "TextSettings": "text",
+    "PublicNgrams": "public.ngrams",
+    "Relation": "privacy.guarantee",
+    "Release": "release.release",
+    "SparkTable": "data.engines.spark",
+    "Strength": "privacy.guarantee",
+    "TextSettings": "public.text",
     "ThreeWords": "local.hashing",
-    "TopicModel": "topic_model",
-    "Trust": "guarantee",
-    "Unit": "guarantee",
-    "Vocabulary": "release",
+    "TopicModel": "release.topic_model",
+    "Trust": "privacy.guarantee",
+    "Unit": "privacy.guarantee",
+    "Vocabulary": "release.vocabulary",
     "fit_reports": "local.topics",
-    "secure_rng": "noise",
+    "secure_rng": "privacy.noise",
 }
 
 __version__ = "0.1.0"

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from dptopics.corpus import Corpus
-from dptopics.guarantee import Relation, Strength, Trust, Unit
+from dptopics.data.corpus import Corpus
 from dptopics.local.hashing import HashedPair, ThreeWords
 from dptopics.local.randomizer import BitFlips, Randomizer
-from dptopics.mechanism import Mechanism
+from dptopics.privacy.guarantee import Relation, Strength, Trust, Unit
+from dptopics.privacy.mechanism import Mechanism
 from dptopics.registry import DEFAULT_SHARE, NGRAMS, OUTPUT, PUBLISHED, TOPICS, VOCABULARIES, output_mechanism
-from dptopics.release import Vocabulary
+from dptopics.release.vocabulary import Vocabulary
 from dptopics.vocabulary.public import PublicVocabulary
 
 _EXAMPLE: dict[str, Any] = {"n_topics": 2, "epsilon": 1.0, "delta": 1e-6, "unit": Unit.AUTHOR, "share": DEFAULT_SHARE}

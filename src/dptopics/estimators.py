@@ -11,20 +11,21 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dptopics import bundle, sensitivity_file
-from dptopics.corpus import Corpus
-from dptopics.embeddings import Embedding
-from dptopics.embeddings import embedding as public_model
-from dptopics.engines.spark import SparkTable
+from dptopics.data.corpus import Corpus
+from dptopics.data.engines.spark import SparkTable
+from dptopics.data.estimator_input import counts_of, is_texts
 from dptopics.errors import InputError, PrivacyWarning
-from dptopics.estimator_input import counts_of, is_texts
-from dptopics.guarantee import Unit
 from dptopics.learners import Learner
-from dptopics.ledger import Ledger, Unrecorded
-from dptopics.noise import secure_rng
+from dptopics.privacy.guarantee import Unit
+from dptopics.privacy.ledger import Ledger, Unrecorded
+from dptopics.privacy.noise import secure_rng
+from dptopics.public.embeddings import Embedding
+from dptopics.public.embeddings import embedding as public_model
+from dptopics.public.text import TextSettings
 from dptopics.registry import DEFAULT_GAMMA, OUTPUT, default_mechanism, topic_mechanism
-from dptopics.release import Vocabulary
-from dptopics.text import TextSettings
+from dptopics.release import bundle
+from dptopics.release.vocabulary import Vocabulary
+from dptopics.topics.output import sensitivity_file
 
 
 class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -45,7 +46,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         that they were public before, the path of a file of such words, or "public" for a count matrix whose columns are
         public. By default "common+weighted" for mechanism "embedded", else "weighted".
     embedding : public model for mechanism "embedded": None for built-in word vectors, a callable from texts to vectors,
-        a sentence-transformers or model2vec model, or the name of one (:func:`dptopics.embeddings.embedding`).
+        a sentence-transformers or model2vec model, or the name of one (:func:`dptopics.public.embeddings.embedding`).
     noise : noise of the private vocabulary, "gaussian" or "laplace"; by default Gaussian ("greedy": Laplace).
     vocabulary_share : share of the budget for the vocabulary; by default 0.4, beside common words 0.1.
     max_vocabulary : keep at most so many words, those of the highest noisy weight.
@@ -228,7 +229,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         With the folder of an ``audit`` the page shows it as well, and is marked as not for release.
         """
-        from dptopics import report
+        from dptopics.release import report
 
         check_is_fitted(self)
         ledger = Ledger.open(self.ledger) if isinstance(self.ledger, str | Path) else self.ledger

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dptopics.errors import InputError
-from dptopics.text import TextSettings
+from dptopics.public.text import TextSettings
 
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".xlsx", ".xls")

@@ -5,45 +5,46 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from dptopics.embeddings import Embedding, available, common_words
 from dptopics.errors import InputError, PrivacyError
-from dptopics.events import Noise
-from dptopics.guarantee import Unit, check_budget
 from dptopics.learners import Learner
 from dptopics.learners.named import named_learner
-from dptopics.mechanism import Mechanism, calibrate
-from dptopics.ngram_table import NgramTable
 from dptopics.ngrams.bayes import BayesNgrams
 from dptopics.ngrams.laplace import LaplaceNgrams
 from dptopics.ngrams.pipeline import VocabularyThenNgrams
+from dptopics.privacy.events import Noise
+from dptopics.privacy.guarantee import Unit, check_budget
+from dptopics.privacy.mechanism import Mechanism, calibrate
+from dptopics.public.embeddings import Embedding, available, common_words
+from dptopics.public.ngrams import PublicNgrams
+from dptopics.public.text import TextSettings
 from dptopics.public_lists import check_entries, is_file
-from dptopics.public_ngrams import PublicNgrams
-from dptopics.published.bayes_local import BayesLocalNgrams
-from dptopics.published.end_to_end import EndToEndNgrams
-from dptopics.published.k_anonymity import KAnonymousNgrams
-from dptopics.published.laplace_counts import LaplaceCountsTopics
-from dptopics.published.laplace_output import LaplaceOutputTopics
-from dptopics.published.laplace_public import LaplacePublicNgrams
-from dptopics.published.mvg import MvgTopics
-from dptopics.published.spectral_configuration import SpectralConfiguration
-from dptopics.published.spectral_edges import check_size
-from dptopics.published.spectral_moments import SpectralMomentsTopics
-from dptopics.published.spectral_output import SpectralOutputTopics
-from dptopics.published.spectral_whitened import SpectralComponentsTopics, SpectralTensorTopics
-from dptopics.published.zhao import ZhaoTopics
-from dptopics.published.zhu import ZhuTopics
-from dptopics.release import Vocabulary, check_stated
-from dptopics.text import TextSettings
-from dptopics.topic_model import TopicModel
+from dptopics.published.fdptm.zhao import ZhaoTopics
+from dptopics.published.fdptm.zhu import ZhuTopics
+from dptopics.published.gibbs.laplace_counts import LaplaceCountsTopics
+from dptopics.published.ngrams.bayes_local import BayesLocalNgrams
+from dptopics.published.ngrams.end_to_end import EndToEndNgrams
+from dptopics.published.ngrams.k_anonymity import KAnonymousNgrams
+from dptopics.published.ngrams.laplace_public import LaplacePublicNgrams
+from dptopics.published.spectral.configuration import SpectralConfiguration
+from dptopics.published.spectral.edges import check_size
+from dptopics.published.spectral.moments import SpectralMomentsTopics
+from dptopics.published.spectral.output import SpectralOutputTopics
+from dptopics.published.spectral.whitened import SpectralComponentsTopics, SpectralTensorTopics
+from dptopics.published.topicdp.laplace_output import LaplaceOutputTopics
+from dptopics.published.topicdp.mvg import MvgTopics
+from dptopics.release.ngram_table import NgramTable
+from dptopics.release.release import check_stated
+from dptopics.release.topic_model import TopicModel
+from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.best_of import BestOf
-from dptopics.topics.embedded import EmbeddedTopics
-from dptopics.topics.extended import ExtendedTopics
+from dptopics.topics.embedded.mechanism import EmbeddedTopics
 from dptopics.topics.mixture import MixtureTopics
-from dptopics.topics.output_topics import OutputTopics
+from dptopics.topics.output.mechanism import OutputTopics
+from dptopics.topics.output.renyi import Calibration
+from dptopics.topics.output.sensitivity import n_pairs
 from dptopics.topics.pipeline import VocabularyThenTopics
-from dptopics.topics.renyi import Calibration
-from dptopics.topics.sensitivity import n_pairs
-from dptopics.topics.spectral import SpectralTopics
+from dptopics.topics.spectral.extended import ExtendedTopics
+from dptopics.topics.spectral.mechanism import SpectralTopics
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.count import CountVocabulary
 from dptopics.vocabulary.greedy import GreedyVocabulary

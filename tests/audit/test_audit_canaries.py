@@ -6,15 +6,17 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from dptopics import noise, progress
+from dptopics import progress
 from dptopics.audit.canaries import Canary, audit_by_trials, audit_one_run
 from dptopics.audit.units import SCORES
-from dptopics.corpus import Corpus
+from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError, PrivacyError
-from dptopics.events import Laplace
-from dptopics.guarantee import Guarantee, Relation, Strength, Unit
-from dptopics.published.zhu import ZhuTopics
-from dptopics.release import Release, Vocabulary
+from dptopics.privacy import noise
+from dptopics.privacy.events import Laplace
+from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Unit
+from dptopics.published.fdptm.zhu import ZhuTopics
+from dptopics.release.release import Release
+from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.count import CountVocabulary

@@ -11,8 +11,8 @@ from scipy.stats import binom
 from dptopics.audit import epsilon as subject
 from dptopics.audit.epsilon import EpsilonAudit, lower_bound_from_trials, one_run_lower_bound
 from dptopics.errors import InputError, PrivacyError
-from dptopics.events import Gaussian, Laplace
-from dptopics.guarantee import Guarantee, Relation, Strength, Unit
+from dptopics.privacy.events import Gaussian, Laplace
+from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Unit
 
 
 def guarantee(**changes):

@@ -13,11 +13,11 @@ from dptopics import cli
 from dptopics.audit.epsilon import EpsilonAudit
 from dptopics.audit.membership import audit_membership
 from dptopics.audit.targets import of_learner
-from dptopics.corpus import Corpus
+from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
-from dptopics.guarantee import Guarantee, Relation, Unit
 from dptopics.learners.adapters import SklearnLearner
 from dptopics.learners.lda_gibbs import GibbsLda
+from dptopics.privacy.guarantee import Guarantee, Relation, Unit
 from dptopics.registry import topic_mechanism
 
 LEARNER = GibbsLda(n_topics=3, sweeps=10)

@@ -9,7 +9,7 @@ from dptopics.audit.lira import Attack
 from dptopics.audit.reuse import attack_target, read_shadows, read_target
 from dptopics.audit.shadows import train_shadows
 from dptopics.audit.targets import of_learner
-from dptopics.corpus import Corpus
+from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
 from dptopics.learners.lda_gibbs import GibbsLda
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from dptopics.audit.units import SCORES, Canary, with_units
-from dptopics.corpus import Corpus
+from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
-from dptopics.release import Vocabulary
-from dptopics.topic_model import TopicModel
+from dptopics.release.topic_model import TopicModel
+from dptopics.release.vocabulary import Vocabulary
 
 TEXTS = ["skin knee pain"] * 40 + ["asthma night cough"] * 40
 PRIVATE = Corpus.from_texts(TEXTS, authors=range(80))

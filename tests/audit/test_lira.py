@@ -9,11 +9,11 @@ from dptopics.audit.lira import Attack, attack, threshold_attack
 from dptopics.audit.shadows import Shadows, halves, train_shadows
 from dptopics.audit.statistics import STATISTICS
 from dptopics.audit.targets import of_learner, of_mechanism
-from dptopics.corpus import Corpus
-from dptopics.counts import Counts
+from dptopics.data.corpus import Corpus
+from dptopics.data.counts import Counts
 from dptopics.errors import InputError
-from dptopics.guarantee import Unit
 from dptopics.learners.lda_gibbs import GibbsLda
+from dptopics.privacy.guarantee import Unit
 from dptopics.registry import topic_mechanism
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from dptopics.audit.statistics import STATISTICS, document_statistics
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.errors import InputError
 from dptopics.kernels.zeta import zeta
 

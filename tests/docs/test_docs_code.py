@@ -8,11 +8,12 @@ from functools import lru_cache, partial
 import pytest
 from markdown_pages import MOST_NOT_RUN, NOT_HERE, PAGES, PROGRAM, REASONS, ROOT, SCRIPTS, SHELL, blocks, name, words
 
-from dptopics import cli, datasets
+from dptopics import cli
 from dptopics.audit import canaries
-from dptopics.datasets import DemoTexts
-from dptopics.embeddings import common_words
-from dptopics.topics import public_space
+from dptopics.public import datasets
+from dptopics.public.datasets import DemoTexts
+from dptopics.public.embeddings import common_words
+from dptopics.topics.embedded import public_space
 
 BLOCKS = {page: blocks(page) for page in PAGES}
 MESSAGES = 4000  # of 20,000: enough words at ε = 1, and quick
@@ -38,11 +39,11 @@ def folder(tmp_path, monkeypatch, demo):
     """Where a page runs: private messages, public ones, public words and topics, one document of a client."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr("dptopics.datasets.demo_corpus", lambda: demo)
-    monkeypatch.setattr("dptopics.demo.demo_corpus", lambda: demo)
+    monkeypatch.setattr("dptopics.public.datasets.demo_corpus", lambda: demo)
+    monkeypatch.setattr("dptopics.cli.demo.demo_corpus", lambda: demo)
     monkeypatch.setattr("dptopics.registry.common_words", lambda text: common_words(text, COMMON_WORDS))
-    monkeypatch.setattr("dptopics.topics.public_space.of_words", PLACES)
-    monkeypatch.setattr("dptopics.topics.public_space.Space.candidates", CANDIDATES)
+    monkeypatch.setattr("dptopics.topics.embedded.public_space.of_words", PLACES)
+    monkeypatch.setattr("dptopics.topics.embedded.public_space.Space.candidates", CANDIDATES)
     quick = partial(canaries.audit_by_trials, rehearsals=4, designs=canaries.DESIGNS[:1])
     monkeypatch.setattr("dptopics.audit.canaries.audit_by_trials", quick)
     monkeypatch.setattr("dptopics.audit.membership.plot_roc", lambda *_: True)  # drawing takes longer than training

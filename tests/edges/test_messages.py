@@ -11,9 +11,9 @@ import pytest
 from canary import CANARY, NOTE, chain, heard, leaks
 
 from dptopics import Corpus, PrivateTopics, PublicNgrams, TopicModel, Vocabulary
-from dptopics.embeddings import check_vectors
 from dptopics.errors import DptopicsError, InputError, shielded
-from dptopics.metrics import npmi, perplexity
+from dptopics.evaluate import npmi, perplexity
+from dptopics.public.embeddings import check_vectors
 
 FRAME = pd.DataFrame({"note": [NOTE] * 30, "patient": [f"{CANARY} {i}" for i in range(30)], "age": range(30)})
 COUNTS = pd.DataFrame({"knee": [1, 2] * 9, CANARY: [1, 0] * 9})

@@ -5,11 +5,12 @@ import warnings
 import numpy as np
 import pytest
 
-from dptopics import Corpus, Ledger, PrivateTopics, Vocabulary, noise
+from dptopics import Corpus, Ledger, PrivateTopics, Vocabulary
 from dptopics.errors import NothingReleased, PrivacyWarning
-from dptopics.guarantee import Strength, Unit
-from dptopics.ledger import Unrecorded
-from dptopics.public_ngrams import PublicNgrams
+from dptopics.privacy import noise
+from dptopics.privacy.guarantee import Strength, Unit
+from dptopics.privacy.ledger import Unrecorded
+from dptopics.public.ngrams import PublicNgrams
 from dptopics.registry import (
     NGRAMS,
     PUBLISHED,
@@ -101,7 +102,7 @@ def test_a_learner_that_never_works_is_refused_before_the_charge():
 
 def test_a_function_that_fails_on_the_data_alone_is_released_as_zeros():
     """The sensitivity was sampled on neighbours on which it works."""
-    from dptopics.topics.output import OutputMatrix
+    from dptopics.topics.output.matrix import OutputMatrix
 
     def picky(counts):
         if counts.count.max() > 100:

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dptopics.corpus import Block, Corpus, Sample, UnitRows
-from dptopics.engines import blocks, memory
+from dptopics.data.bounded import Block, Sample, UnitRows
+from dptopics.data.corpus import Corpus
+from dptopics.data.engines import blocks, memory
 from dptopics.errors import InputError
 from dptopics.kernels.bounded_add import bounded_add
-from dptopics.release import Vocabulary
-from dptopics.text import TextSettings
+from dptopics.public.text import TextSettings
+from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.variational import _ExpectedCounts
 from dptopics.vocabulary.threshold import EqualWeights
 

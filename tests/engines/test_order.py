@@ -9,12 +9,14 @@ from collisions import COLLISIONS, crowded, weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dptopics import building, corpus
-from dptopics.corpus import Bounds, Corpus
-from dptopics.engines import parts
-from dptopics.engines.blocks import kept
-from dptopics.guarantee import Unit
-from dptopics.text import TextSettings
+from dptopics.data import builder as building
+from dptopics.data import corpus
+from dptopics.data.bounded import Bounds
+from dptopics.data.corpus import Corpus
+from dptopics.data.engines import arrow_parts as parts
+from dptopics.data.engines.blocks import kept
+from dptopics.privacy.guarantee import Unit
+from dptopics.public.text import TextSettings
 from dptopics.vocabulary.greedy import GreedyVocabulary
 from dptopics.vocabulary.policy import PolicyVocabulary
 

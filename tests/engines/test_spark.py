@@ -15,18 +15,19 @@ import numpy as np
 import pytest
 from collisions import crowded, weights
 
-from dptopics import Corpus, Ledger, PrivateTopics, SparkTable, Unit, Vocabulary, cli, noise, secure_rng
-from dptopics.corpus import Sample, UnitRows
-from dptopics.embeddings import TextModel
-from dptopics.engines import spark_errors
-from dptopics.engines.spark import spark_session
+from dptopics import Corpus, Ledger, PrivateTopics, SparkTable, Unit, Vocabulary, cli, secure_rng
+from dptopics.data.bounded import Sample, UnitRows
+from dptopics.data.engines import spark_errors
+from dptopics.data.engines.spark import spark_session
 from dptopics.errors import EngineError, InputError, PrivacyWarning
+from dptopics.privacy import noise
+from dptopics.public.embeddings import TextModel
+from dptopics.public.text import TextSettings
 from dptopics.registry import ngram_mechanism, topic_mechanism, vocabulary_mechanism
-from dptopics.text import TextSettings
 from dptopics.topics import variational
-from dptopics.topics.embedded import EmbeddedTopics
+from dptopics.topics.embedded.mechanism import EmbeddedTopics
 from dptopics.topics.mixture import MixtureTopics
-from dptopics.topics.spectral import SpectralTopics
+from dptopics.topics.spectral.mechanism import SpectralTopics
 from dptopics.topics.variational import VariationalTopics, _ExpectedCounts
 from dptopics.vocabulary.greedy import GreedyVocabulary
 from dptopics.vocabulary.threshold import EqualWeights
@@ -373,7 +374,7 @@ def test_the_command_line_fits_on_spark(session, frame, monkeypatch, capsys, tmp
             cli.main()
         return stop.value.code or 0, capsys.readouterr()
 
-    monkeypatch.setattr("dptopics.noise.secrets.randbits", lambda bits: 5)
+    monkeypatch.setattr("dptopics.privacy.noise.secrets.randbits", lambda bits: 5)
     for number, (source, *more) in enumerate(
         [
             (str(tmp_path / "notes.parquet"), "--engine", "spark", "--master", "local[2]"),

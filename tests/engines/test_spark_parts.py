@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dptopics.corpus import Bounds, Corpus, Sample
-from dptopics.engines import parts
-from dptopics.engines.blocks import offsets, steps
-from dptopics.guarantee import Unit
-from dptopics.release import Vocabulary
-from dptopics.text import TextSettings
+from dptopics.data.bounded import Bounds, Sample
+from dptopics.data.corpus import Corpus
+from dptopics.data.engines import arrow_parts as parts
+from dptopics.data.engines.blocks import offsets, steps
+from dptopics.privacy.guarantee import Unit
+from dptopics.public.text import TextSettings
+from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.variational import _ExpectedCounts
 from dptopics.vocabulary.threshold import EqualWeights
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dptopics.corpus import string_keys
+from dptopics.data.bounded import string_keys
 from dptopics.kernels.gather import content_keys, gather, keep_words, unlike_before
 
 TOP = 2**64 - 1

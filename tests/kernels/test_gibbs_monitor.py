@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dptopics.audit.gibbs_monitor import WHAT_IT_SAYS, monitor_gibbs
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.errors import InputError
 from dptopics.kernels.gibbs_monitor import log1plus, monitored_sweep
 from dptopics.learners.lda_gibbs import GibbsLda

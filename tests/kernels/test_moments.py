@@ -5,14 +5,7 @@ from itertools import combinations_with_replacement, permutations
 import numpy as np
 import pytest
 
-from dptopics.kernels.moments import (
-    dense_pairs,
-    document_norms,
-    packed_pairs,
-    packed_triples,
-    unit_norms,
-    unit_scales,
-)
+from dptopics.kernels.moments import dense_pairs, document_norms, packed_pairs, packed_triples, unit_norms, unit_scales
 
 WORDS = 4
 # Units of documents; the short ones have no moments.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.errors import InputError
 from dptopics.kernels.gibbs import gibbs_sweep
 from dptopics.learners import learn

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.errors import InputError
 from dptopics.kernels.moments import document_norms
 from dptopics.learners import learn, tensor

@@ -8,12 +8,13 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from dptopics import Vocabulary, noise
+from dptopics import Vocabulary
 from dptopics.errors import BundleError, InputError, PrivacyError
 from dptopics.local.collection import RANDOMIZERS, Client, Collection, Report
 from dptopics.local.hashing import HashedPair, ThreeWords
 from dptopics.local.randomizer import BitFlips
-from dptopics.reports import Inbox, SentFolder, read_collection, to_line, to_table, write_collection
+from dptopics.local.report_files import Inbox, SentFolder, read_collection, to_line, to_table, write_collection
+from dptopics.privacy import noise
 
 WORDS = Vocabulary.of(["cast", "knee", "rash", "skin", "zoë"])
 KINDS = {

@@ -14,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare
 
-from dptopics import Vocabulary, noise
+from dptopics import Vocabulary
 from dptopics.errors import InputError
-from dptopics.guarantee import Relation, Strength, Trust
 from dptopics.kernels.local_hash import buckets, support, supported_values, supports
 from dptopics.local.hashing import ANSWER, HashedPair, LocalHash, ThreeWords
 from dptopics.local.randomizer import BitFlips
+from dptopics.privacy import noise
+from dptopics.privacy.guarantee import Relation, Strength, Trust
 
 WORDS = Vocabulary.of(["cast", "knee", "rash", "skin"])
 RARE = 1e-8  # false alarm of one statistical test

@@ -6,7 +6,6 @@ from scipy.optimize import linear_sum_assignment
 
 from dptopics import Vocabulary
 from dptopics.errors import InputError
-from dptopics.guarantee import Trust
 from dptopics.kernels.flip_channel import channel_likelihood, channel_weights, repair
 from dptopics.kernels.local_hash import mixture_pass
 from dptopics.local.collection import Collection
@@ -24,6 +23,7 @@ from dptopics.local.reconstruct import (
     unpacked,
 )
 from dptopics.local.topics import fit_reports
+from dptopics.privacy.guarantee import Trust
 
 K, EACH = 3, 8
 WORDS = Vocabulary.of([f"w{i:02d}" for i in range(K * EACH)])

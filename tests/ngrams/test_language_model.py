@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dptopics import Corpus, TextSettings, Unit, Vocabulary, bundle, noise
+from dptopics import Corpus, TextSettings, Unit, Vocabulary
 from dptopics.errors import BundleError, InputError, NothingReleased
-from dptopics.ngram_table import NgramTable
-from dptopics.ngrams.language_model import LanguageModel
-from dptopics.public_ngrams import PublicNgrams
+from dptopics.privacy import noise
+from dptopics.public.ngrams import PublicNgrams
 from dptopics.registry import ngram_mechanism
+from dptopics.release import bundle
+from dptopics.release.language_model import LanguageModel
+from dptopics.release.ngram_table import NgramTable
 
 TEXTS = ["I like green tea. I like tea.", "You like tea. I like green tea.", "You drink tea. I drink water."] * 20
 AUTHORS = [f"author {row // 2}" for row in range(len(TEXTS))]

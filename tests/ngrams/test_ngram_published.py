@@ -7,22 +7,23 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from dptopics import Corpus, Vocabulary, noise, progress
+from dptopics import Corpus, Vocabulary, progress
 from dptopics.audit.canaries import audit_by_trials
 from dptopics.audit.ngram_attack import attack_most_contributing
 from dptopics.audit.units import Canary
 from dptopics.catalogue import catalogue
 from dptopics.errors import InputError, PrivacyError
-from dptopics.guarantee import Strength, Unit
 from dptopics.kernels.local_sensitivity import largest_weighted_log
-from dptopics.ledger import Ledger, Unrecorded
-from dptopics.mechanism import calibrate
-from dptopics.public_ngrams import PublicNgrams
-from dptopics.published.bayes_local import BayesLocalNgrams, posterior_mean
-from dptopics.published.end_to_end import EndToEndNgrams
-from dptopics.published.k_anonymity import KAnonymousNgrams
-from dptopics.published.laplace_public import LaplacePublicNgrams
-from dptopics.published.ngrams_shared import Tally, Units, centred_log, claim_1, softmax
+from dptopics.privacy import noise
+from dptopics.privacy.guarantee import Strength, Unit
+from dptopics.privacy.ledger import Ledger, Unrecorded
+from dptopics.privacy.mechanism import calibrate
+from dptopics.public.ngrams import PublicNgrams
+from dptopics.published.ngrams.bayes_local import BayesLocalNgrams, posterior_mean
+from dptopics.published.ngrams.end_to_end import EndToEndNgrams
+from dptopics.published.ngrams.k_anonymity import KAnonymousNgrams
+from dptopics.published.ngrams.laplace_public import LaplacePublicNgrams
+from dptopics.published.ngrams.shared import Tally, Units, centred_log, claim_1, softmax
 from dptopics.registry import NGRAMS, ngram_mechanism
 
 DELTA = 1e-3

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dptopics.corpus import Corpus
+from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
 from dptopics.ngrams.bayes import BayesNgrams
 from dptopics.ngrams.laplace import LaplaceNgrams
 from dptopics.ngrams.sensitivity import largest_step, weighted_log
-from dptopics.release import Vocabulary
+from dptopics.release.vocabulary import Vocabulary
 
 WORDS = [f"n{letter}" for letter in "abcdef"]
 LIST = Vocabulary.of(WORDS)

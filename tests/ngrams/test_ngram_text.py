@@ -5,7 +5,7 @@ import pytest
 
 from dptopics import Corpus, TextSettings, Vocabulary
 from dptopics.errors import InputError, PrivacyWarning
-from dptopics.public_ngrams import PublicNgrams
+from dptopics.public.ngrams import PublicNgrams
 
 TEXTS = ["I like tea. You like tea!", "We don’t like it\nbut I like tea"]
 

@@ -7,18 +7,9 @@ import pytest
 from scipy import integrate, optimize
 from scipy.stats import norm
 
-from dptopics import events
-from dptopics.events import (
-    Failure,
-    Gaussian,
-    Laplace,
-    SampledGaussian,
-    epsilon_of,
-    gaussian_delta,
-    smallest,
-    zcdp_delta,
-    zcdp_of,
-)
+from dptopics.privacy import events
+from dptopics.privacy.events import Failure, Gaussian, Laplace, SampledGaussian
+from dptopics.privacy.pricing import epsilon_of, gaussian_delta, smallest, zcdp_delta, zcdp_of
 from dptopics.vocabulary.weighted import WeightedVocabulary
 
 mp = mpmath.MPContext()  # the global context belongs to everybody

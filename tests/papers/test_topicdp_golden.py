@@ -6,10 +6,11 @@ import pytest
 from scipy.optimize import brentq
 
 from dptopics.errors import InputError
-from dptopics.events import Gaussian, epsilon_of
-from dptopics.published.mvg import mvg_deviation, mvg_precision
-from dptopics.topics.renyi import Calibration, multiplier, renyi_epsilon
-from dptopics.topics.sensitivity import SampleSize, n_pairs, sampler_risk
+from dptopics.privacy.events import Gaussian
+from dptopics.privacy.pricing import epsilon_of
+from dptopics.published.topicdp.mvg import mvg_deviation, mvg_precision
+from dptopics.topics.output.renyi import Calibration, multiplier, renyi_epsilon
+from dptopics.topics.output.sensitivity import SampleSize, n_pairs, sampler_risk
 
 DELTA = 1e-4
 # γ: ρ, h of algorithm 1, and the sizes of the two other samples

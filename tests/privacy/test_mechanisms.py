@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from lower_bound import FALSE_ALARM, epsilon_at_least, share_at_least
 
-from dptopics import noise
-from dptopics.corpus import Corpus
-from dptopics.guarantee import Strength
-from dptopics.ngram_table import NgramTable
+from dptopics.data.corpus import Corpus
 from dptopics.ngrams.bayes import BayesNgrams
 from dptopics.ngrams.laplace import LaplaceNgrams
 from dptopics.ngrams.posterior import Estimate
-from dptopics.release import Vocabulary
-from dptopics.topics.embedded import EmbeddedTopics
+from dptopics.privacy import noise
+from dptopics.privacy.guarantee import Strength
+from dptopics.release.ngram_table import NgramTable
+from dptopics.release.vocabulary import Vocabulary
+from dptopics.topics.embedded.mechanism import EmbeddedTopics
 from dptopics.topics.mixture import MixtureTopics
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.variational import VariationalTopics

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from lower_bound import epsilon_at_least
 
-from dptopics import noise
-from dptopics.corpus import Corpus
-from dptopics.published.laplace_output import LaplaceOutputTopics
-from dptopics.release import Vocabulary
-from dptopics.topics.neighbours import DrawnUnits, draw_pair
-from dptopics.topics.output import OutputMatrix, units_of
-from dptopics.topics.sensitivity import distance, n_pairs
+from dptopics.data.corpus import Corpus
+from dptopics.privacy import noise
+from dptopics.published.topicdp.laplace_output import LaplaceOutputTopics
+from dptopics.release.vocabulary import Vocabulary
+from dptopics.topics.output.matrix import OutputMatrix, units_of
+from dptopics.topics.output.neighbours import DrawnUnits, draw_pair
+from dptopics.topics.output.sensitivity import distance, n_pairs
 
 DELTA = 1e-3
 RUNS = 4000

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dptopics import noise
-from dptopics.corpus import Corpus
-from dptopics.release import Vocabulary
-from dptopics.topics.embedded import EmbeddedTopics
+from dptopics.data.corpus import Corpus
+from dptopics.privacy import noise
+from dptopics.release.vocabulary import Vocabulary
+from dptopics.topics.embedded.mechanism import EmbeddedTopics
 from dptopics.topics.mixture import MixtureTopics
-from dptopics.topics.spectral import SpectralTopics
+from dptopics.topics.spectral.mechanism import SpectralTopics
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.count import CountVocabulary
 from dptopics.vocabulary.greedy import GreedyVocabulary

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 from lower_bound import epsilon_at_least
 
-from dptopics import noise
-from dptopics.corpus import Corpus
-from dptopics.guarantee import Strength
+from dptopics.data.corpus import Corpus
 from dptopics.learners import tensor
-from dptopics.release import Vocabulary
-from dptopics.topics import spectral
-from dptopics.topics.spectral import SpectralTopics
-from dptopics.topics.spectral_bounds import BINS
+from dptopics.privacy import noise
+from dptopics.privacy.guarantee import Strength
+from dptopics.release.vocabulary import Vocabulary
+from dptopics.topics.spectral import mechanism as spectral
+from dptopics.topics.spectral.bounds import BINS
+from dptopics.topics.spectral.mechanism import SpectralTopics
 
 DELTA = 1e-3
 SIGMA = 0.5  # so little noise that the attack has power with few runs

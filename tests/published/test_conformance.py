@@ -6,20 +6,22 @@ from dataclasses import FrozenInstanceError, fields, replace
 import numpy as np
 import pytest
 
-from dptopics import Corpus, PrivateTopics, bundle, noise, progress
+from dptopics import Corpus, PrivateTopics, progress
 from dptopics.catalogue import catalogue
 from dptopics.errors import InputError, PrivacyError
-from dptopics.guarantee import Strength, Unit
-from dptopics.ledger import Ledger, Unrecorded
-from dptopics.mechanism import calibrate
-from dptopics.published.laplace_counts import LaplaceCountsTopics
-from dptopics.published.spectral_moments import SpectralMomentsTopics
-from dptopics.published.spectral_output import SpectralOutputTopics
-from dptopics.published.spectral_whitened import SpectralComponentsTopics, SpectralTensorTopics
-from dptopics.published.zhao import ZhaoTopics
-from dptopics.published.zhu import ZhuTopics
+from dptopics.privacy import noise
+from dptopics.privacy.guarantee import Strength, Unit
+from dptopics.privacy.ledger import Ledger, Unrecorded
+from dptopics.privacy.mechanism import calibrate
+from dptopics.published.fdptm.zhao import ZhaoTopics
+from dptopics.published.fdptm.zhu import ZhuTopics
+from dptopics.published.gibbs.laplace_counts import LaplaceCountsTopics
+from dptopics.published.spectral.moments import SpectralMomentsTopics
+from dptopics.published.spectral.output import SpectralOutputTopics
+from dptopics.published.spectral.whitened import SpectralComponentsTopics, SpectralTensorTopics
 from dptopics.registry import PUBLISHED, TOPICS, topic_mechanism
-from dptopics.release import Vocabulary
+from dptopics.release import bundle
+from dptopics.release.vocabulary import Vocabulary
 
 DELTA = 1e-3
 TEXTS = ["fracture knee", "fracture knee cast", "rash skin", "rash skin cream", "rash skin knee"] * 12

@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from dptopics import Corpus, noise
+from dptopics import Corpus
 from dptopics.errors import NothingReleased
-from dptopics.guarantee import Strength
-from dptopics.published import spectral_edges
-from dptopics.published.laplace_counts import LaplaceCountsTopics
-from dptopics.published.spectral_moments import SpectralMomentsTopics
-from dptopics.published.spectral_output import SpectralOutputTopics
-from dptopics.published.spectral_procedure import private_bounds
-from dptopics.published.spectral_whitened import SpectralComponentsTopics, SpectralTensorTopics
+from dptopics.privacy import noise
+from dptopics.privacy.guarantee import Strength
+from dptopics.published.gibbs.laplace_counts import LaplaceCountsTopics
+from dptopics.published.spectral import edges as spectral_edges
+from dptopics.published.spectral.moments import SpectralMomentsTopics
+from dptopics.published.spectral.output import SpectralOutputTopics
+from dptopics.published.spectral.procedure import private_bounds
+from dptopics.published.spectral.whitened import SpectralComponentsTopics, SpectralTensorTopics
 
 DELTA = 1e-6
 RARE = 1e-6  # false alarm of one bound

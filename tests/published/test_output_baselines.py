@@ -5,16 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dptopics import Corpus, noise
-from dptopics.counts import Counts
+from dptopics import Corpus
+from dptopics.data.counts import Counts
 from dptopics.errors import InputError, NothingReleased
-from dptopics.events import Laplace
-from dptopics.guarantee import Strength
 from dptopics.learners.lda_variational import VariationalLda
-from dptopics.ledger import Unrecorded
-from dptopics.published.laplace_output import _WHOLE, LaplaceOutputTopics
-from dptopics.published.mvg import MvgTopics, mvg_deviation
-from dptopics.release import Vocabulary
+from dptopics.privacy import noise
+from dptopics.privacy.events import Laplace
+from dptopics.privacy.guarantee import Strength
+from dptopics.privacy.ledger import Unrecorded
+from dptopics.published.topicdp.laplace_output import _WHOLE, LaplaceOutputTopics
+from dptopics.published.topicdp.mvg import MvgTopics, mvg_deviation
+from dptopics.release.vocabulary import Vocabulary
 
 TEXTS = ["knee cast", "knee skin", "skin rash", "rash skin", "cast knee knee"] * 10
 WORDS = Vocabulary.of(["cast", "knee", "rash", "skin"])

@@ -9,19 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from dptopics import Corpus, noise
+from dptopics import Corpus
 from dptopics.errors import InputError, NothingReleased, PrivacyError
-from dptopics.events import Failure, Gaussian, Laplace, Noise
-from dptopics.guarantee import Unit
 from dptopics.learners.spectral import SpectralLda
 from dptopics.learners.tensor import coefficients, orthogonal_components, third_moment
-from dptopics.ledger import Ledger, Unrecorded
-from dptopics.published import spectral_edges as edges
-from dptopics.published.spectral_moments import SpectralMomentsTopics
-from dptopics.published.spectral_output import SpectralOutputTopics
-from dptopics.published.spectral_whitened import SpectralComponentsTopics, SpectralTensorTopics
+from dptopics.privacy import noise
+from dptopics.privacy.events import Failure, Gaussian, Laplace, Noise
+from dptopics.privacy.guarantee import Unit
+from dptopics.privacy.ledger import Ledger, Unrecorded
+from dptopics.published.spectral import edges
+from dptopics.published.spectral.moments import SpectralMomentsTopics
+from dptopics.published.spectral.output import SpectralOutputTopics
+from dptopics.published.spectral.whitened import SpectralComponentsTopics, SpectralTensorTopics
 from dptopics.registry import topic_mechanism
-from dptopics.release import Vocabulary
+from dptopics.release.vocabulary import Vocabulary
 
 DELTA = 1e-3
 CONFIGURATIONS = [SpectralMomentsTopics, SpectralTensorTopics, SpectralComponentsTopics, SpectralOutputTopics]

@@ -6,15 +6,15 @@ from math import log
 import numpy as np
 import pytest
 
-from dptopics import noise
-from dptopics.corpus import Corpus
+from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError, PrivacyError
-from dptopics.guarantee import Relation, Strength
 from dptopics.kernels.noisy_gibbs import sweep_fixed
-from dptopics.ledger import Ledger
-from dptopics.published import zhao
-from dptopics.published.zhao import ZhaoTopics
-from dptopics.release import Vocabulary
+from dptopics.privacy import noise
+from dptopics.privacy.guarantee import Relation, Strength
+from dptopics.privacy.ledger import Ledger
+from dptopics.published.fdptm import zhao
+from dptopics.published.fdptm.zhao import ZhaoTopics
+from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.vocabulary.public import PublicVocabulary
 

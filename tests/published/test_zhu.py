@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dptopics import noise
-from dptopics.corpus import Corpus
-from dptopics.datasets import demo_corpus
+from dptopics.data.corpus import Corpus
 from dptopics.kernels.noisy_gibbs import sweep_perturbed
-from dptopics.published.zhu import ZhuTopics
-from dptopics.release import Vocabulary
+from dptopics.privacy import noise
+from dptopics.public.datasets import demo_corpus
+from dptopics.published.fdptm.zhu import ZhuTopics
+from dptopics.release.vocabulary import Vocabulary
 
 DELTA = 1e-6
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dptopics import Guarantee, InputError, Ledger, NgramTable, Release, Strength, TopicModel, Unit, Vocabulary, bundle
-from dptopics import events as ev
-from dptopics import report as page
+from dptopics import Guarantee, InputError, Ledger, NgramTable, Release, Strength, TopicModel, Unit, Vocabulary
 from dptopics.cli import app
-from dptopics.report.content import STEPS, layout, topics
-from dptopics.topic_model import fingerprint
+from dptopics.privacy import events as ev
+from dptopics.release import bundle
+from dptopics.release import report as page
+from dptopics.release.report.content import STEPS, layout, topics
+from dptopics.release.topic_model import fingerprint
 
 EVIL = ["</script><script>alert(1)</script>", "<!--<script>", "<img src=x onerror=alert(1)>", "\"'&amp;", "\u2028x"]
 
@@ -190,7 +191,7 @@ def test_classical_scaling_finds_the_plane():
 def test_many_words_are_lumped_without_lengthening_distances(monkeypatch):
     model = topic_model([f"w{i:04}" for i in range(1500)], 12)
     mean = model.topic_share @ model.topic_word
-    monkeypatch.setattr("dptopics.report.content._MOST_LOGARITHMS", 1.0)
+    monkeypatch.setattr("dptopics.release.report.content._MOST_LOGARITHMS", 1.0)
     assert layout(model.topic_word, mean).shape == (12, 2)
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from dptopics import Corpus, Guarantee, Ledger, NgramTable, Release, Strength, TopicModel, Unit, Vocabulary, secure_rng
-from dptopics import events as ev
-from dptopics import report as page
 from dptopics.audit.membership import audit_membership
 from dptopics.audit.targets import of_mechanism
-from dptopics.datasets import demo_corpus
-from dptopics.ledger import Unrecorded
+from dptopics.privacy import events as ev
+from dptopics.privacy.ledger import Unrecorded
+from dptopics.public.datasets import demo_corpus
 from dptopics.registry import topic_mechanism
-from dptopics.release import describe
+from dptopics.release import report as page
+from dptopics.release.release import describe
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")

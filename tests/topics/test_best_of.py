@@ -8,18 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dptopics import Corpus, Unit, noise
+from dptopics import Corpus, Unit
 from dptopics.errors import InputError, NothingReleased, PrivacyError
-from dptopics.events import Gaussian
-from dptopics.guarantee import Guarantee, Relation, Strength
 from dptopics.kernels.doc_topics import doc_shares, log_likelihoods
-from dptopics.mechanism import grid_for
-from dptopics.published.spectral_choice import recommended
+from dptopics.privacy import noise
+from dptopics.privacy.events import Gaussian
+from dptopics.privacy.guarantee import Guarantee, Relation, Strength
+from dptopics.privacy.mechanism import grid_for
+from dptopics.published.spectral.choice import recommended
 from dptopics.registry import topic_mechanism
-from dptopics.release import Release, Vocabulary
-from dptopics.topic_model import TopicModel
+from dptopics.release.release import Release
+from dptopics.release.topic_model import TopicModel
+from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.best_of import BestOf, _Scores
-from dptopics.topics.spectral import SpectralTopics
+from dptopics.topics.spectral.mechanism import SpectralTopics
 from dptopics.topics.variational import VariationalTopics
 
 DELTA = 1e-3

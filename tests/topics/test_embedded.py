@@ -6,14 +6,16 @@ import stat
 import numpy as np
 import pytest
 
-from dptopics import Corpus, embeddings, noise
-from dptopics.embeddings import TextModel, cached, check_vectors, common_words, embedding
+from dptopics import Corpus
 from dptopics.errors import InputError, PrivacyError
-from dptopics.guarantee import Unit
-from dptopics.release import Vocabulary
-from dptopics.text import TextSettings
-from dptopics.topics import public_space
-from dptopics.topics.embedded import EmbeddedTopics
+from dptopics.privacy import noise
+from dptopics.privacy.guarantee import Unit
+from dptopics.public import embeddings
+from dptopics.public.embeddings import TextModel, cached, check_vectors, common_words, embedding
+from dptopics.public.text import TextSettings
+from dptopics.release.vocabulary import Vocabulary
+from dptopics.topics.embedded import public_space
+from dptopics.topics.embedded.mechanism import EmbeddedTopics
 
 THEMES = [
     ["hockey", "baseball", "playoffs", "teams", "players", "goalie"],
@@ -157,7 +159,7 @@ def test_noise_of_each_sum_is_what_the_guarantee_prices(texts, monkeypatch):
 
 
 def public_grid(bound, sigma):
-    from dptopics.mechanism import grid_for
+    from dptopics.privacy.mechanism import grid_for
 
     return grid_for(bound, sigma)
 

@@ -9,18 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from dptopics import Corpus, Unit, noise
+from dptopics import Corpus, Unit
 from dptopics.errors import InputError, PrivacyError
-from dptopics.events import Gaussian
-from dptopics.guarantee import Strength
 from dptopics.kernels.doc_topics import doc_shares, words_by_shares
-from dptopics.mechanism import grid_for
+from dptopics.privacy import noise
+from dptopics.privacy.events import Gaussian
+from dptopics.privacy.guarantee import Strength
+from dptopics.privacy.mechanism import grid_for
 from dptopics.registry import topic_mechanism
-from dptopics.release import Vocabulary
-from dptopics.topic_model import TopicModel
-from dptopics.topics import extended
-from dptopics.topics.extended import ExtendedTopics, _WordsByShares
-from dptopics.topics.spectral import SpectralTopics
+from dptopics.release.topic_model import TopicModel
+from dptopics.release.vocabulary import Vocabulary
+from dptopics.topics.spectral import extended
+from dptopics.topics.spectral.extended import ExtendedTopics, _WordsByShares
+from dptopics.topics.spectral.mechanism import SpectralTopics
 
 DELTA = 1e-6
 draw_gaussian = noise.gaussian

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from dptopics import noise
-from dptopics.corpus import Corpus
+from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError, PrivacyError
-from dptopics.guarantee import Unit
+from dptopics.privacy import noise
+from dptopics.privacy.guarantee import Unit
 from dptopics.registry import topic_mechanism
 from dptopics.topics.mixture import MixtureTopics
 

@@ -6,21 +6,24 @@ from dataclasses import FrozenInstanceError, fields, replace
 import numpy as np
 import pytest
 
-from dptopics import Corpus, Ledger, PrivateTopics, bundle, noise, progress, sensitivity_file
+from dptopics import Corpus, Ledger, PrivateTopics, progress
 from dptopics.catalogue import catalogue
 from dptopics.errors import BudgetExceeded, BundleError, InputError, NothingReleased, PrivacyError
-from dptopics.events import Failure, Gaussian
-from dptopics.guarantee import Guarantee, Relation, Strength, Unit
 from dptopics.learners.lda_gibbs import GibbsLda
 from dptopics.learners.lda_variational import VariationalLda
 from dptopics.learners.named import named_learner
-from dptopics.ledger import Unrecorded
-from dptopics.mechanism import calibrate
+from dptopics.privacy import noise
+from dptopics.privacy.events import Failure, Gaussian
+from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Unit
+from dptopics.privacy.ledger import Unrecorded
+from dptopics.privacy.mechanism import calibrate
 from dptopics.registry import topic_mechanism
-from dptopics.release import Vocabulary
-from dptopics.topics.output import OutputMatrix
-from dptopics.topics.output_topics import OutputTopics
-from dptopics.topics.rows import tidy
+from dptopics.release import bundle
+from dptopics.release.vocabulary import Vocabulary
+from dptopics.topics.output import sensitivity_file
+from dptopics.topics.output.matrix import OutputMatrix
+from dptopics.topics.output.mechanism import OutputTopics
+from dptopics.topics.output.rows import tidy
 from dptopics.vocabulary.replaced import ReplaceOneVocabulary
 from dptopics.vocabulary.weighted import WeightedVocabulary
 
@@ -350,7 +353,7 @@ def test_a_learner_that_fails_on_the_private_data_only():
         return np.full((2, 6), np.nan if documents == len(TEXTS) and counts.word[0] == first else 1 / 6)
 
     corpus = private()
-    from dptopics.corpus import raw_counts
+    from dptopics.data.bounded import raw_counts
 
     first = raw_counts(corpus).word[0]
     one = mechanism(learner=lambda counts: np.full((2, 6), 1 / 6)).prepared(corpus)

@@ -5,11 +5,11 @@ import pytest
 from scipy import integrate
 from scipy.optimize import linear_sum_assignment
 
-from dptopics import noise
-from dptopics.corpus import Corpus
-from dptopics.guarantee import Unit
-from dptopics.mechanism import calibrate
-from dptopics.release import Vocabulary
+from dptopics.data.corpus import Corpus
+from dptopics.privacy import noise
+from dptopics.privacy.guarantee import Unit
+from dptopics.privacy.mechanism import calibrate
+from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.topics.shrink import expected_given_noisy
 from dptopics.topics.variational import VariationalTopics

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dptopics import progress
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.errors import InputError
-from dptopics.topics.neighbours import DrawnUnits, GeneratedUnits, Units, draw_pair
-from dptopics.topics.sensitivity import distance, n_pairs, sample_sensitivity, show_time, steps_of
+from dptopics.topics.output.neighbours import DrawnUnits, GeneratedUnits, Units, draw_pair
+from dptopics.topics.output.sensitivity import distance, n_pairs, sample_sensitivity, show_time, steps_of
 
 SIZES = np.array([1, 3, 0, 2, 1, 4])
 

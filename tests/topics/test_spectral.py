@@ -6,19 +6,21 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from dptopics import Corpus, PrivateTopics, noise
-from dptopics.engines import memory
+from dptopics import Corpus, PrivateTopics
+from dptopics.data.engines import memory
 from dptopics.errors import InputError, PrivacyError
-from dptopics.events import Gaussian
-from dptopics.guarantee import Unit
 from dptopics.kernels.moments import document_norms
 from dptopics.learners import tensor
 from dptopics.learners.spectral import CountMoments
+from dptopics.privacy import noise
+from dptopics.privacy.events import Gaussian
+from dptopics.privacy.guarantee import Unit
 from dptopics.registry import topic_mechanism
-from dptopics.release import Vocabulary
-from dptopics.topics import packed, spectral
-from dptopics.topics.spectral import SpectralTopics
-from dptopics.topics.spectral_bounds import BINS, NormHistogram, bounds_from
+from dptopics.release.vocabulary import Vocabulary
+from dptopics.topics.spectral import mechanism as spectral
+from dptopics.topics.spectral import packed
+from dptopics.topics.spectral.bounds import BINS, NormHistogram, bounds_from
+from dptopics.topics.spectral.mechanism import SpectralTopics
 
 draw_gaussian = noise.gaussian
 DELTA = 1e-6

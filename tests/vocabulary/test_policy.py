@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dptopics.corpus import Block, Corpus, string_keys
-from dptopics.engines import memory
+from dptopics.data.bounded import Block, string_keys
+from dptopics.data.corpus import Corpus
+from dptopics.data.engines import memory
 from dptopics.errors import EngineError
 from dptopics.kernels.greedy import fill_in_order
 from dptopics.kernels.policy import fill_evenly, fill_toward

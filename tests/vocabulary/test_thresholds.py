@@ -8,8 +8,8 @@ import pytest
 
 from dptopics.catalogue import catalogue
 from dptopics.errors import InputError
-from dptopics.events import Noise
-from dptopics.guarantee import Unit
+from dptopics.privacy.events import Noise
+from dptopics.privacy.guarantee import Unit
 from dptopics.registry import VOCABULARIES, topic_mechanism, vocabulary_mechanism
 from dptopics.vocabulary.count import CountVocabulary
 from dptopics.vocabulary.greedy import GreedyVocabulary

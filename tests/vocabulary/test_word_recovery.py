@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from dptopics.corpus import Corpus
+from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
-from dptopics.guarantee import Unit
+from dptopics.privacy.guarantee import Unit
 from dptopics.registry import VOCABULARIES, topic_mechanism, vocabulary_mechanism
-from dptopics.release import Vocabulary
+from dptopics.release.vocabulary import Vocabulary
 
 COMMON, RARE, AUTHORS = 20, 2000, 4000
 WORDS = [*(f"common{i:02d}" for i in range(COMMON)), *(f"rare{i:04d}" for i in range(RARE))]

@@ -22,13 +22,14 @@ from dptopics.audit.epsilon import (
     one_run_lower_bound,
 )
 from dptopics.audit.units import SCORES, Canary, Score, Words, with_units
-from dptopics.corpus import BoundedCorpus, Corpus
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError, NothingReleased
-from dptopics.guarantee import Guarantee, Relation
-from dptopics.mechanism import Mechanism
-from dptopics.ngram_table import NgramTable
-from dptopics.release import Vocabulary
-from dptopics.topic_model import TopicModel
+from dptopics.privacy.guarantee import Guarantee, Relation
+from dptopics.privacy.mechanism import Mechanism
+from dptopics.release.ngram_table import NgramTable
+from dptopics.release.topic_model import TopicModel
+from dptopics.release.vocabulary import Vocabulary
 
 _RELATION = Relation.ADD_OR_REMOVE  # a canary is in, or it is not: nobody takes its place
 

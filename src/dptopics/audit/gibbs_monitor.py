@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics import progress
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.errors import InputError
 from dptopics.kernels.gibbs_monitor import monitored_sweep
 from dptopics.learners.lda_gibbs import GibbsLda

@@ -14,9 +14,9 @@ from dptopics.audit.epsilon import EpsilonAudit
 from dptopics.audit.lira import Attack, attack, threshold_attack
 from dptopics.audit.shadows import Shadows, Trainer, train_shadows
 from dptopics.audit.statistics import STATISTICS
-from dptopics.corpus import Corpus
-from dptopics.counts import Counts
-from dptopics.guarantee import Guarantee, Relation
+from dptopics.data.corpus import Corpus
+from dptopics.data.counts import Counts
+from dptopics.privacy.guarantee import Guarantee, Relation
 
 _RARE = 5  # a word of at most so many documents is rare
 _MOST = 20  # documents named in audit.json; documents.csv has all

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.random import Generator
 
 from dptopics import progress
-from dptopics.corpus import Corpus
+from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
-from dptopics.guarantee import Unit
-from dptopics.mechanism import Mechanism
-from dptopics.ngram_table import NgramTable
+from dptopics.privacy.guarantee import Unit
+from dptopics.privacy.mechanism import Mechanism
+from dptopics.release.ngram_table import NgramTable
 
 
 @dataclass(frozen=True)

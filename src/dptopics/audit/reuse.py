@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from dptopics import progress
 from dptopics.audit.lira import rate
 from dptopics.audit.statistics import document_statistics
-from dptopics.bundle import load
-from dptopics.corpus import Corpus
+from dptopics.data.corpus import Corpus
 from dptopics.errors import BundleError, InputError
-from dptopics.learners.adapters import distributions
-from dptopics.release import Vocabulary
-from dptopics.topic_model import TopicModel, fingerprint
+from dptopics.kernels.distributions import distributions
+from dptopics.release.bundle import load
+from dptopics.release.topic_model import TopicModel, fingerprint
+from dptopics.release.vocabulary import Vocabulary
 
 _RARE = 1e-3  # chance of a document that was not in the data to look as much as if it had been
 

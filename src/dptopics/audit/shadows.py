@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dptopics import progress
 from dptopics.audit.statistics import document_statistics
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.errors import InputError
 
 Trainer = Callable[[NDArray[np.int64], int], NDArray[np.float64]]  # documents, seed → topics × words

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.errors import InputError
 from dptopics.kernels.zeta import zeta
 

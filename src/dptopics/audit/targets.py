@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.audit.shadows import Trainer
-from dptopics.corpus import Corpus
-from dptopics.counts import Counts
+from dptopics.data.corpus import Corpus
+from dptopics.data.counts import Counts
 from dptopics.errors import InputError, NothingReleased
 from dptopics.learners import Learner, learn
 from dptopics.learners.adapters import SklearnLearner
-from dptopics.mechanism import Mechanism
-from dptopics.topic_model import TopicModel
+from dptopics.privacy.mechanism import Mechanism
+from dptopics.release.topic_model import TopicModel
 
 
 def of_learner(learner: Learner, counts: Counts) -> Trainer:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.corpus import Corpus, string_keys
+from dptopics.data.bounded import string_keys
+from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
-from dptopics.ngram_table import NgramTable
-from dptopics.release import Vocabulary
-from dptopics.topic_model import TopicModel
+from dptopics.release.ngram_table import NgramTable
+from dptopics.release.topic_model import TopicModel
+from dptopics.release.vocabulary import Vocabulary
 
 # From a released value (None: nothing was released) and the words of a canary: a number that tells in from out.
 Score = Callable[[Any, Sequence[str]], float]

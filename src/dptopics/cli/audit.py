@@ -12,12 +12,12 @@ from rich.table import Table
 from dptopics.cli import options as o
 from dptopics.cli.terminal import err, out, print_json, progress_bar
 from dptopics.errors import InputError
-from dptopics.guarantee import Relation, Unit
+from dptopics.privacy.guarantee import Relation, Unit
+from dptopics.public.text import TextSettings
 from dptopics.public_lists import check_not_the_data
-from dptopics.text import TextSettings
 
 if TYPE_CHECKING:
-    from dptopics.corpus import Corpus
+    from dptopics.data.corpus import Corpus
 
 
 def audit(
@@ -61,10 +61,10 @@ def audit(
     from dptopics.audit.canaries import audit_by_trials, audit_one_run
     from dptopics.audit.membership import audit_membership
     from dptopics.audit.targets import of_learner, of_mechanism
-    from dptopics.corpus import Corpus
+    from dptopics.data.corpus import Corpus
     from dptopics.learners.lda_gibbs import GibbsLda
     from dptopics.registry import topic_mechanism
-    from dptopics.release import describe
+    from dptopics.release.release import describe
 
     if (out_folder / "audit.json").exists():
         raise InputError(f"the folder {str(out_folder)!r} holds an audit already. Choose another name, or remove it.")

@@ -7,7 +7,7 @@ import typer
 
 from dptopics.cli import options as o
 from dptopics.cli.terminal import out, print_json
-from dptopics.guarantee import Relation, Unit
+from dptopics.privacy.guarantee import Relation, Unit
 
 
 def create(
@@ -23,7 +23,7 @@ def create(
     ] = "sum",
 ) -> None:
     """Make a ledger with a total budget."""
-    from dptopics.ledger import Ledger
+    from dptopics.privacy.ledger import Ledger
 
     ledger = Ledger.create(path, epsilon=epsilon, delta=delta, unit=unit, relation=relation, composition=composition)
     out.print(ledger.card())
@@ -33,7 +33,7 @@ def show(
     path: Annotated[Path, typer.Argument(help="Ledger file.", show_default=False)], as_json: o.Json = False
 ) -> None:
     """Show what was spent and what is left."""
-    from dptopics.ledger import Ledger
+    from dptopics.privacy.ledger import Ledger
 
     ledger = Ledger.open(path)
     if not as_json:

@@ -32,9 +32,9 @@ def create(
     from dptopics.local.collection import Collection
     from dptopics.local.hashing import HashedPair, ThreeWords
     from dptopics.local.randomizer import BitFlips
+    from dptopics.local.report_files import write_collection
+    from dptopics.public.text import TextSettings
     from dptopics.public_lists import read_list
-    from dptopics.reports import write_collection
-    from dptopics.text import TextSettings
     from dptopics.vocabulary.public import read_words
 
     words = read_words(vocabulary)
@@ -74,8 +74,8 @@ def randomize(
 ) -> None:
     """Turn one document into one report, on the client. It prints a line of JSON, and only once for each collection."""
     from dptopics.local.collection import Client
-    from dptopics.noise import secure_rng
-    from dptopics.reports import SentFolder, read_collection, to_line
+    from dptopics.local.report_files import SentFolder, read_collection, to_line
+    from dptopics.privacy.noise import secure_rng
 
     parameters = read_collection(collection)
     try:
@@ -97,9 +97,10 @@ def fit(
     as_json: o.Json = False,
 ) -> None:
     """Learn topics from reports. They are private already: it spends nothing and may be repeated."""
-    from dptopics import bundle, progress
+    from dptopics import progress
+    from dptopics.local.report_files import Inbox, read_collection
     from dptopics.local.topics import fit_reports
-    from dptopics.reports import Inbox, read_collection
+    from dptopics.release import bundle
 
     bundle.check_target(out_folder)
     parameters = read_collection(collection)

@@ -28,9 +28,9 @@ def show(
     as_json: o.Json = False,
 ) -> None:
     """Show a release and its guarantee."""
-    from dptopics import bundle
-    from dptopics.ngram_table import NgramTable
-    from dptopics.topic_model import TopicModel
+    from dptopics.release import bundle
+    from dptopics.release.ngram_table import NgramTable
+    from dptopics.release.topic_model import TopicModel
 
     release = bundle.load(release_folder)
     if isinstance(release.value, NgramTable):
@@ -63,8 +63,8 @@ def transform(
     import numpy as np
 
     from dptopics import progress
-    from dptopics.reading import read_batches
-    from dptopics.topic_model import TopicModel
+    from dptopics.data.tables import read_batches
+    from dptopics.release.topic_model import TopicModel
 
     model = TopicModel.load(release_folder)
     if out_file.exists():
@@ -123,8 +123,8 @@ def demo(
     ] = None,
 ) -> None:
     """Show the difference privacy makes, on 20,000 invented patient messages."""
-    from dptopics import bundle, report
-    from dptopics.demo import run, write_messages
+    from dptopics.cli.demo import run, write_messages
+    from dptopics.release import bundle, report
 
     if messages is not None:
         number = write_messages(messages)

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from dptopics.cli import options as o
 from dptopics.cli.terminal import err, out, print_json, progress_bar
-from dptopics.text import TextSettings
+from dptopics.public.text import TextSettings
 
 
 def monitor(
@@ -31,10 +31,10 @@ def monitor(
 
     from dptopics import progress
     from dptopics.audit.gibbs_monitor import WHAT_IT_SAYS, monitor_gibbs
-    from dptopics.corpus import Corpus
+    from dptopics.data.corpus import Corpus
     from dptopics.errors import InputError
     from dptopics.learners.lda_gibbs import GibbsLda
-    from dptopics.release import Vocabulary
+    from dptopics.release.vocabulary import Vocabulary
 
     if sweeps < 1 or vocabulary < 1:
         raise InputError(f"sweeps and vocabulary must be at least 1, got {sweeps} and {vocabulary}.")

@@ -9,12 +9,12 @@ from dptopics.cli import options as o
 from dptopics.cli.release import Where, _publish, _unit, read
 from dptopics.cli.terminal import err, ngrams_data, print_json, progress_bar, show_card, show_ngrams
 from dptopics.errors import InputError
-from dptopics.events import Noise
+from dptopics.privacy.events import Noise
+from dptopics.public.text import TextSettings
 from dptopics.public_lists import check_not_the_data
-from dptopics.text import TextSettings
 
 if TYPE_CHECKING:
-    from dptopics.public_ngrams import PublicNgrams
+    from dptopics.public.ngrams import PublicNgrams
 
 _LISTS = (".txt", ".ngrams")
 
@@ -140,8 +140,8 @@ def arpa(
     out_file: Annotated[Path, typer.Option("--out", help="File to write; it must not exist.", show_default=False)],
 ) -> None:
     """Write an n-gram release as a language model in the ARPA format."""
-    from dptopics.ngram_table import NgramTable
-    from dptopics.ngrams.language_model import LanguageModel
+    from dptopics.release.language_model import LanguageModel
+    from dptopics.release.ngram_table import NgramTable
 
     if out_file.exists():
         raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
@@ -151,7 +151,7 @@ def arpa(
 
 def _public(path: Path, text: str, n: int, size: int, encoding: str) -> "PublicNgrams":
     from dptopics import progress
-    from dptopics.public_ngrams import PublicNgrams
+    from dptopics.public.ngrams import PublicNgrams
 
     if path.suffix.lower() in _LISTS or not path.is_file():
         return PublicNgrams.from_file(path, n=n)

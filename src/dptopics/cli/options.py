@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from dptopics.events import Noise
-from dptopics.guarantee import Unit
+from dptopics.privacy.events import Noise
+from dptopics.privacy.guarantee import Unit
 
 
 class EngineName(StrEnum):

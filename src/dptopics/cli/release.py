@@ -12,15 +12,16 @@ import typer
 from dptopics.cli import options as o
 from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_topics, topics_data, warn
 from dptopics.errors import DptopicsError, InputError
-from dptopics.guarantee import Unit
+from dptopics.privacy.guarantee import Unit
+from dptopics.public.text import TextSettings
 from dptopics.public_lists import check_not_the_data
-from dptopics.text import TextSettings
 
 if TYPE_CHECKING:
-    from dptopics.corpus import BoundedCorpus
-    from dptopics.embeddings import Embedding
-    from dptopics.mechanism import Mechanism
-    from dptopics.release import Release, Vocabulary
+    from dptopics.data.bounded import BoundedCorpus
+    from dptopics.privacy.mechanism import Mechanism
+    from dptopics.public.embeddings import Embedding
+    from dptopics.release.release import Release
+    from dptopics.release.vocabulary import Vocabulary
 
 T = TypeVar("T")
 
@@ -218,7 +219,7 @@ def _embedding(mechanism: str, name: str | None, cache: Path | None) -> "Embeddi
         if name is not None or cache is not None:
             raise InputError(f"--mechanism {mechanism} uses no embedding. Leave it out, or use --mechanism embedded.")
         return None
-    from dptopics.embeddings import cached, embedding
+    from dptopics.public.embeddings import cached, embedding
 
     model = embedding(name)
     if cache is None:
@@ -278,8 +279,8 @@ def read(
 ) -> "BoundedCorpus":
     """The table as a bounded corpus."""
     from dptopics import progress
-    from dptopics.corpus import Corpus
-    from dptopics.engines.spark import SparkTable, spark_session
+    from dptopics.data.corpus import Corpus
+    from dptopics.data.engines.spark import SparkTable, spark_session
 
     table: Corpus | SparkTable
     with progress_bar("Reading texts") as sink, progress.shown_by(sink):
@@ -320,9 +321,11 @@ def _publish(
     sensitivity: Path | None = None,
 ) -> "Release[T]":
     """Refuse early what can be refused; then read, sample sensitivity if need be, charge, run, save."""
-    from dptopics import bundle, progress, sensitivity_file
-    from dptopics.ledger import Ledger, Unrecorded
-    from dptopics.noise import secure_rng
+    from dptopics import progress
+    from dptopics.privacy.ledger import Ledger, Unrecorded
+    from dptopics.privacy.noise import secure_rng
+    from dptopics.release import bundle
+    from dptopics.topics.output import sensitivity_file
 
     door = Unrecorded() if ledger is None else Ledger.open(ledger)
     door.check(plan.guarantee, accept_unproven=accept_unproven)

@@ -20,9 +20,9 @@ def report(
     ] = None,
 ) -> None:
     """Write a release as one HTML page to look at: topics, words, error bars, guarantee. Spends no budget."""
-    from dptopics import bundle, report
-    from dptopics.guarantee import Strength
-    from dptopics.ledger import Ledger
+    from dptopics.privacy.guarantee import Strength
+    from dptopics.privacy.ledger import Ledger
+    from dptopics.release import bundle, report
 
     release = bundle.load(release_folder)
     path = report.write(

@@ -12,11 +12,11 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from dptopics.guarantee import Guarantee
+from dptopics.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
-    from dptopics.ngram_table import NgramTable
-    from dptopics.topic_model import TopicModel
+    from dptopics.release.ngram_table import NgramTable
+    from dptopics.release.topic_model import TopicModel
 
 SURE = 3.0  # deviations of the noise: words below may be there by chance
 out = Console()

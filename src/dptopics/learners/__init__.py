@@ -5,7 +5,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.errors import InputError
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.errors import InputError
+from dptopics.kernels.distributions import distributions
 
 
 @dataclass(frozen=True)
@@ -143,13 +144,6 @@ class TomotopyLearner:
         for row, k in enumerate(order):
             topics[row, ids] = model.get_topic_word_dist(int(k))
         return _exactly(distributions(topics), self.n_topics)
-
-
-def distributions(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows as distributions: absolute values over their sum; an empty row becomes uniform."""
-    rows = np.abs(np.asarray(matrix, np.float64))
-    total = rows.sum(axis=1, keepdims=True)
-    return np.asarray(np.where(total > 0, rows / np.where(total > 0, total, 1.0), 1.0 / rows.shape[1]))
 
 
 def _exactly(topics: NDArray[np.float64], n_topics: int) -> NDArray[np.float64]:

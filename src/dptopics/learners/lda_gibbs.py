@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics import progress
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.kernels.gibbs import gibbs_sweep, start_topics
 from dptopics.kernels.simd import STEP
 from dptopics.kernels.siphash import siphash

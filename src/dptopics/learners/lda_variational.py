@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics import progress
-from dptopics.counts import Counts
+from dptopics.data.counts import Counts
 from dptopics.errors import InputError
 from dptopics.kernels.simd import WIDTH
 from dptopics.kernels.siphash import siphash

@@ -10,12 +10,12 @@ from typing import Any, Self
 from numpy.random import Generator
 
 from dptopics.errors import BundleError, InputError, PrivacyError
-from dptopics.guarantee import Guarantee
 from dptopics.local.hashing import HashedPair, ThreeWords
 from dptopics.local.randomizer import BitFlips
-from dptopics.noise import is_secure
-from dptopics.release import Vocabulary
-from dptopics.text import TextSettings
+from dptopics.privacy.guarantee import Guarantee
+from dptopics.privacy.noise import is_secure
+from dptopics.public.text import TextSettings
+from dptopics.release.vocabulary import Vocabulary
 
 SCHEMA = 1
 RANDOMIZERS: dict[str, type[BitFlips | HashedPair | ThreeWords]] = {

@@ -11,11 +11,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dptopics.errors import InputError
-from dptopics.events import RandomizedResponse
-from dptopics.guarantee import Guarantee, Relation, Strength, Trust, Unit
 from dptopics.kernels.local_hash import buckets, support
 from dptopics.local.randomizer import ASSUMPTIONS, NOISES, check_common
-from dptopics.release import Vocabulary
+from dptopics.privacy.events import RandomizedResponse
+from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Trust, Unit
+from dptopics.release.vocabulary import Vocabulary
 
 _MOST_BUCKETS = 2**31
 ANSWER = np.dtype([("seed", "<u8"), ("bucket", "<u4")])  # one hashed answer as it is sent

@@ -11,9 +11,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dptopics.errors import InputError
-from dptopics.events import RandomizedResponse
-from dptopics.guarantee import Guarantee, Relation, Strength, Trust, Unit, show
-from dptopics.release import Vocabulary
+from dptopics.privacy.events import RandomizedResponse
+from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Trust, Unit, show
+from dptopics.release.vocabulary import Vocabulary
 
 NOISES = ("randomised response",)
 ASSUMPTIONS = (

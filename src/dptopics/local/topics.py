@@ -22,8 +22,8 @@ from dptopics.local.reconstruct import (
     posterior_means,
     rebuilt,
 )
-from dptopics.release import Release, describe
-from dptopics.topic_model import TopicModel
+from dptopics.release.release import Release, describe
+from dptopics.release.topic_model import TopicModel
 
 METHODS = ("likelihood", "published")
 Parts = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]  # topics, shares, deviations
@@ -43,7 +43,7 @@ def fit_reports(
 
     Args:
         collection: the public parameters that the reports were made with.
-        data: reports × bytes, each valid and counted once (:class:`dptopics.reports.Inbox`).
+        data: reports × bytes, each valid and counted once (:class:`dptopics.local.report_files.Inbox`).
         n_topics: how many topics to look for; a collection of pairs knows its own.
         method: for bits, "likelihood" (through the known channel) or "published" (rebuild documents, then Gibbs).
         alpha: prior of a document's topics.

@@ -9,17 +9,17 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dptopics import progress
-from dptopics.corpus import BoundedCorpus
+from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.events import Noise
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
-from dptopics.mechanism import Calibrated, grid_for
-from dptopics.ngram_table import NgramTable
 from dptopics.ngrams.counts import CountsAndUsers, check_limits, check_list, draw
 from dptopics.ngrams.posterior import Estimate, posterior
 from dptopics.ngrams.sensitivity import largest_step, weighted_log
-from dptopics.public_ngrams import PublicNgrams
-from dptopics.release import Release
+from dptopics.privacy.events import Noise
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.privacy.mechanism import Calibrated, grid_for
+from dptopics.public.ngrams import PublicNgrams
+from dptopics.release.ngram_table import NgramTable
+from dptopics.release.release import Release
 
 _FINEST = 2.0**-40  # far above the rounding errors of f
 

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dptopics import noise
-from dptopics.corpus import Block, BoundedCorpus, UnitRows
+from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError, PrivacyError
-from dptopics.events import Noise
 from dptopics.kernels.unit_counts import unit_counts
-from dptopics.mechanism import Mechanism, check_unit
-from dptopics.public_ngrams import PublicNgrams
-from dptopics.release import Vocabulary
+from dptopics.privacy import noise
+from dptopics.privacy.events import Noise
+from dptopics.privacy.mechanism import Mechanism, check_unit
+from dptopics.public.ngrams import PublicNgrams
+from dptopics.release.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.random import Generator
 
 from dptopics import progress
-from dptopics.corpus import BoundedCorpus
+from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.events import Noise
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
-from dptopics.mechanism import Calibrated, grid_for
-from dptopics.ngram_table import NgramTable
 from dptopics.ngrams.counts import LimitedCounts, check_limits, check_list, draw, positive_shares
-from dptopics.public_ngrams import PublicNgrams
-from dptopics.release import Release
+from dptopics.privacy.events import Noise
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.privacy.mechanism import Calibrated, grid_for
+from dptopics.public.ngrams import PublicNgrams
+from dptopics.release.ngram_table import NgramTable
+from dptopics.release.release import Release
 
 
 @dataclass(frozen=True, kw_only=True)

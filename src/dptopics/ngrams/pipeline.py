@@ -6,12 +6,13 @@ from typing import ClassVar, Self
 from numpy.random import Generator
 
 from dptopics import progress
-from dptopics.corpus import BoundedCorpus
+from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError, NothingReleased, PrivacyError
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Unit, weakest
-from dptopics.mechanism import Mechanism
-from dptopics.ngram_table import NgramTable
-from dptopics.release import Release, Vocabulary
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Unit, weakest
+from dptopics.privacy.mechanism import Mechanism
+from dptopics.release.ngram_table import NgramTable
+from dptopics.release.release import Release
+from dptopics.release.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from dptopics.events import Noise
+from dptopics.privacy.events import Noise
 
 LARGEST_COUNT = 1e8  # of one n-gram that is thought possible
 _LEVELS = 192  # possible values of log(c + 1) that are weighed against each other

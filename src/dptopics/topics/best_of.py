@@ -10,15 +10,16 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dptopics import progress
-from dptopics.corpus import Block, BoundedCorpus, UnitRows
+from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError, NothingReleased, PrivacyError
-from dptopics.events import Gaussian, epsilon_of, smallest
-from dptopics.guarantee import Guarantee, Relation, Unit, check_budget, weakest
 from dptopics.kernels.doc_topics import log_likelihoods
-from dptopics.mechanism import Mechanism, calibrate
-from dptopics.release import Release
-from dptopics.topic_model import TopicModel
-from dptopics.topics.noisy_sum import noisy_sum
+from dptopics.privacy.events import Gaussian
+from dptopics.privacy.guarantee import Guarantee, Relation, Unit, check_budget, weakest
+from dptopics.privacy.mechanism import Mechanism, calibrate
+from dptopics.privacy.noisy_sum import noisy_sum
+from dptopics.privacy.pricing import epsilon_of, smallest
+from dptopics.release.release import Release
+from dptopics.release.topic_model import TopicModel
 
 _FLOOR = 1e-3  # of a topic goes to all words alike while it is scored: no word is impossible
 

@@ -6,13 +6,14 @@ from typing import ClassVar, Self
 from numpy.random import Generator
 
 from dptopics import progress
-from dptopics.corpus import BoundedCorpus
+from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError, NothingReleased, PrivacyError
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Unit, weakest
-from dptopics.mechanism import Mechanism
-from dptopics.release import Release, Vocabulary
-from dptopics.topic_model import TopicModel
-from dptopics.topics.embedded import EmbeddedTopics
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Unit, weakest
+from dptopics.privacy.mechanism import Mechanism
+from dptopics.release.release import Release
+from dptopics.release.topic_model import TopicModel
+from dptopics.release.vocabulary import Vocabulary
+from dptopics.topics.embedded.mechanism import EmbeddedTopics
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.release import Vocabulary
-from dptopics.text import TextSettings
-from dptopics.topic_model import TopicModel
+from dptopics.public.text import TextSettings
+from dptopics.release.topic_model import TopicModel
+from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.shrink import expected_given_noisy
 
 Floats = NDArray[np.float64]

@@ -10,15 +10,15 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dptopics import progress
-from dptopics.corpus import Block, BoundedCorpus, Sample, UnitRows
+from dptopics.data.bounded import Block, BoundedCorpus, Sample, UnitRows
 from dptopics.errors import InputError
-from dptopics.events import Event, Gaussian, SampledGaussian
-from dptopics.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.kernels.doc_topics import expected_counts
-from dptopics.mechanism import Calibrated, check_words, grid_for
-from dptopics.release import Release
-from dptopics.topic_model import TopicModel
-from dptopics.topics.noisy_sum import noisy_sum
+from dptopics.privacy.events import Event, Gaussian, SampledGaussian
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.privacy.mechanism import Calibrated, check_words, grid_for
+from dptopics.privacy.noisy_sum import noisy_sum
+from dptopics.release.release import Release
+from dptopics.release.topic_model import TopicModel
 from dptopics.topics.rounds import learned_in_rounds
 
 

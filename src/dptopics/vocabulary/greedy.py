@@ -8,13 +8,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dptopics.corpus import Block, BoundedCorpus, string_keys
+from dptopics.data.bounded import Block, BoundedCorpus, string_keys
 from dptopics.errors import InputError
-from dptopics.events import Failure, Laplace, Noise
-from dptopics.guarantee import Guarantee, Strength, Unit
 from dptopics.kernels.greedy import fill_in_order
-from dptopics.mechanism import Calibrated, check_unit, grid_for
-from dptopics.release import Release, Vocabulary
+from dptopics.privacy.events import Failure, Laplace, Noise
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit
+from dptopics.privacy.mechanism import Calibrated, check_unit, grid_for
+from dptopics.release.release import Release
+from dptopics.release.vocabulary import Vocabulary
 from dptopics.vocabulary.threshold import check_settings, clearing, default_tail, draw
 
 

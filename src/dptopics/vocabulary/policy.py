@@ -8,13 +8,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dptopics.corpus import Block, BoundedCorpus
+from dptopics.data.bounded import Block, BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.events import Failure, Noise
-from dptopics.guarantee import Guarantee, Strength, Unit
 from dptopics.kernels.policy import fill_evenly, fill_toward
-from dptopics.mechanism import Calibrated, check_unit, grid_for
-from dptopics.release import Release, Vocabulary
+from dptopics.privacy.events import Failure, Noise
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit
+from dptopics.privacy.mechanism import Calibrated, check_unit, grid_for
+from dptopics.release.release import Release
+from dptopics.release.vocabulary import Vocabulary
 from dptopics.vocabulary.threshold import check_settings, clearing, default_tail, draw, equal_split_threshold
 
 MAX_UNITS = MAX_CORPUS_WORDS = 2**31  # what the rounding of ℓ2-descent is priced for: authors and words are 32 bits

@@ -7,13 +7,14 @@ from unicodedata import normalize
 
 from numpy.random import Generator
 
-from dptopics.corpus import BoundedCorpus
+from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.guarantee import PUBLIC_LIST, Guarantee, Strength, Unit
-from dptopics.mechanism import check_unit
+from dptopics.privacy.guarantee import PUBLIC_LIST, Guarantee, Strength, Unit
+from dptopics.privacy.mechanism import check_unit
+from dptopics.public.text import TextSettings
 from dptopics.public_lists import check_entries, read_list
-from dptopics.release import Release, Vocabulary
-from dptopics.text import TextSettings
+from dptopics.release.release import Release
+from dptopics.release.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)

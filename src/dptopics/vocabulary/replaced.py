@@ -5,12 +5,13 @@ from typing import ClassVar, Self
 
 from numpy.random import Generator
 
-from dptopics.corpus import BoundedCorpus
+from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import PrivacyError
-from dptopics.events import Event, Failure, Gaussian, Laplace
-from dptopics.guarantee import Guarantee, Relation, Unit
-from dptopics.mechanism import Mechanism
-from dptopics.release import Release, Vocabulary
+from dptopics.privacy.events import Event, Failure, Gaussian, Laplace
+from dptopics.privacy.guarantee import Guarantee, Relation, Unit
+from dptopics.privacy.mechanism import Mechanism
+from dptopics.release.release import Release
+from dptopics.release.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,12 +10,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dptopics import noise
-from dptopics.corpus import Block, UnitRows
+from dptopics.data.bounded import Block, UnitRows
 from dptopics.errors import InputError
-from dptopics.events import Noise
 from dptopics.kernels.unit_words import unit_words
-from dptopics.release import Vocabulary
+from dptopics.privacy import noise
+from dptopics.privacy.events import Noise
+from dptopics.release.vocabulary import Vocabulary
 
 
 def default_tail(kind: Noise, delta: float) -> float:

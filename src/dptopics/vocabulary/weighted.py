@@ -6,11 +6,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.random import Generator
 
-from dptopics.corpus import BoundedCorpus
-from dptopics.events import Failure, Noise
-from dptopics.guarantee import PUBLIC_LIST, Guarantee, Strength, Unit
-from dptopics.mechanism import Calibrated, check_unit, grid_for
-from dptopics.release import Release, Vocabulary
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.privacy.events import Failure, Noise
+from dptopics.privacy.guarantee import PUBLIC_LIST, Guarantee, Strength, Unit
+from dptopics.privacy.mechanism import Calibrated, check_unit, grid_for
+from dptopics.release.release import Release
+from dptopics.release.vocabulary import Vocabulary
 from dptopics.vocabulary.threshold import (
     EqualWeights,
     check_settings,

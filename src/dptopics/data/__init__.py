@@ -1,0 +1,1 @@
+"""Sensitive: texts and counts, bounded by what a unit may contribute."""

@@ -1,0 +1,160 @@
+"""BoundedCorpus: the only thing a mechanism may look at, and what it is made of."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.data.counts import Counts
+from dptopics.errors import InputError, PrivacyError
+from dptopics.kernels.gather import content_keys
+from dptopics.privacy.guarantee import Unit
+from dptopics.public.text import TextSettings
+from dptopics.release.vocabulary import Vocabulary
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """How much a unit may contribute. Public.
+
+    ``max_docs`` documents per author and ``max_words`` distinct words per unit (None: no limit) are chosen by a hash of
+    the unit's own content under ``key``, so that no choice depends on other people's rows or on their order.
+    """
+
+    unit: Unit
+    max_docs: int | None = None
+    max_words: int | None = None
+    key: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("max_docs", "max_words"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1, got {value}.")
+        if not 0 <= self.key < 2**64:
+            raise InputError(f"key must lie between 0 and 2^64 - 1, got {self.key}.")
+
+
+class Block(NamedTuple):
+    """Some units with their documents, as plain arrays. Documents of unit u: unit_start[u]:unit_start[u+1];
+    entries (word, counts) of document d: doc_start[d]:doc_start[d+1]; its embedding, if there are any: vectors[d]."""
+
+    unit_start: NDArray[np.int64]
+    doc_start: NDArray[np.int64]
+    word: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    vectors: NDArray[np.float32] | None = None
+
+
+class UnitRows(NamedTuple):
+    """A vector for each unit, sparse by rows: entry e of start[u]:start[u+1] adds values[e] to row rows[e]."""
+
+    start: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    values: NDArray[np.float64]
+
+
+class Statistic(Protocol):
+    """Maps each unit to a vector. It sees one unit at a time; its fields are public."""
+
+    @property
+    def height(self) -> int | None:
+        """Rows of the sum; None: one for each word."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """Numbers per row."""
+        ...
+
+    def __call__(self, block: Block) -> UnitRows:
+        """The vectors of a block's units: a function of each unit alone, whatever else is in the block."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A Poisson sample: each unit is in independently with probability ``rate``, by a secret 128-bit key."""
+
+    rate: float
+    key: tuple[int, int]
+
+
+class BoundedCorpus(Protocol):
+    """Sensitive. Its bounds are public; its documents can be reached only through bounded sums and folds."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """How much a unit may contribute."""
+        ...
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """The public words that rows stand for, or None while words are still private."""
+        ...
+
+    @property
+    def text(self) -> TextSettings | None:
+        """How texts became words, if they were texts."""
+        ...
+
+    @property
+    def vector_width(self) -> int | None:
+        """Numbers in each document's embedding; None if documents have none; 0 if there is no document to tell by."""
+        ...
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What row r of a bounded sum stands for. Private as long as ``vocabulary`` is None."""
+        ...
+
+    def limited(self, *, vocabulary: Vocabulary | None = None, max_words: int | None = None) -> "BoundedCorpus":
+        """The same raw data, bounded anew after restricting it to public words, or to fewer words per unit."""
+        ...
+
+    def bounded_sum(
+        self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None, norm: int = 2
+    ) -> NDArray[np.int64]:
+        """Σ over units of the statistic, clipped to norm ``bound``, rounded toward zero, in steps of ``grid``.
+
+        Adding or removing one unit moves the result by at most bound/grid in the L1 (``norm`` = 1) or L2 (2) norm,
+        exactly.
+        """
+        ...
+
+    def fold(self, step: Callable[[S, Block], S], state: S, *, max_units: int | None = None) -> S:
+        """Hand the units to ``step`` one block after another, in an order that each unit's own hash decides.
+
+        For functions that are not sums of units: one unit more or less leaves the order of the others as it is, and
+        nothing else is promised. Whoever calls this proves how far one unit can move the result. A corpus of more than
+        ``max_units`` units is refused.
+        """
+        ...
+
+
+def raw_counts(corpus: BoundedCorpus) -> Counts:
+    """The documents of a bounded corpus over its public vocabulary: exact, without noise.
+
+    For mechanisms whose strength is not ``proved``: nothing limits what one unit can do to what they compute. A test
+    holds that no other mechanism calls this.
+    """
+    if corpus.vocabulary is None:
+        raise PrivacyError("the words of this corpus are private. Restrict it to public words first.")
+    nothing = Block(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
+    blocks: list[Block] = corpus.fold(lambda seen, block: [*seen, block], [nothing])
+    sizes = [np.diff(block.doc_start) for block in blocks]
+    doc_start = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(sizes), dtype=np.int64)])
+    word, count = np.concatenate([b.word for b in blocks]), np.concatenate([b.counts for b in blocks])
+    keys = content_keys(doc_start, word, count, string_keys(corpus.vocabulary.words))
+    return Counts(doc_start, word, count, len(corpus.vocabulary), keys)
+
+
+def string_keys(strings: Iterable[str]) -> NDArray[np.uint64]:
+    """A 64-bit hash of each string, the same on every machine."""
+    digests = b"".join(blake2b(s.encode("utf-8", "surrogatepass"), digest_size=8).digest() for s in strings)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)

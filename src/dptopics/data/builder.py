@@ -1,0 +1,270 @@
+"""Batches of texts and authors into the arrays of a Corpus: raw text is never held whole."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+from unicodedata import category, normalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.data.bounded import string_keys
+from dptopics.data.corpus import Corpus, Embed
+from dptopics.errors import InputError, shielded, tell_owner
+from dptopics.kernels.counts import count_tokens
+from dptopics.public.embeddings import check_vectors, embedding
+from dptopics.public.text import TextSettings
+from dptopics.release.release import check_stated
+from dptopics.release.vocabulary import Vocabulary
+
+C = TypeVar("C", bound=Corpus)
+T = TypeVar("T")
+
+_BATCH_ROWS = 2048
+
+
+class GrowingArray:
+    """An array that grows in place: ``resize`` moves pages instead of copying them, so the peak stays near the size."""
+
+    def __init__(self, dtype: type) -> None:
+        self._data: NDArray[Any] = np.empty(1024, dtype)
+        self.size = 0
+
+    def extend(self, values: NDArray[Any]) -> None:
+        """Append ``values``."""
+        end = self.size + values.size
+        if end > self._data.size:
+            self._data.resize(max(end, self._data.size * 5 // 4), refcheck=False)
+        self._data[self.size : end] = values
+        self.size = end
+
+    def finish(self) -> NDArray[Any]:
+        """The array, cut to its size; this object must not be used afterwards."""
+        self._data.resize(self.size, refcheck=False)
+        return self._data
+
+
+class Builder:
+    """Turns batches of texts and authors into the arrays of a Corpus."""
+
+    def __init__(
+        self,
+        text: TextSettings,
+        *,
+        with_authors: bool,
+        drop_missing: bool = False,
+        vocabulary: Vocabulary | None = None,
+        embed: Embed | None = None,
+    ) -> None:
+        check_stated(vocabulary)
+        self._text = text
+        self._vocabulary = vocabulary  # public words: others are dropped while reading
+        self._with_authors = with_authors
+        self._drop_missing = drop_missing
+        self._embed = None if embed is None else embedding(embed)
+        self._vectors: list[NDArray[np.float32]] = []
+        self._row = 0
+        self._words: defaultdict[str, int] = defaultdict()
+        self._words.default_factory = self._words.__len__
+        self._authors: defaultdict[str, int] = defaultdict()
+        self._authors.default_factory = self._authors.__len__
+        self._sizes = GrowingArray(np.int64)
+        self._word = GrowingArray(np.int32)
+        self._count = GrowingArray(np.int32)
+        self._author = GrowingArray(np.int32)
+
+    def add_all(self, texts: Iterable[str], authors: Iterable[str | int] | None) -> None:
+        """Add any iterables, in batches."""
+        if isinstance(texts, str):
+            raise InputError("texts must be a list of strings, one per document, got a single string.")
+        if hasattr(texts, "columns") or isinstance(texts, Mapping):
+            raise InputError(
+                f"texts must be a list or one column of strings, got {type(texts).__name__}. For a table, name its "
+                "columns: Corpus.from_table(table, text=…, author=…)."
+            )
+        check_authors(authors)
+        texts, author_iterator = iter(texts), None if authors is None else iter(authors)
+        while batch := _next(texts, _BATCH_ROWS):
+            names = None if author_iterator is None else _next(author_iterator, len(batch))
+            if names is not None and len(names) < len(batch):
+                raise InputError("there are fewer authors than texts. Give one author for each text.")
+            self.add(batch, names)
+        nothing = object()
+        if author_iterator is not None and next(author_iterator, nothing) is not nothing:
+            raise InputError("there are more authors than texts. Give one author for each text.")
+
+    def add(self, texts: Sequence[str | None], authors: Sequence[str | int | None] | None) -> None:
+        """Add a batch of documents."""
+        tokens: list[int] = []
+        lengths: list[int] = []
+        numbers: list[int] = []
+        kept: list[str] = []
+        word_id, words = self._words.__getitem__, self._text.words
+        known = None if self._vocabulary is None else self._vocabulary.index
+        for i, text in enumerate(texts):
+            author = None if authors is None else authors[i]
+            if _missing(text) or (authors is not None and no_author(author)):
+                if self._drop_missing:
+                    continue
+                what = "text" if _missing(text) else "author"
+                raise InputError(
+                    f"row {self._row + i + 1} has no {what}. Fill it in, or leave such rows out with drop_missing=True "
+                    "(--drop-missing)."
+                )
+            if not isinstance(text, str):
+                raise InputError(
+                    f"row {self._row + i + 1}: a text must be a string, got {type(text).__name__}. Convert the column."
+                )
+            if authors is not None:
+                numbers.append(self._authors[author_name(author, self._row + i + 1)])
+            if self._embed is not None:
+                kept.append(text)
+            found = words(text)
+            if known is not None:
+                found = [w for w in found if w in known]
+            tokens.extend(map(word_id, found))
+            lengths.append(len(found))
+        if self._embed is not None and kept:
+            self._vectors.append(check_vectors(self._embed(kept), len(kept)))
+        self._row += len(texts)
+        sizes, word, count = count_tokens(np.array(tokens, np.int32), np.array(lengths, np.int64))
+        self._sizes.extend(sizes)
+        self._word.extend(word)
+        self._count.extend(count)
+        self._author.extend(np.array(numbers, np.int32))
+
+    def build(self, kind: type[C]) -> C:
+        """The corpus. One without words is as good as any other: its owner is told, its releases are noise alone."""
+        tell_if_empty(self._row, self._sizes.size, self._word.size, self._text, self._vocabulary)
+        return self.arrays(kind)
+
+    def arrays(self, kind: type[C]) -> C:
+        """The corpus, or a part of one that may be empty."""
+        return self.named_arrays(kind)[0]
+
+    def named_arrays(self, kind: type[C]) -> tuple[C, list[str]]:
+        """The same, and the name of each author number."""
+        if self._vocabulary is not None:
+            words: Sequence[str] = self._vocabulary.words
+            rename = np.array([self._vocabulary.index[w] for w in self._words], np.int32)
+        else:
+            words, rename = list(self._words), None
+        sizes = self._sizes.finish()
+        word = self._word.finish()
+        names, author, author_key = numbered_authors(list(self._authors), self._author.finish())
+        corpus = kind(
+            doc_start=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+            word=word if rename is None else rename[word],
+            count=self._count.finish(),
+            words=words,
+            author=author if self._with_authors else None,
+            author_key=author_key if self._with_authors else None,
+            vocabulary=self._vocabulary,
+            text=self._text,
+            vectors=None if self._embed is None else np.concatenate(self._vectors or [np.zeros((0, 0), np.float32)]),
+        )
+        return corpus, names
+
+
+def tell_if_empty(
+    n_rows: int, n_documents: int, n_entries: int, text: TextSettings | None, vocabulary: Vocabulary | None
+) -> None:
+    """Tell the owner if nothing is left of the data, and where it went.
+
+    It is not refused: whoever learns that a release was refused would learn for free that nobody wrote a listed word.
+    """
+    if n_entries:
+        return
+    if not n_rows:
+        why = "the data holds no documents. Check the file and the name of the text column."
+    elif not n_documents:
+        why = "no rows are left after dropping those without text or author."
+    elif vocabulary is not None:
+        why = (
+            "none of the listed words or n-grams occurs in the data. Check the language, the text column and the "
+            "number of words per n-gram, or take another public list."
+        )
+    elif text is not None and text.ngrams > 1:
+        why = f"no sentence is long enough for n-grams of {text.ngrams} words. Ask for shorter ones."
+    else:
+        why = "no words are left in any document after tokenising. Check the text column and the language."
+    tell_owner(
+        f"{why} A release will be noise alone, and will be charged: refusing it would tell that nothing is there."
+    )
+
+
+def _next(values: Iterator[T], n: int) -> list[T]:
+    """The next n values of what may be the owner's own stream, whose exceptions may quote data."""
+    return shielded(lambda: list(islice(values, n)), "texts or authors cannot be read", "Give lists of strings.")
+
+
+def _missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def no_author(value: object) -> bool:
+    """Blank names are no name: taken as one author, they would throw many people together."""
+    return _missing(value) or (isinstance(value, str) and not clean_name(value))
+
+
+def check_authors(authors: object) -> None:
+    """A string would pass for a list of one-letter authors, a frame for a list of its columns."""
+    if isinstance(authors, str):
+        raise InputError("authors must be a list, one per document, got a single string.")
+    if hasattr(authors, "columns") or isinstance(authors, Mapping):
+        raise InputError(f"authors must be a list or one column, one per document, got {type(authors).__name__}.")
+
+
+# Letters and marks of no width (Unicode: default ignorable) that are neither control nor format characters.
+_NO_WIDTH = frozenset(
+    map(chr, [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x3164, *range(0xFE00, 0xFE10), 0xFFA0])
+) | frozenset(map(chr, range(0xE0100, 0xE01F0)))
+
+
+def _seen(character: str) -> bool:
+    return character.isspace() or (category(character) not in ("Cc", "Cf") and character not in _NO_WIDTH)
+
+
+def clean_name(name: str) -> str:
+    """A name as it is seen, so that one person who is written in two ways stays one author.
+
+    Characters that cannot be seen are left out, letters and their accents are joined (NFC), blanks at the ends are cut
+    and those inside are one each. Capitals stay: "ann" and "Ann" may be two accounts.
+
+    >>> clean_name(" Zoe\u0308\u200b  Lee ") == "Zo\u00eb Lee"
+    True
+    """
+    if not (name.isascii() and name.isprintable()):
+        name = normalize("NFC", "".join(filter(_seen, name)))
+    return " ".join(name.split())
+
+
+def numbered_authors(
+    names: list[str], numbers: NDArray[np.int32]
+) -> tuple[list[str], NDArray[np.int32], NDArray[np.uint64]]:
+    """The names of authors, the author of each document and the key of each name.
+
+    Where two names share a key, authors are numbered in the order of their names: the order of rows must not decide
+    which of the two comes first.
+    """
+    keys = string_keys(names)
+    if np.unique(keys).size == keys.size:
+        return names, numbers, keys
+    order = np.array(sorted(range(len(names)), key=names.__getitem__))
+    place = np.empty(order.size, np.int32)
+    place[order] = np.arange(order.size, dtype=np.int32)
+    return [names[i] for i in order.tolist()], place[numbers], keys[order]
+
+
+def author_name(author: object, row: int) -> str:
+    """An author as a string; numbers are fine, anything else is refused."""
+    if no_author(author):
+        raise InputError(f"row {row} has no author. Fill it in, or leave the row out.")
+    if isinstance(author, str):
+        return clean_name(author)
+    if isinstance(author, int | np.integer) and not isinstance(author, bool):
+        return str(author)
+    raise InputError(
+        f"row {row}: an author must be a string or a whole number, got {type(author).__name__}. Convert the column."
+    )

@@ -1,0 +1,232 @@
+"""Corpus: sensitive text as word counts. BoundedCorpus: the only thing a mechanism may look at."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.data.bounded import BoundedCorpus, Bounds, string_keys
+from dptopics.data.counts import Counts
+from dptopics.errors import InputError, tell_owner
+from dptopics.kernels.gather import content_keys, gather
+from dptopics.privacy.guarantee import Unit
+from dptopics.public.text import TextSettings
+from dptopics.release.vocabulary import Vocabulary
+
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]  # texts to vectors, one row each
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Corpus:
+    """Sensitive word counts of documents, with their authors. Make one with a ``from_`` method, then bound it.
+
+    >>> corpus = Corpus.from_texts(["the knee hurts", "knee surgery in May", "new glasses"], authors=["a", "a", "b"])
+    >>> corpus
+    <Corpus: sensitive, unit 'author'>
+    >>> corpus.bounded(max_docs=1).bounds
+    Bounds(unit=<Unit.AUTHOR: 'author'>, max_docs=1, max_words=None, key=0)
+    """
+
+    doc_start: NDArray[np.int64]
+    word: NDArray[np.int32]
+    count: NDArray[np.int32]
+    words: Sequence[str]
+    author: NDArray[np.int32] | None  # author number of each document; of authors with one key, in the order of names
+    author_key: NDArray[np.uint64] | None  # hash of each author's name
+    vocabulary: Vocabulary | None  # set when the words are public
+    text: TextSettings | None
+    vectors: NDArray[np.float32] | None = None  # embedding of each document, by a public model
+
+    def __repr__(self) -> str:
+        return f"<Corpus: sensitive, unit {str(self.default_unit)!r}>"
+
+    @property
+    def default_unit(self) -> Unit:
+        """Author if authors are known, else document."""
+        return Unit.DOCUMENT if self.author is None else Unit.AUTHOR
+
+    @property
+    def n_documents(self) -> int:
+        """Private: for the owner's eyes."""
+        return self.doc_start.size - 1
+
+    @property
+    def n_authors(self) -> int | None:
+        """Private: for the owner's eyes."""
+        return None if self.author_key is None else self.author_key.size
+
+    @cached_property
+    def word_key(self) -> NDArray[np.uint64]:
+        """Hash of each word, so that choices do not depend on the order in which words were met."""
+        return string_keys(self.words)
+
+    @cached_property
+    def word_order(self) -> NDArray[np.int32]:
+        """Word numbers in the order of the alphabet: rows by first use would let one unit move another's rounding."""
+        return np.array(sorted(range(len(self.words)), key=self.words.__getitem__), np.int32)
+
+    @cached_property
+    def word_rank(self) -> NDArray[np.int32]:
+        """The place of each word in the alphabet."""
+        rank = np.empty(len(self.words), np.int32)
+        rank[self.word_order] = np.arange(rank.size, dtype=np.int32)
+        return rank
+
+    @cached_property
+    def content_key(self) -> NDArray[np.uint64]:
+        """Hash of each document's words and counts. Two contents may share one."""
+        return content_keys(self.doc_start, self.word, self.count, self.word_key)
+
+    @cached_property
+    def vector_key(self) -> NDArray[np.uint64]:
+        """Hash of each document's embedding: documents of equal words may differ in it. Two may share one."""
+        keys = np.zeros(self.n_documents, np.uint64)
+        if self.vectors is not None:
+            for column in np.ascontiguousarray(self.vectors).view(np.uint32).T:
+                keys = (keys ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        return keys
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        authors: Iterable[str | int] | None = None,
+        *,
+        settings: TextSettings | None = None,
+        vocabulary: Vocabulary | None = None,
+        embed: Embed | None = None,
+    ) -> Self:
+        """From strings, and the author of each where known.
+
+        A ``vocabulary`` is public; other words are dropped. ``embed`` turns texts into vectors: a public model.
+        """
+        from dptopics.data.builder import Builder
+
+        builder = Builder(
+            settings or TextSettings(), with_authors=authors is not None, vocabulary=vocabulary, embed=embed
+        )
+        builder.add_all(texts, authors)
+        return builder.build(cls)
+
+    @classmethod
+    def from_table(
+        cls,
+        source: Any,
+        *,
+        text: str,
+        author: str | None = None,
+        settings: TextSettings | None = None,
+        vocabulary: Vocabulary | None = None,
+        drop_missing: bool = False,
+        encoding: str = "utf8",
+        embed: Embed | None = None,
+    ) -> Self:
+        """From a CSV, TSV, JSON Lines or Parquet file, or any frame that speaks Arrow (pandas, Polars, DuckDB).
+
+        Rows are read in batches; raw text is never held whole. ``drop_missing`` leaves out rows without text or author.
+        A ``vocabulary`` is public; words outside it are dropped while reading. ``embed`` turns texts into vectors: a
+        public model.
+        """
+        from dptopics.data.builder import Builder
+        from dptopics.data.tables import read_batches
+
+        builder = Builder(
+            settings or TextSettings(),
+            with_authors=author is not None,
+            drop_missing=drop_missing,
+            vocabulary=vocabulary,
+            embed=embed,
+        )
+        for texts, authors in read_batches(source, text=text, author=author, encoding=encoding):
+            builder.add(texts, authors)
+        return builder.build(cls)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Any,
+        vocabulary: Sequence[str],
+        *,
+        authors: Iterable[str | int] | None = None,
+        public_vocabulary: bool = False,
+    ) -> Self:
+        """From a documents × words matrix (SciPy sparse or dense).
+
+        A vocabulary that was learned from the data (a CountVectorizer's) is private: leave ``public_vocabulary`` off.
+        """
+        from dptopics.data.matrices import corpus_from_counts
+
+        return corpus_from_counts(cls, counts, vocabulary, authors=authors, public_vocabulary=public_vocabulary)
+
+    @classmethod
+    def from_uci(cls, docword: str | Path, vocab: str | Path, *, public_vocabulary: bool = False) -> Self:
+        """From the two files of a UCI bag-of-words data set (docword.*.txt, vocab.*.txt; .gz is fine)."""
+        from dptopics.data.matrices import read_uci
+
+        counts, words = read_uci(docword, vocab)
+        return cls.from_counts(counts, words, public_vocabulary=public_vocabulary)
+
+    def with_vectors(self, vectors: Any) -> Self:
+        """The same documents with their embeddings, one row each, by a public model that never saw this data."""
+        from dptopics.public.embeddings import check_vectors
+
+        return replace(self, vectors=check_vectors(vectors, self.n_documents))
+
+    def take(self, documents: NDArray[np.int64]) -> Self:
+        """Some of the documents, for audits: the owner's eyes only."""
+        part = self.counts().take(documents)
+        return replace(
+            self,
+            doc_start=part.doc_start,
+            word=part.word,
+            count=part.count,
+            author=None if self.author is None else self.author[documents],
+            vectors=None if self.vectors is None else self.vectors[documents],
+        )
+
+    def counts(self, vocabulary: Vocabulary | None = None) -> Counts:
+        """All documents as plain counts, for learners and audits: the owner's eyes only.
+
+        With a vocabulary, words outside it are dropped; rows then follow the vocabulary's order.
+        """
+        if vocabulary is None:
+            rename = np.arange(len(self.words), dtype=np.int32)
+        else:
+            rename = np.array([vocabulary.index.get(w, -1) for w in self.words], dtype=np.int32)
+        everything = np.arange(self.n_documents)
+        start, word, count = gather(everything, self.doc_start, self.word, self.count, rename)
+        n_words = len(self.words) if vocabulary is None else len(vocabulary)
+        return Counts(start, word, count, n_words, self.content_key)
+
+    def bounded(
+        self,
+        *,
+        unit: Unit | str | None = None,
+        max_docs: int | None = None,
+        max_words: int | None = None,
+        key: int = 0,
+    ) -> BoundedCorpus:
+        """Limit what each unit contributes; only a bounded corpus can be released from."""
+        from dptopics.data.engines.memory import MemoryCorpus
+
+        unit = self.default_unit if unit is None else Unit(unit)
+        if unit is Unit.AUTHOR and self.author is None:
+            raise InputError("unit 'author' needs authors. Name the author column, or use unit 'document'.")
+        return MemoryCorpus(self, Bounds(unit=unit, max_docs=max_docs, max_words=max_words, key=key))
+
+    def warn_if_delta_large(self, delta: float, unit: Unit) -> None:
+        """Tell the owner when δ would allow a mechanism that publishes somebody outright."""
+        warn_if_delta_large(self.n_authors if unit is Unit.AUTHOR else self.n_documents, delta, unit)
+
+
+def warn_if_delta_large(n: int | None, delta: float, unit: Unit) -> None:
+    """Warn if δ is above 1 / n, for n units."""
+    if n is not None and delta > 1 / max(n, 1):
+        tell_owner(
+            f"delta = {delta:g} is larger than 1 / number of {unit}s: a mechanism that publishes one {unit} picked "
+            "at random would satisfy it. Choose delta well below that."
+        )

@@ -1,0 +1,1 @@
+"""Where bounded sums are computed."""

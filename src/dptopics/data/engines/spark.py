@@ -1,0 +1,374 @@
+"""Bounded sums on an Apache Spark cluster: the kernels of the engine in memory, on executors, to the same integers.
+
+Executors add up integers and nothing else. Noise is drawn by the mechanism, once, on the driver, from a finished sum:
+a task that runs twice, or a block that is computed again, changes nothing and draws nothing.
+"""
+
+import os
+import sys
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from math import ceil, sqrt
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dptopics import progress
+from dptopics.data.bounded import Block, Bounds, Sample, Statistic
+from dptopics.data.builder import tell_if_empty
+from dptopics.data.corpus import warn_if_delta_large
+from dptopics.data.engines import arrow_parts as parts
+from dptopics.data.engines.blocks import offsets, steps, too_many_units
+from dptopics.data.engines.spark_errors import check_java, explained
+from dptopics.data.tables import check_columns, type_name
+from dptopics.errors import EngineError, InputError
+from dptopics.privacy.guarantee import Unit
+from dptopics.public.text import TextSettings
+from dptopics.release.release import check_stated
+from dptopics.release.vocabulary import Vocabulary
+
+S = TypeVar("S")
+Shape = tuple[int, int]
+_LARGEST_SUM = 2**31 - 64  # bytes in one cell of Arrow and of the JVM
+_STRINGS, _VECTORS = ("string", "varchar", "char"), ("array<float>", "array<double>")
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_TYPES = {pa.int32(): "int", pa.int64(): "long", pa.string(): "string", pa.binary(): "binary"}
+
+
+def spark_session(master: str | None = None) -> Any:
+    """A session on ``master`` (local[2], spark://host:7077, yarn, k8s://…); by default what Spark is configured for.
+
+    Executors run the driver's Python unless PYSPARK_PYTHON names another.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise EngineError("Spark needs an extra package. Run: pip install 'dptopics[spark]'") from None
+    check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("dptopics").config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.log.level", "ERROR")  # what goes wrong is told by us
+    with _errors(None):
+        return (builder if master is None else builder.master(master)).getOrCreate()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class SparkTable:
+    """Sensitive texts in a Spark DataFrame: what :class:`dptopics.Corpus` is for texts in memory.
+
+    Make one with :meth:`from_table`, then fit it or bound it. The rows must be the same each time the DataFrame is
+    computed: what is drawn at random must be written to a table first.
+    """
+
+    frame: Any  # columns: text, and author and vector where there are any
+    with_authors: bool
+    with_vectors: bool
+    text: TextSettings
+    vocabulary: Vocabulary | None
+    drop_missing: bool
+    partitions: int
+
+    @classmethod
+    def from_table(
+        cls,
+        source: Any,
+        *,
+        text: str,
+        author: str | None = None,
+        embedding: str | None = None,
+        session: Any = None,
+        settings: TextSettings | None = None,
+        vocabulary: Vocabulary | None = None,
+        drop_missing: bool = False,
+        partitions: int | None = None,
+    ) -> Self:
+        """From a DataFrame; or, with a ``session``, from the path of Parquet files or the name of a table.
+
+        Columns: ``text`` holds strings, ``author`` strings or whole numbers, ``embedding`` arrays of numbers that a
+        public model made. ``drop_missing`` leaves out rows without text, author or embedding. A ``vocabulary`` is
+        public; other words are dropped while reading. ``partitions``: into how many pieces the data is cut; by default
+        as many as it comes in, but no fewer than the cluster has cores.
+        """
+        check_stated(vocabulary)
+        frame = _frame(source, session)
+        columns = [column for column in (text, author, embedding) if column is not None]
+        check_columns(frame.columns, *columns)
+        kinds = dict(frame.dtypes)
+        _check_kind(text, kinds, _STRINGS, "text")
+        _check_kind(author, kinds, _STRINGS + _WHOLE, "strings or whole numbers")
+        _check_kind(embedding, kinds, _VECTORS, "arrays of numbers")
+        if partitions is not None and partitions < 1:
+            raise InputError(f"partitions must be at least 1, got {partitions}.")
+        _use_drivers_python(frame.sparkSession)
+        with _errors(frame):
+            cut = partitions or max(frame.rdd.getNumPartitions(), frame.sparkSession.sparkContext.defaultParallelism)
+            chosen = {"text": text, "author": author, "vector": embedding}
+            frame = frame.select(
+                *(
+                    frame[f"`{name.replace('`', '``')}`"].alias(role)
+                    for role, name in chosen.items()
+                    if name is not None
+                )
+            )
+        return cls(
+            frame=frame,
+            with_authors=author is not None,
+            with_vectors=embedding is not None,
+            text=settings or TextSettings(),
+            vocabulary=vocabulary,
+            drop_missing=drop_missing,
+            partitions=cut,
+        )
+
+    def __repr__(self) -> str:
+        return f"<SparkTable: sensitive, unit {str(self.default_unit)!r}>"
+
+    @property
+    def default_unit(self) -> Unit:
+        """Author if there are authors."""
+        return Unit.AUTHOR if self.with_authors else Unit.DOCUMENT
+
+    def warn_if_delta_large(self, delta: float, unit: Unit) -> None:
+        """Tell the owner when δ would allow a mechanism that publishes somebody outright. Authors: within 5 %."""
+        from pyspark.sql import functions as f
+
+        with _errors(self.frame):
+            many = f.approx_count_distinct("author") if unit is Unit.AUTHOR else f.count(f.lit(1))
+            (n,) = self.frame.agg(many).first()
+        warn_if_delta_large(n, delta, unit)
+
+    def bounded(
+        self,
+        *,
+        unit: Unit | str | None = None,
+        max_docs: int | None = None,
+        max_words: int | None = None,
+        key: int = 0,
+    ) -> "SparkCorpus":
+        """Read the texts and limit what each unit contributes: the one pass over raw text."""
+        unit = self.default_unit if unit is None else Unit(unit)
+        if unit is Unit.AUTHOR and not self.with_authors:
+            raise InputError("unit 'author' needs authors. Name the author column, or use unit 'document'.")
+        bounds = Bounds(unit=unit, max_docs=max_docs, max_words=max_words, key=key)
+        plan = parts.Reading(
+            text=self.text,
+            bounds=bounds,
+            buckets=self.partitions,
+            with_authors=self.with_authors,
+            with_vectors=self.with_vectors,
+            vocabulary=self.vocabulary,
+        )
+        return SparkCorpus(_Parts(self, plan), bounds)
+
+
+class _Parts:
+    """The documents as numbers, each unit's together, kept on the executors. Whoever holds this keeps them there."""
+
+    def __init__(self, table: SparkTable, plan: parts.Reading) -> None:
+        from pyspark.sql import functions as f
+
+        self.table, self.plan = table, plan
+        self.vector_width: int | None
+        with _errors(table.frame):
+            read = table.frame.mapInArrow(partial(parts.read, plan=plan), _columns(parts.PART))
+            self.frame = _cached(self, read.repartitionById(plan.buckets, "bucket"))
+            sums = [f.sum(name) for name in ("seen", "missing", "entries", "documents")]
+            found = self.frame.agg(*sums, f.max("problem"), f.min("width"), f.max("width")).first()
+            tasks = self.frame.select("bucket", f.spark_partition_id().alias("task")).distinct().groupBy("bucket")
+            split = tasks.count().where("count > 1").count()
+        if split:  # an author in two tasks would be two units, and the order of units would hang on the cut
+            raise EngineError(
+                f"Spark cut {split} of {plan.buckets} ranges of authors or documents between tasks, so that no bound "
+                "would hold. Nothing was charged. Please report this, with the version of Spark."
+            )
+        seen, missing, entries, self.n_documents = (number or 0 for number in found[:4])
+        problem, narrow, self.vector_width = found[4:]
+        if problem is None and narrow != self.vector_width:
+            problem = "the embeddings differ in length. Embed all documents with one model."
+        if problem is None and missing and not table.drop_missing:
+            needed = ", ".join(["text", *["author"] * table.with_authors, *["embedding"] * table.with_vectors])
+            problem = (
+                f"{missing:,} of {seen:,} rows lack one of: {needed}. Fill them in, or leave such rows out with "
+                "drop_missing=True (--drop-missing)."
+            )
+        if problem is not None:
+            raise InputError(problem)
+        if table.with_vectors and self.vector_width is None:
+            self.vector_width = 0  # there is no document to tell by
+        tell_if_empty(seen, seen - missing, entries, table.text, table.vocabulary)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """All words, sorted: on the driver, because a vocabulary mechanism weighs each."""
+        with _errors(self.frame):
+            found = self.frame.select("words").mapInArrow(parts.words, "word string").distinct().toArrow()
+        return sorted(found.column("word").to_pylist())
+
+
+class SparkCorpus:
+    """A :class:`~dptopics.data.bounded.BoundedCorpus` on the executors of a Spark session."""
+
+    def __init__(self, held: _Parts, bounds: Bounds, vocabulary: Vocabulary | None = None) -> None:
+        self._parts = held
+        self.bounds = bounds
+        self.vocabulary = held.table.vocabulary if vocabulary is None else vocabulary  # an empty one is still public
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: sensitive, {self.bounds}>"
+
+    @property
+    def text(self) -> TextSettings:
+        """How texts became words."""
+        return self._parts.table.text
+
+    @property
+    def vector_width(self) -> int | None:
+        """Numbers in each document's embedding; see the protocol."""
+        return self._parts.vector_width
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What each row of a bounded sum stands for, sorted."""
+        return self._parts.words if self.vocabulary is None else self.vocabulary.words
+
+    def limited(self, *, vocabulary: Vocabulary | None = None, max_words: int | None = None) -> "SparkCorpus":
+        """The same raw data, bounded anew under a public vocabulary or a tighter limit."""
+        limits = [m for m in (max_words, self.bounds.max_words) if m is not None]
+        bounds = replace(self.bounds, max_words=min(limits, default=None))
+        if bounds == self.bounds and vocabulary is None:
+            return self
+        return SparkCorpus(self._parts, bounds, self.vocabulary if vocabulary is None else vocabulary)
+
+    def bounded_sum(
+        self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None, norm: int = 2
+    ) -> NDArray[np.int64]:
+        """Σ over units of clipped, rounded vectors; see the protocol. Nothing random happens on executors."""
+        limit = steps(bound, grid, norm)
+        shape = (len(self.words) if statistic.height is None else statistic.height, statistic.width)
+        if 8 * shape[0] * shape[1] > _LARGEST_SUM:
+            raise EngineError(f"a sum of more than {_LARGEST_SUM // 8:,} numbers does not fit a message of Spark.")
+        add = partial(
+            parts.added,
+            statistic=statistic,
+            shape=shape,
+            limit=limit,
+            grid=grid,
+            norm=norm,
+            sample=sample,
+            places=None if sample is None else self._places,
+        )
+        with _errors(self._blocks):
+            total = _tree(self._blocks.mapInArrow(add, _columns(parts.SUM)), shape, self._parts.plan.buckets)
+        progress.report(1.0)
+        return total
+
+    def fold(self, step: Callable[[S, Block], S], state: S, *, max_units: int | None = None) -> S:
+        """Pass all units on in the canonical order, through the driver, one bucket at a time; see the protocol."""
+        if max_units is not None and int(self._places[-1]) > max_units:
+            raise too_many_units(max_units)
+        for bucket in range(self._parts.plan.buckets):
+            with _errors(self._blocks):
+                rows = self._blocks.where(f"bucket = {bucket}").orderBy("first").toArrow()
+            for row in range(rows.num_rows):
+                state = step(state, parts.block_of(rows, row))
+            progress.report((bucket + 1) / self._parts.plan.buckets)
+        return state
+
+    @cached_property
+    def _blocks(self) -> Any:
+        """Bounded units, computed once and kept on the executors as long as this object lives."""
+        arrange = partial(parts.arranged, bounds=self.bounds, listed=pa.array(self.words, pa.string()))
+        with _errors(self._parts.frame):
+            return _cached(self, self._parts.frame.mapInArrow(arrange, _columns(parts.BLOCK)))
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        """The place of each bucket's first unit in the canonical order, and the number of units."""
+        with _errors(self._blocks):
+            rows = self._blocks.groupBy("bucket").sum("units").collect()
+        sizes = np.zeros(self._parts.plan.buckets, np.int64)
+        for bucket, n_units in rows:
+            sizes[bucket] = n_units
+        return offsets(sizes)
+
+
+def _tree(sums: Any, shape: Shape, n: int) -> NDArray[np.int64]:
+    """Add up on the executors, √n sums at a time, so that the driver receives one, however many there are."""
+    from pyspark.sql import functions as f
+
+    for groups in (ceil(sqrt(n)), 1) if n > 8 else (1,):
+        grouped = sums.repartitionById(groups, f.col("part") % groups)
+        sums = grouped.mapInArrow(partial(parts.merged_sums, shape=shape), _columns(parts.SUM))
+    total = np.zeros(shape, np.int64)
+    for row in sums.collect():
+        total += np.frombuffer(row.total, np.int64).reshape(shape)
+    return total
+
+
+def _columns(schema: Any) -> str:
+    """A schema in Spark's words."""
+    return ", ".join(f"{field.name} {_TYPES.get(field.type, 'array<string>')}" for field in schema)
+
+
+def _cached(owner: object, frame: Any) -> Any:
+    """Keep a frame on the executors, in memory and else on their disks, until its owner is gone."""
+    from pyspark import StorageLevel
+
+    held = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    weakref.finalize(owner, _forget, held).atexit = False
+    return held
+
+
+def _forget(frame: Any) -> None:
+    with suppress(Exception):  # the session may have stopped
+        frame.unpersist()
+
+
+def _frame(source: Any, session: Any) -> Any:
+    """A DataFrame from what a user has."""
+    if hasattr(source, "mapInArrow"):
+        return source
+    if not isinstance(source, str | Path):
+        raise InputError(
+            f"Spark cannot read a {type(source).__name__}. Give a Spark DataFrame, the path of Parquet files or the "
+            "name of a table."
+        )
+    if session is None:
+        raise InputError("a path or the name of a table needs a Spark session as well.")
+    name = str(source)
+    is_path = isinstance(source, Path) or "/" in name or name.endswith((".parquet", ".pq")) or os.path.exists(name)
+    what = "path of Parquet files" if is_path else "table"
+    with _errors(None, missing=f"Spark finds no {what} {name!r}."):
+        return session.read.parquet(name) if is_path else session.table(name)
+
+
+def _check_kind(column: str | None, kinds: dict[str, str], allowed: tuple[str, ...], name: str) -> None:
+    if column is not None and kinds[column].partition("(")[0] not in allowed:
+        raise InputError(f"column {column!r} holds {type_name(kinds[column])}, not {name}. Convert it first.")
+
+
+def _use_drivers_python(session: Any) -> None:
+    """On this machine, executors run the driver's Python unless somebody said otherwise."""
+    context = session.sparkContext
+    if "PYSPARK_PYTHON" not in os.environ and str(context.master).startswith("local"):
+        context.pythonExec = sys.executable
+
+
+@contextmanager
+def _errors(frame: Any, *, missing: str | None = None) -> Iterator[None]:
+    """Turn what Spark throws into errors that say what to do, without the data that Spark likes to quote."""
+    try:
+        with warnings.catch_warnings():
+            # It asks for pandas, says so with every job, and then does not use it for Arrow.
+            warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+            yield
+    except Exception as error:
+        session = None if frame is None else frame.sparkSession
+        raise explained(error, session, missing) from None

@@ -1,0 +1,119 @@
+"""Count matrices into a Corpus: SciPy or dense arrays, and UCI bag-of-words files."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from dptopics.data.builder import author_name, check_authors, numbered_authors, tell_if_empty
+from dptopics.data.corpus import Corpus
+from dptopics.data.tables import check_file, explain, read_lines
+from dptopics.errors import InputError, shielded
+from dptopics.release.vocabulary import Vocabulary
+
+C = TypeVar("C", bound=Corpus)
+
+
+def corpus_from_counts(
+    kind: type[C],
+    counts: Any,
+    vocabulary: Sequence[str],
+    *,
+    authors: Iterable[str | int] | None,
+    public_vocabulary: bool,
+) -> C:
+    """A corpus from a documents × words matrix."""
+    from scipy import sparse
+
+    rule = "counts must be a matrix of numbers, one row per document and one column per word"
+    matrix = shielded(lambda: sparse.csr_array(counts), rule, "Convert them first.")
+    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        raise InputError(f"{rule}.")
+    if not matrix.has_canonical_format or not matrix.data.all():
+        matrix = matrix.copy()  # it shares memory with the caller's
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+    if isinstance(vocabulary, str):
+        raise InputError("the vocabulary must be a list of words, one per column, got a single string.")
+    words = [str(w) for w in vocabulary]
+    if len(words) != matrix.shape[1]:
+        raise InputError(
+            f"the matrix has {matrix.shape[1]} columns but the vocabulary has {len(words)} words. Give one per column."
+        )
+    if len(set(words)) != len(words):
+        raise InputError("the vocabulary holds a word twice. Merge such columns first.")
+    if bad := [i for i, w in enumerate(words) if w.splitlines() != [w]]:
+        raise InputError(
+            f"word {bad[0] + 1} of the vocabulary is empty or holds a line break. Rename it or leave the column out."
+        )
+    data = matrix.data
+    if not np.all(np.isfinite(data)) or np.any(data < 0) or np.any(data != np.floor(data)) or np.any(data >= 2**31):
+        raise InputError(
+            "counts must be whole numbers from 0 to 2^31 - 1. Give raw word counts, not weights such as tf-idf."
+        )
+    numbers = keys = None
+    if authors is not None:
+        check_authors(authors)
+        index: defaultdict[str, int] = defaultdict()
+        index.default_factory = index.__len__
+        numbers = np.array([index[author_name(a, i + 1)] for i, a in enumerate(authors)], np.int32)
+        if numbers.size != matrix.shape[0]:
+            raise InputError(
+                f"there are {numbers.size} authors for {matrix.shape[0]} documents. Give one author for each document."
+            )
+        _, numbers, keys = numbered_authors(list(index), numbers)
+    public = Vocabulary.of(words) if public_vocabulary else None
+    tell_if_empty(matrix.shape[0], matrix.shape[0], data.size, None, public)
+    return kind(
+        doc_start=matrix.indptr.astype(np.int64),
+        word=matrix.indices.astype(np.int32),
+        count=data.astype(np.int32),
+        words=words,
+        author=numbers,
+        author_key=keys,
+        vocabulary=public,
+        text=None,
+    )
+
+
+def read_uci(docword: str | Path, vocab: str | Path) -> tuple[Any, list[str]]:
+    """Counts and words of a UCI bag-of-words data set."""
+    for path in (Path(docword), Path(vocab)):
+        check_file(path)
+    try:
+        with pa.input_stream(vocab) as stream:
+            words = [w for line in read_lines(stream, "utf8") if (w := line.removesuffix("\r"))]
+    except (OSError, UnicodeError) as error:
+        raise InputError(explain(error, Path(vocab), "utf8")) from None
+    matrix, n_found, n_entries = shielded(
+        lambda: _docword(docword),
+        f"{Path(docword).name!r} is not a UCI bag of words: three numbers, then lines 'document word count'",
+        "Check both file names.",
+    )
+    if n_found != n_entries:
+        raise InputError(
+            f"{Path(docword).name!r} should hold {n_entries} entries but holds {n_found}. Get the whole file."
+        )
+    return matrix, words
+
+
+def _docword(path: str | Path) -> tuple[Any, int, int]:
+    """The matrix, how many entries it has, and how many the file says."""
+    from pyarrow import csv
+    from scipy import sparse
+
+    columns = ["doc", "word", "count"]
+    with pa.input_stream(path) as stream:
+        n_docs, n_words, n_entries = (int(line) for line in islice(read_lines(stream, "utf8"), 3))
+    table = csv.read_csv(
+        pa.input_stream(path),
+        read_options=csv.ReadOptions(skip_rows=3, column_names=columns),
+        parse_options=csv.ParseOptions(delimiter=" "),
+        convert_options=csv.ConvertOptions(column_types={c: pa.int64() for c in columns}, null_values=[]),
+    )
+    doc, word, count = (table.column(c).to_numpy() for c in columns)
+    return sparse.csr_array((count, (doc - 1, word - 1)), shape=(n_docs, n_words)), table.num_rows, n_entries

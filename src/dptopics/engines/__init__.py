@@ -1,1 +1,0 @@
-"""Where bounded sums are computed: exact integers, never noise."""

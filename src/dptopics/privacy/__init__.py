@@ -1,0 +1,1 @@
+"""What a guarantee is made of: events and their price, noise, mechanisms, the ledger."""

@@ -1,0 +1,273 @@
+"""Guarantee: who is protected, from whom, how much, and how far that is proved. It prices itself."""
+
+import json
+import textwrap
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import exp, inf
+from typing import Any, Self
+
+from dptopics.errors import BundleError, InputError
+from dptopics.privacy import events as ev
+from dptopics.privacy.events import Event
+from dptopics.privacy.pricing import epsilon_of
+
+SCHEMA = 1
+PUBLIC_LIST = "The word list was public beforehand: it was not made from this data."
+PUBLIC_WORDS = "The words were public beforehand, or released and charged by themselves."
+
+
+class Unit(StrEnum):
+    """Whose presence is hidden: one document, or an author with everything they wrote."""
+
+    AUTHOR = "author"
+    DOCUMENT = "document"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Unit":
+        raise InputError(f"unit must be 'author' or 'document', got {value!r}.")
+
+
+class Relation(StrEnum):
+    """Which two data sets must look alike.
+
+    With and without a unit; with one unit exchanged for another; or with a single word of one document exchanged for
+    another word, which hides neither documents nor authors: only claims of published methods are made for that. With
+    and without one certain word in one document hides as little; reports of local collection state it beside the
+    document's ε.
+    """
+
+    ADD_OR_REMOVE = "add-or-remove"
+    REPLACE = "replace"
+    REPLACE_WORD = "replace-word"
+    ADD_OR_REMOVE_WORD = "add-or-remove-word"
+
+
+class Trust(StrEnum):
+    """Who sees raw text: a trusted owner, or nobody but the author."""
+
+    CENTRAL = "central"
+    LOCAL = "local"
+
+
+class Strength(StrEnum):
+    """How far a guarantee is proved, strongest first."""
+
+    PROVED = "proved"
+    RANDOM = "random"
+    CLAIMED = "claimed"
+    NONE = "none"
+
+    @property
+    def meaning(self) -> str:
+        """One sentence for the card."""
+        return {
+            Strength.PROVED: "a theorem, checked to hold for this code by tests",
+            Strength.RANDOM: "holds with a stated probability over data sets of a stated distribution",
+            Strength.CLAIMED: "as published; the proof has a known hole, named below",
+            Strength.NONE: "no protection is promised",
+        }[self]
+
+
+def weakest(*strengths: Strength) -> Strength:
+    """A whole is as strong as its weakest part."""
+    return max(strengths, key=list(Strength).index)
+
+
+def check_budget(epsilon: float, delta: float) -> None:
+    """Refuse an (ε, δ) that means nothing."""
+    if not 0 < epsilon < inf:
+        raise InputError(f"epsilon must be a positive number, got {epsilon}. Common choices lie between 0.5 and 8.")
+    if not 0 < delta < 1:
+        raise InputError(
+            f"delta must lie strictly between 0 and 1, got {delta}. Choose it well below 1 / number of authors: 1e-6."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """What a release promises, read from the same fields as the noise that was drawn.
+
+    ``delta`` is the δ at which ε is stated; the same events have an ε at every other δ too. ``gamma`` is the chance
+    that the statement does not hold for the data at hand, where it is one about data sets of a stated distribution.
+
+    >>> g = Guarantee(events=(ev.Gaussian(3.185703),), delta=1e-4, unit=Unit.AUTHOR, strength=Strength.PROVED)
+    >>> round(g.epsilon, 6), round(g.epsilon_at(1e-6), 3)
+    (1.0, 1.357)
+    """
+
+    events: tuple[Event, ...]
+    delta: float
+    unit: Unit
+    strength: Strength
+    relation: Relation = Relation.ADD_OR_REMOVE
+    trust: Trust = Trust.CENTRAL
+    assumptions: tuple[str, ...] = ()
+    gamma: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.gamma <= 1:
+            raise InputError(f"gamma must lie between 0 and 1, got {self.gamma}.")
+        if self.strength is Strength.RANDOM and self.gamma == 0:
+            raise InputError("a guarantee of strength 'random' must say with which chance it fails: give gamma.")
+
+    @property
+    def epsilon(self) -> float:
+        """ε at this guarantee's δ."""
+        return self.epsilon_at(self.delta)
+
+    def epsilon_at(self, delta: float) -> float:
+        """ε of the same events at another δ."""
+        return epsilon_of(self.events, delta)
+
+    def weakened(self, strength: Strength, reason: str) -> Self:
+        """The same guarantee with at most this strength, and the reason among its assumptions."""
+        return replace(self, strength=weakest(self.strength, strength), assumptions=(*self.assumptions, reason))
+
+    def noting(self, assumption: str) -> Self:
+        """The same guarantee with one more thing the reader must know."""
+        return replace(self, assumptions=(*self.assumptions, assumption))
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Whom it protects, from whom, how much and how surely: names and sentences, for cards and pages."""
+        return [
+            ("Protected", self._protected()),
+            ("From", _FROM[self.trust] if self.strength is not Strength.NONE else "nobody"),
+            ("How much", self._how_much()),
+            ("Strength", f"{self.strength.upper()}: {self.strength.meaning}."),
+        ]
+
+    @property
+    def heading(self) -> str:
+        """What to call the assumptions."""
+        return "Assumes" if self.strength in (Strength.PROVED, Strength.RANDOM) else "Beware"
+
+    def card(self, width: int = 88) -> str:
+        """A short card that somebody without mathematics can read."""
+        rows = self.rows()
+        rows += [(self.heading if i == 0 else "", f"- {a}") for i, a in enumerate(self.assumptions)]
+        label = 11
+        lines = ["PRIVACY GUARANTEE", "=" * 17]
+        for name, text in rows:
+            wrapped = textwrap.wrap(text, width - label - 1) or [""]
+            lines += [f"{name if i == 0 else '':<{label}} {line}" for i, line in enumerate(wrapped)]
+        return "\n".join(lines)
+
+    @property
+    def secret(self) -> str:
+        """What stays hidden, as half a sentence."""
+        return {
+            Relation.ADD_OR_REMOVE: f"whether {_ONE[self.unit]} is in the data or not",
+            Relation.REPLACE: f"whether the data holds {_ONE[self.unit]} or another in its place",
+            Relation.REPLACE_WORD: "whether one place in one document holds a certain word or another",
+            Relation.ADD_OR_REMOVE_WORD: "whether one document holds a certain word or not",
+        }[self.relation]
+
+    def belief(self, before: float) -> float:
+        """How sure an attacker can be at most after seeing the release, who gave the secret this chance before.
+
+        Odds grow at most e^ε-fold, but for a chance of about δ.
+
+        >>> Guarantee(events=(ev.Laplace(1.0),), delta=0.0, unit=Unit.AUTHOR, strength=Strength.PROVED).belief(0.5)
+        0.731...
+        """
+        if self.strength is Strength.NONE or self.epsilon == inf:
+            return 1.0
+        return before / (before + (1 - before) * exp(-self.epsilon))
+
+    def _protected(self) -> str:
+        if self.strength is Strength.NONE:
+            return "nobody"
+        if self.relation in (Relation.REPLACE_WORD, Relation.ADD_OR_REMOVE_WORD):
+            return "single words; NOT documents, NOT authors: what many words say together is not hidden"
+        if self.gamma:
+            return f"{_ONE[self.unit]} like those that the sampled neighbours were drawn from; NOT every {self.unit}"
+        return _PROTECTED[self.unit]
+
+    def _how_much(self) -> str:
+        if self.strength is Strength.NONE:
+            return "Nothing is promised. Do not publish this."
+        epsilon = self.epsilon
+        fold = show(exp(epsilon)) if epsilon < 700 else "∞"
+        seen = "the release" if self.trust is Trust.CENTRAL else "the report and all that is made of it"
+        slip = f", except for a chance of about {self.delta:.1g} that more is revealed" if self.delta else ""
+        lead = "If the claim is right: " if self.strength is Strength.CLAIMED else ""
+        if self.gamma:
+            lead += f"Except with a chance of γ = {show(self.gamma)} over data and neighbours drawn as said below: "
+        return (
+            f"{lead}ε = {show(epsilon)}, δ = {show(self.delta)} ({self.relation}). "
+            f"An attacker who wants to know {self.secret} can improve the odds of being right at most {fold}-fold "
+            f"by seeing {seen}{slip}."
+        )
+
+    def __str__(self) -> str:
+        return self.card()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON. The price is written for readers; loading computes it again from the events.
+
+        What promises nothing has no price to write, whatever its events say.
+        """
+        epsilon = inf if self.strength is Strength.NONE else self.epsilon
+        return {
+            "schema": SCHEMA,
+            "epsilon": None if epsilon == inf else epsilon,
+            "delta": self.delta,
+            "unit": str(self.unit),
+            "relation": str(self.relation),
+            "trust": str(self.trust),
+            "strength": str(self.strength),
+            "assumptions": list(self.assumptions),
+            "events": [ev.to_dict(e) for e in self.events],
+        } | ({"gamma": self.gamma} if self.gamma else {})
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Inverse of :meth:`to_dict`."""
+        try:
+            if data["schema"] > SCHEMA:
+                raise BundleError(
+                    f"this guarantee has schema {data['schema']}, this version of dptopics reads up to {SCHEMA}. "
+                    "Update dptopics."
+                )
+            delta = float(data["delta"])
+            if not 0 <= delta < 1:
+                raise ValueError("delta")
+            return cls(
+                events=tuple(ev.from_dict(e) for e in data["events"]),
+                delta=delta,
+                unit=Unit(data["unit"]),
+                relation=Relation(data["relation"]),
+                trust=Trust(data["trust"]),
+                strength=Strength(data["strength"]),
+                assumptions=tuple(map(str, data["assumptions"])),
+                gamma=float(data.get("gamma", 0.0)),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise BundleError(f"the guarantee is damaged ({type(error).__name__}). Get the release again.") from error
+
+    def to_json(self) -> str:
+        """The guarantee as a JSON document."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+
+def show(number: float) -> str:
+    """A price for people: three digits, rounded up, because a guarantee must not be flattered by its display."""
+    if number == inf:
+        return "∞"
+    from decimal import ROUND_CEILING, Context
+
+    # What lies within a billionth of a short number is that number: calibration stops just below its target.
+    value = Context(prec=3, rounding=ROUND_CEILING).create_decimal(f"{number * (1 - 1e-9):.12g}")
+    return f"{float(value):.10g}"
+
+
+_ONE = {Unit.AUTHOR: "one author", Unit.DOCUMENT: "one document"}
+_PROTECTED = {
+    Unit.AUTHOR: "every author, with everything they wrote in this data",
+    Unit.DOCUMENT: "every single document; NOT authors: somebody with several documents is protected less",
+}
+_FROM = {
+    Trust.CENTRAL: "anyone who sees the release, whatever else they know; not from the data's owner",
+    Trust.LOCAL: "everybody, the collector of the data included",
+}

@@ -1,0 +1,377 @@
+"""Ledger: the door between the data and the world. It charges the budget first, then runs the mechanism.
+
+A ledger belongs to one set of people. It is a small SQLite file that holds what was charged and nothing about
+the data. Keep it on a local disk. A copy that is spent from is a second budget: copy it for backup only.
+"""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, replace
+from datetime import UTC, datetime
+from decimal import ROUND_FLOOR, Context
+from enum import StrEnum
+from fractions import Fraction
+from math import inf
+from pathlib import Path
+from typing import Any, TypeVar
+
+from numpy.random import Generator
+
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.errors import BudgetExceeded, DptopicsError, InputError, LedgerError, PrivacyError
+from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Trust, Unit, check_budget, show, weakest
+from dptopics.privacy.ledger_file import read, transaction, write_charge, write_terms
+from dptopics.privacy.mechanism import Mechanism
+from dptopics.privacy.noise import is_secure
+from dptopics.privacy.pricing import smallest, zcdp_delta, zcdp_of
+from dptopics.release.release import Release
+
+T = TypeVar("T")
+
+
+class Composition(StrEnum):
+    """How a ledger adds up its releases, fixed when it is made: each may be chosen after seeing those before.
+
+    ``sum``: Σε ≤ ε and Σδ ≤ δ, each release at its own δ. ``zcdp``: Σρ ≤ ρ and Στ ≤ τ, where half of δ is
+    kept for failures (τ) and ρ is the largest that implies (ε, δ/2); it fits more Gaussian releases. Both are
+    privacy filters, valid for adaptive choices: Rogers et al. 2016, "Privacy odometers and filters", and
+    Whitehouse et al. 2023, "Fully-adaptive composition in differential privacy", theorem 1.
+    """
+
+    SUM = "sum"
+    ZCDP = "zcdp"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An amount of privacy loss."""
+
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """One charge: the (ε, δ) it states, and the price and risk that count (``sum``: ε, δ; ``zcdp``: ρ, τ)."""
+
+    number: int
+    time: str
+    what: str
+    epsilon: float
+    delta: float
+    price: float
+    risk: float
+    strength: Strength
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, repr=False)
+class Ledger:
+    """A durable budget: make one with :meth:`create`, come back with :meth:`open`, release with :meth:`run`.
+
+    A charge is on disk before the mechanism sees any data: a crash can leave a charge without a release, but
+    never a release without a charge.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.create(f"{folder.name}/clinic.ledger", epsilon=3, delta=1e-5)
+    >>> ledger
+    Ledger('clinic', epsilon=3.0, delta=1e-05, unit='author', relation='add-or-remove', composition='sum')
+    >>> ledger.left
+    Budget(epsilon=3.0, delta=1e-05)
+    >>> folder.cleanup()
+    """
+
+    path: Path
+    name: str
+    unit: Unit
+    relation: Relation
+    composition: Composition
+    budget: Budget
+    limits: tuple[float, float]  # of Σ price and Σ risk
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        epsilon: float,
+        delta: float,
+        unit: str = Unit.AUTHOR,
+        relation: str = Relation.ADD_OR_REMOVE,
+        composition: str = Composition.SUM,
+        name: str | None = None,
+    ) -> "Ledger":
+        """Make a new ledger file with a total of (ε, δ) for all releases together. Its terms never change.
+
+        Args:
+            path: where the file shall be; it must not exist.
+            epsilon: the total ε.
+            delta: the total δ; every release takes a part of it.
+            unit: whom it protects: ``author`` or ``document``.
+            relation: ``add-or-remove`` or ``replace``, see :class:`Relation`.
+            composition: ``sum`` or ``zcdp``, see :class:`Composition`.
+            name: what people call it; the file's name if left out.
+        """
+        check_budget(epsilon, delta)
+        try:
+            kinds = Unit(unit), Relation(relation), Composition(composition)
+        except ValueError as error:
+            choices = "; ".join(", ".join(kind) for kind in (Unit, Relation, Composition))
+            raise InputError(f"{error}. Choose from: {choices}.") from None
+        file = Path(path).absolute()
+        budget = float(epsilon), float(delta)
+        limits = budget if kinds[2] is Composition.SUM else (_largest_rho(epsilon, delta / 2), delta / 2)
+        try:
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o666))  # of two creators, one fails here
+        except FileExistsError:
+            name = cls.open(file).name  # explains a remnant or a file of another kind
+            raise LedgerError(f"{file} is ledger {name!r} already. Open it, or take another path.") from None
+        except OSError as error:
+            raise LedgerError(f"cannot create {file}: {error.strerror}. Choose another folder.") from error
+        try:
+            # One transaction: a crash before its end leaves an empty file, which open() refuses.
+            with transaction(file, "IMMEDIATE") as connection:
+                write_terms(connection, (name or file.stem, *kinds, *budget, *limits))
+        except LedgerError:
+            file.unlink(missing_ok=True)
+            raise
+        return cls.open(file)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> "Ledger":
+        """Open an existing ledger; refuse anything that is not a whole one."""
+        file = Path(path).absolute()
+        if not file.exists():
+            raise LedgerError(
+                f"there is no ledger at {file}. Check the path, or make one: dptopics ledger create (Ledger.create)."
+            )
+        with transaction(file) as connection:
+            return _read(file, connection)[0]
+
+    def run(
+        self, mechanism: Mechanism[T], corpus: BoundedCorpus, rng: Generator, *, accept_unproven: bool = False
+    ) -> Release[T]:
+        """Charge for ``mechanism``, then run it once and return its release.
+
+        If the mechanism fails after the charge, the charge stays: the failure may have told something.
+        """
+        if not is_secure(rng):
+            raise PrivacyError(
+                "a seeded generator hides nobody: whoever knows the seed can subtract the noise. "
+                "Use noise.secure_rng(), or run without a ledger if nothing will be published."
+            )
+        mechanism.check(corpus)
+        self.charge(mechanism.guarantee, mechanism.name, accept_unproven=accept_unproven)
+        return mechanism(corpus, rng)
+
+    def charge(self, guarantee: Guarantee, what: str, *, accept_unproven: bool = False) -> Receipt:
+        """Spend what ``guarantee`` costs, durably, or raise. ``what`` is public: no word of the data."""
+        price, risk = self._price(guarantee, accept_unproven)
+        with transaction(self.path, "IMMEDIATE") as connection:
+            receipts = self._receipts(connection)
+            self._check_room(receipts, price, risk)
+            number, time = len(receipts) + 1, datetime.now(UTC).isoformat(timespec="seconds")
+            stated = float(guarantee.epsilon), float(guarantee.delta)
+            row = (number, time, what, *stated, price, risk, guarantee.strength, guarantee)
+            text = json.dumps(guarantee.to_dict())
+            write_charge(connection, (*row[:-1], text))
+        return Receipt(*row)
+
+    def check(self, guarantee: Guarantee, *, accept_unproven: bool = False) -> None:
+        """Raise what :meth:`charge` would raise now, without charging: to refuse before any work is done."""
+        price, risk = self._price(guarantee, accept_unproven)
+        self._check_room(self.receipts(), price, risk)
+
+    def receipts(self) -> list[Receipt]:
+        """All charges, oldest first."""
+        with transaction(self.path) as connection:
+            return self._receipts(connection)
+
+    @property
+    def spent(self) -> Budget:
+        """What the releases so far cost together.
+
+        Under ``zcdp`` that is the ε of all ρ spent so far at half of the ledger's δ, and the failures on top.
+        """
+        receipts = self.receipts()
+        price, risk = float(_total(r.price for r in receipts)), float(_total(r.risk for r in receipts))
+        if self.composition is Composition.SUM or price == 0:
+            return Budget(price, risk)
+        half = self.limits[1]
+        epsilon = smallest(lambda epsilon: zcdp_delta(price, epsilon) <= half)
+        return Budget(min(epsilon, self.budget.epsilon), half + risk)
+
+    @property
+    def left(self) -> Budget:
+        """What the total may grow by. With ``zcdp`` a release adds less than its ε."""
+        pairs = zip(astuple(self.budget), astuple(self.spent), strict=True)
+        return Budget(*(float(_exact(total) - _exact(part)) for total, part in pairs))
+
+    @property
+    def strength(self) -> Strength:
+        """The weakest strength among the charges."""
+        return weakest(Strength.PROVED, *(r.strength for r in self.receipts()))
+
+    @property
+    def gamma(self) -> float:
+        """The sum of the γ of all releases, where these are about data of a stated distribution."""
+        return float(min(Fraction(1), _total(r.guarantee.gamma for r in self.receipts())))
+
+    def card(self) -> str:
+        """A short account for people."""
+        budget, spent, left, receipts = self.budget, self.spent, self.left, self.receipts()
+        title = f"LEDGER {self.name!r}"
+        lines = [
+            f"{title}\n{'=' * len(title)}",
+            f"Protects    each {self.unit} ({self.relation})",
+            f"Budget      ε = {_floor(budget.epsilon)}, δ = {_floor(budget.delta)} ({self.composition})",
+            f"Spent       ε = {show(spent.epsilon)}, δ = {show(spent.delta)} ({len(receipts)} charged)",
+            f"Left        ε = {_floor(left.epsilon)}, δ = {_floor(left.delta)}",
+            f"Strength    {self.strength.upper()}: {self.strength.meaning}.",
+        ]
+        if self.gamma:
+            lines.append(f"Chance      γ = {show(self.gamma)} that not all of this holds (see the releases' cards).")
+        for r in receipts:
+            price = f"ε = {show(r.epsilon)}, δ = {show(r.delta)}"
+            lines.append(f"{r.number:>3}. {r.time}  {r.what}: {price}, {r.strength}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole account as plain data: terms, totals and charges."""
+        charges = [
+            {name: getattr(r, name) for name in ("number", "time", "what", "epsilon", "delta", "price", "risk")}
+            | {"strength": str(r.strength), "events": r.guarantee.to_dict()["events"]}
+            for r in self.receipts()
+        ]
+        return {
+            "name": self.name,
+            "unit": str(self.unit),
+            "relation": str(self.relation),
+            "strength": str(self.strength),
+            "gamma": self.gamma,
+            "composition": str(self.composition),
+            "budget": vars(self.budget),
+            "spent": vars(self.spent),
+            "left": vars(self.left),
+            "limits": {"price": self.limits[0], "risk": self.limits[1]},
+            "charges": charges,
+        }
+
+    def __repr__(self) -> str:
+        epsilon, delta = astuple(self.budget)
+        terms = f"unit='{self.unit}', relation='{self.relation}', composition='{self.composition}'"
+        return f"Ledger({self.name!r}, epsilon={epsilon}, delta={delta}, {terms})"
+
+    def _receipts(self, connection: sqlite3.Connection) -> list[Receipt]:
+        ledger, receipts = _read(self.path, connection)
+        if ledger != self:
+            raise LedgerError(f"ledger {self.path} was replaced by another one. Open it again.")
+        return receipts
+
+    def _price(self, guarantee: Guarantee, accept_unproven: bool) -> tuple[float, float]:
+        """Price and risk of a guarantee, if this ledger can count it."""
+        if guarantee.strength is Strength.NONE:
+            raise PrivacyError("this release promises nothing: a ledger records private releases only.")
+        _check_strength(guarantee, accept_unproven)
+        counted = self.unit, self.relation, Trust.CENTRAL
+        asked = guarantee.unit, guarantee.relation, guarantee.trust
+        if asked != counted:
+            raise PrivacyError(
+                f"one ledger, one unit, one relation: {self.name!r} counts {', '.join(counted)}, "
+                f"but this release is {', '.join(asked)}. Use a ledger made for that."
+            )
+        epsilon, delta = float(guarantee.epsilon), float(guarantee.delta)
+        if not guarantee.events:
+            return 0.0, 0.0  # it looked at no data, so it uses no δ either
+        price, risk = (epsilon, delta) if self.composition is Composition.SUM else zcdp_of(guarantee.events)
+        if not all(0 <= number < inf for number in (epsilon, delta, price, risk)):  # catches nan as well
+            raise PrivacyError(f"this release has no finite price at δ = {delta}. Add noise, or raise δ.")
+        return float(price), float(risk)
+
+    def _check_room(self, receipts: list[Receipt], price: float, risk: float) -> None:
+        """Refuse a charge that does not fit: exact arithmetic, no tolerance."""
+        names = {
+            Composition.SUM: (("ε", "--epsilon"), ("δ", "--delta")),
+            Composition.ZCDP: (("zCDP ρ (its part of ε)", "--epsilon"), ("τ (its part of δ)", "--delta")),
+        }[self.composition]
+        used = _total(r.price for r in receipts), _total(r.risk for r in receipts)
+        for (symbol, option), gone, need, limit in zip(names, used, (price, risk), self.limits, strict=True):
+            left = _exact(limit) - gone
+            if _exact(need) > left:
+                needs, rest = show(need), _floor(float(left))
+                if needs == rest:  # they differ in later digits
+                    needs, rest = repr(need), repr(float(left))
+                raise BudgetExceeded(
+                    f"this release needs {symbol} = {needs} but {rest} of {_floor(limit)} is left in ledger "
+                    f"{self.name!r}. Lower {option}, or start a new ledger for new data."
+                )
+
+
+class Unrecorded:
+    """The door without a ledger: charges nothing, and the release says so."""
+
+    def check(self, guarantee: Guarantee, *, accept_unproven: bool = False) -> None:
+        """Refuse what is not proved, unless that was accepted."""
+        _check_strength(guarantee, accept_unproven)
+
+    def run(
+        self, mechanism: Mechanism[T], corpus: BoundedCorpus, rng: Generator, *, accept_unproven: bool = False
+    ) -> Release[T]:
+        """Run ``mechanism`` once. A seeded ``rng`` is allowed here; it marks the release as not private."""
+        self.check(mechanism.guarantee, accept_unproven=accept_unproven)
+        mechanism.check(corpus)
+        release = mechanism(corpus, rng)
+        alone = "Other releases of the same data are not counted: this one was priced alone."
+        return replace(release, guarantee=release.guarantee.noting(alone))
+
+
+def _check_strength(guarantee: Guarantee, accept_unproven: bool) -> None:
+    strength = guarantee.strength
+    if strength is not Strength.PROVED and not accept_unproven:
+        raise PrivacyError(
+            f"the guarantee of this release is '{strength}', not 'proved': {strength.meaning}. "
+            "If that is good enough, say so with --accept-unproven (accept_unproven=True)."
+        )
+
+
+def _exact(number: float) -> Fraction:
+    """The decimal that people write and read, exactly: three times 0.1 is 0.3, and no rounding adds up."""
+    return Fraction(repr(float(number)))
+
+
+def _total(numbers: Iterable[float]) -> Fraction:
+    return sum(map(_exact, numbers), Fraction())
+
+
+def _largest_rho(epsilon: float, delta: float) -> float:
+    """Largest ρ such that ρ-zCDP implies (ε, δ): a search over 1/ρ that ends on the safe side."""
+    inverse = smallest(lambda inverse: zcdp_delta(1 / inverse, epsilon) <= delta)
+    if inverse == inf:
+        raise InputError(f"epsilon = {epsilon} is too small for zcdp at this delta. Use composition 'sum'.")
+    return 1 / inverse
+
+
+def _floor(number: float) -> str:
+    """What is left, for people: three digits, rounded down, as prices are rounded up."""
+    value = Context(prec=3, rounding=ROUND_FLOOR).create_decimal(f"{number * (1 + 1e-9):.12g}")
+    return f"{float(value):.10g}"
+
+
+def _read(path: Path, connection: sqlite3.Connection) -> tuple[Ledger, list[Receipt]]:
+    """The terms and all charges. Anything that is not whole is refused."""
+    terms, charges = read(path, connection)
+    name, unit, relation, composition, epsilon, delta, *limits = terms
+    try:
+        kinds = Unit(unit), Relation(relation), Composition(composition)
+        ledger = Ledger(path, name, *kinds, Budget(epsilon, delta), tuple(limits))
+        return ledger, [_receipt(*row) for row in charges]
+    except (DptopicsError, ValueError) as error:  # the seal is whole, so a newer version wrote this
+        raise LedgerError(f"ledger {path} holds what this version cannot read. Update dptopics.") from error
+
+
+def _receipt(*row: Any) -> Receipt:
+    *plain, strength, text = row
+    return Receipt(*[*plain, Strength(strength), Guarantee.from_dict(json.loads(text))])

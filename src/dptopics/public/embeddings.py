@@ -1,0 +1,279 @@
+"""Public models that turn words and texts into vectors. They cost no privacy: they never saw the data.
+
+Embeddings of private texts are private themselves; they stay in the corpus, or in a cache that only its owner can read.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics import progress
+from dptopics.errors import InputError, shielded
+from dptopics.public.text import TextSettings, language_code
+from dptopics.release.vocabulary import Vocabulary
+
+Floats = NDArray[np.float32]
+_EXTRA = "Run: pip install 'dptopics[embeddings]'"
+_TRY = "Try the model on public texts first."
+_BATCH = 256
+# Weight of a word in the mean of a document: a/(a + its public frequency) (Arora et al. 2017).
+_RARE = 3e-4
+
+
+class Embedding(Protocol):
+    """A public model. ``of_words`` says whether a document is the mean of its words, so that counts are enough."""
+
+    @property
+    def name(self) -> str:
+        """What a reader of the release needs to get the same model."""
+        ...
+
+    @property
+    def of_words(self) -> bool:
+        """Whether documents are embedded through their words alone."""
+        ...
+
+    def __call__(self, texts: Sequence[str]) -> Floats:
+        """A vector for each text."""
+        ...
+
+
+@dataclass(frozen=True)
+class WordLlama:
+    """Static word vectors that come with the package ``wordllama``: nothing is downloaded and no torch is needed.
+
+    The package is under the MIT licence. Its vectors were distilled from token embeddings of Llama 2, so that Meta's
+    Llama 2 community licence may apply to them. English, 256 numbers a word.
+    """
+
+    name: str = field(default="wordllama", init=False)
+    of_words: bool = field(default=True, init=False)
+
+    def __call__(self, texts: Sequence[str]) -> Floats:
+        """Mean of the vectors of a text's tokens."""
+        tokens, vectors = _wordllama()
+        found = np.zeros((len(texts), vectors.shape[1]), np.float32)
+        for row, encoded in enumerate(tokens.encode_batch(list(texts), add_special_tokens=False)):
+            if encoded.ids:
+                found[row] = vectors[encoded.ids].mean(axis=0)
+        return found
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """Any callable, or any model with ``encode`` (sentence-transformers, model2vec), in batches with progress."""
+
+    name: str
+    encode: Callable[[Sequence[str]], Any] = field(repr=False, compare=False)
+    of_words: bool = field(default=False, init=False)
+
+    def __call__(self, texts: Sequence[str]) -> Floats:
+        """The model's vectors."""
+        parts = []
+        for first in range(0, len(texts), _BATCH):
+            batch = list(texts[first : first + _BATCH])
+            vectors = shielded(partial(self.encode, batch), f"{self.name} cannot embed a text", _TRY)
+            parts.append(check_vectors(vectors, len(batch)))
+            progress.report(min(1.0, (first + _BATCH) / len(texts)))
+        return np.concatenate(parts) if parts else np.empty((0, 1), np.float32)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def embedding(model: Any = None) -> Embedding:
+    """A model from what a user has: None (wordllama), a name, a callable, or an object with ``encode``.
+
+    Names: ``wordllama``, ``sentence-transformers:FOLDER_OR_NAME``, ``model2vec:FOLDER_OR_NAME``.
+
+    >>> embedding(lambda texts: [[len(text), 1.0] for text in texts])(["knee", "eyes"]).tolist()
+    [[4.0, 1.0], [4.0, 1.0]]
+    """
+    if model is None or model == "wordllama":
+        _wordllama()  # fail now if the extra is missing
+        return WordLlama()
+    if isinstance(model, WordLlama | TextModel):
+        return model
+    if isinstance(model, str):
+        kind, _, name = model.partition(":")
+        if kind not in _LOADERS or not name:
+            raise InputError(
+                f"there is no embedding {model!r}. Use wordllama, sentence-transformers:NAME or model2vec:NAME, where "
+                "NAME is a folder or the name of a model on this machine."
+            )
+        return TextModel(model, _LOADERS[kind](name))
+    encode = getattr(model, "encode", model)
+    if not callable(encode):
+        raise InputError(f"an embedding must be a callable or have a method encode, got {type(model).__name__}.")
+    return TextModel(getattr(model, "name", None) or f"a {type(model).__name__} given by the owner", encode)
+
+
+def check_vectors(vectors: Any, n: int) -> Floats:
+    """n rows of finite numbers, or an error that says what is wrong."""
+    rule = "embeddings must be a matrix of numbers, one row for each document"
+    array = shielded(lambda: np.asarray(vectors, np.float32), rule, "Embed the documents again.")
+    if n == 0 and array.size == 0:
+        return array.reshape(0, array.shape[1] if array.ndim == 2 else 0)
+    if array.ndim != 2 or array.shape[0] != n or array.shape[1] == 0:
+        raise InputError(
+            f"embeddings must have one row for each document: {n} rows are needed, got shape {array.shape}."
+        )
+    if not np.isfinite(array).all():
+        raise InputError("the embeddings hold NaN or infinite numbers. Embed the documents again, empty ones included.")
+    return array
+
+
+def cached(model: Embedding, path: str | Path) -> Embedding:
+    """The same model, remembering vectors in a file. It holds private data: only its owner can read it (mode 600).
+
+    Texts are found by a hash of text and model; the texts themselves are not written.
+    """
+    path = Path(path)
+    if not path.exists():
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    elif path.stat().st_mode & 0o077:
+        raise InputError(f"others can read the cache {str(path)!r}, and it holds private data. Run: chmod 600 {path}")
+    store = sqlite3.connect(path, check_same_thread=False)
+    try:
+        store.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB)")
+    except sqlite3.DatabaseError:
+        raise InputError(f"{str(path)!r} is not a cache of embeddings. Choose another file.") from None
+
+    def encode(texts: Sequence[str]) -> Floats:
+        keys = [blake2b(f"{model.name}\0{text}".encode("utf-8", "surrogatepass")).digest() for text in texts]
+        found = {key: _recall(store, key) for key in keys}
+        missing = [i for i, key in enumerate(keys) if found[key] is None]
+        if missing:
+            for i, vector in zip(missing, model([texts[i] for i in missing]), strict=True):
+                found[keys[i]] = vector
+            rows = [(keys[i], np.asarray(found[keys[i]]).tobytes()) for i in missing]
+            with store:
+                store.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+        return np.array([found[key] for key in keys], np.float32)
+
+    return TextModel(model.name, encode)
+
+
+def _recall(store: sqlite3.Connection, key: bytes) -> Floats | None:
+    row = store.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
+    return None if row is None else np.frombuffer(row[0], np.float32)
+
+
+def frequencies(words: Sequence[str], language: str) -> NDArray[np.float64]:
+    """Public frequency of each word in a language, from the package ``wordfreq`` (data: CC BY-SA 4.0)."""
+    wordfreq = _wordfreq()
+    code = _frequency_code(language)
+    return np.array([10 ** (wordfreq.zipf_frequency(word, code) - 9) for word in words])
+
+
+def word_weights(words: Sequence[str], language: str) -> NDArray[np.float64]:
+    """How much each word counts in the mean of a document: common words little."""
+    return np.asarray(_RARE / (_RARE + frequencies(words, language)))
+
+
+def place_words(
+    vocabulary: Vocabulary, model: str, language: str, mean: NDArray[np.float64], projection: NDArray[np.float64]
+) -> Floats:
+    """Each word's part in the mean of a document: its vector less ``mean``, times ``projection`` and its weight."""
+    vectors = unit(embedding(model)(vocabulary.words).astype(np.float64))
+    placed = (vectors - mean) @ projection * word_weights(vocabulary.words, language)[:, None]
+    return np.ascontiguousarray(placed, np.float32)
+
+
+def unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows of length one; zeros stay zeros."""
+    size = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(size > 0, size, 1.0))
+
+
+def common_words(text: TextSettings, n: int = 30_000) -> Vocabulary:
+    """The public word list of a language: its n most frequent words, read as texts are read."""
+    code = _frequency_code(text.language)
+    try:
+        listed = _wordfreq().top_n_list(code, n)
+    except LookupError:
+        raise InputError(
+            f"there is no public word list for language {text.language!r}. Give one of your own."
+        ) from None
+    return Vocabulary.of(word for entry in listed for word in text.words(entry))
+
+
+def available() -> bool:
+    """Whether the extra ``embeddings`` is installed."""
+    from importlib.util import find_spec
+
+    return all(find_spec(package) for package in ("wordllama", "wordfreq", "tokenizers", "safetensors"))
+
+
+def _frequency_code(language: str) -> str:
+    return "en" if language == "none" else language_code(language)
+
+
+def _wordfreq() -> Any:
+    try:
+        import wordfreq
+    except ImportError:
+        raise InputError(f"public word frequencies need an extra package. {_EXTRA}") from None
+    return wordfreq
+
+
+@lru_cache(maxsize=1)
+def _wordllama() -> tuple[Any, Floats]:
+    """Tokenizer and token vectors, read from the folder of the package: its own loader would ask the network."""
+    from importlib.util import find_spec
+
+    try:
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise InputError(f"embeddings need extra packages. {_EXTRA}") from None
+    package = find_spec("wordllama")
+    if package is None or not package.submodule_search_locations:
+        raise InputError(f"embeddings need extra packages. {_EXTRA}")
+    folder = Path(package.submodule_search_locations[0])
+    weights = folder / "weights" / "l2_supercat_256.safetensors"
+    tokens = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
+    if not (weights.is_file() and tokens.is_file()):
+        raise InputError(f"this version of wordllama does not carry the vectors that dptopics knows. {_EXTRA}")
+    (vectors,) = load_file(weights).values()
+    return Tokenizer.from_file(str(tokens)), np.asarray(vectors, np.float32)
+
+
+def _sentence_transformer(name: str) -> Callable[[Sequence[str]], Any]:
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        raise InputError("this embedding needs an extra package. Run: pip install sentence-transformers") from None
+    return _loaded(lambda: SentenceTransformer(name), name).encode  # type: ignore[no-any-return]
+
+
+def _model2vec(name: str) -> Callable[[Sequence[str]], Any]:
+    try:
+        from model2vec import StaticModel
+    except ImportError:
+        raise InputError("this embedding needs an extra package. Run: pip install model2vec") from None
+    return _loaded(lambda: StaticModel.from_pretrained(name), name).encode  # type: ignore[no-any-return]
+
+
+def _loaded(load: Callable[[], Any], name: str) -> Any:
+    try:
+        return load()
+    except Exception as error:  # each library has its own ways to say that a model is not there
+        raise InputError(
+            f"the model {name!r} could not be loaded ({type(error).__name__}). If it is not on this machine, download "
+            "it while online, or give the folder that it lies in."
+        ) from None
+
+
+_LOADERS = {"sentence-transformers": _sentence_transformer, "model2vec": _model2vec}

@@ -1,0 +1,1 @@
+"""Mechanisms that Manzonelli et al. 2024 compare with."""

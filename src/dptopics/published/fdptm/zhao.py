@@ -1,0 +1,156 @@
+"""HDP-LDA (Zhao et al. 2021): Gibbs sampling from noisy, clipped counts; a claim about single words."""
+
+from dataclasses import dataclass, field, replace
+from math import expm1, inf, sqrt
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from dptopics import progress
+from dptopics.data.bounded import BoundedCorpus, raw_counts
+from dptopics.errors import InputError, PrivacyError
+from dptopics.kernels.noisy_gibbs import sweep_fixed
+from dptopics.learners import check_topics
+from dptopics.privacy import noise
+from dptopics.privacy.events import Laplace
+from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Unit
+from dptopics.privacy.mechanism import Calibrated, check_words, grid_for
+from dptopics.published.fdptm.shared import random_bits
+from dptopics.release.release import Release
+from dptopics.release.topic_model import TopicModel
+from dptopics.release.vocabulary import Vocabulary
+
+_SENSITIVITY = 2.0  # of the topic-word counts in L1, when one word is exchanged for another: one count less, one more
+_HOLES = (
+    "The claim is about one word at one place of one document: far weaker than hiding a document or an author. Whoever "
+    "knows the topic of a document, or several of its words, is not covered.",
+    "The published loss of a draw looks at the exchanged word alone; draws of other words depend on it through the "
+    "counts that the sampler updates. Here those counts stay fixed during a sweep, which the paper does not say.",
+    "A word exchanged for one outside the vocabulary shortens its document. The formula does not cover that.",
+    "The words were public beforehand. How many documents there are, and how long each is, counts as public.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZhaoTopics(Calibrated):
+    """A reproduction with a claim per word: for experiments, hardly ever to publish with.
+
+    In each of ``sweeps`` rounds every token draws its topic from the last noisy topic-word counts, cut off at ``clip``,
+    and the counts are then noised afresh with scale 2/epsilon_noise. A round is claimed to cost ``epsilon_noise`` for
+    the noise and ``epsilon_draws`` = 2 ln(clip/β + 1) for the draws. Topics come from the last noisy counts; no exact
+    count is used or released. Words are given, as in the paper: by the corpus or as ``vocabulary``. What is ours in
+    this reading, and why it is not proved: docs/guarantees/zhao.md
+
+    >>> mechanism = ZhaoTopics.calibrated(n_topics=5, epsilon=30.0, delta=1e-6, steps=10)
+    >>> round(mechanism.guarantee.epsilon, 6), str(mechanism.guarantee.relation), round(mechanism.clip, 4)
+    (30.0, 'replace-word', 0.0112)
+    """
+
+    n_topics: int
+    epsilon_noise: float
+    epsilon_draws: float
+    delta: float
+    unit: Unit = Unit.AUTHOR
+    sweeps: int = 15
+    alpha: float = 0.1
+    beta: float = 0.01
+    vocabulary: Vocabulary | None = field(default=None, repr=False)
+    name: ClassVar[str] = "zhao"
+    paper: ClassVar[str] = "Zhao et al. 2021 (HDP-LDA)"
+
+    def __post_init__(self) -> None:
+        check_topics(self.n_topics, self.alpha, self.beta)
+        if not (0 < self.epsilon_noise < inf and 0 < self.epsilon_draws < inf):
+            raise InputError(
+                "epsilon_noise and epsilon_draws must be positive numbers, "
+                f"got {self.epsilon_noise} and {self.epsilon_draws}."
+            )
+        if self.sweeps < 1:
+            raise InputError(f"sweeps must be at least 1, got {self.sweeps}.")
+
+    @classmethod
+    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, steps: int = 15, **more: Any) -> Self:
+        """A claim of one, half of it for the noise, to be rescaled."""
+        half = 0.5 / max(1, steps)
+        fields = {"epsilon_noise": half, "epsilon_draws": half} | more
+        return cls(n_topics=n_topics, delta=delta, unit=unit, sweeps=steps, **fields)
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise, and draws that depend less on the words."""
+        return replace(self, epsilon_noise=self.epsilon_noise / factor, epsilon_draws=self.epsilon_draws / factor)
+
+    @property
+    def clip(self) -> float:
+        """The largest count that a draw may see: 2 ln(clip/β + 1) = epsilon_draws."""
+        return self.beta * expm1(min(self.epsilon_draws / 2, 700.0))
+
+    def over(self, vocabulary: Vocabulary) -> Self:
+        """The same with public words of its own."""
+        return replace(self, vocabulary=vocabulary)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The published sum, as one event of pure ε: T · (epsilon_noise + epsilon_draws)."""
+        claimed = self.sweeps * (self.epsilon_noise + self.epsilon_draws)
+        return Guarantee(
+            events=(Laplace(1 / claimed),),
+            delta=self.delta,
+            unit=self.unit,
+            relation=Relation.REPLACE_WORD,
+            strength=Strength.CLAIMED,
+            assumptions=_HOLES,
+        )
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """Words must be public, and documents whole."""
+        check_words(self, corpus, self._words(corpus), self.n_topics)
+        bounds = corpus.bounds
+        if bounds.max_docs is not None or bounds.max_words is not None:
+            raise PrivacyError(
+                "max_docs and max_words choose by content, so one other word can change the choice: the claim per word "
+                "does not cover that. Leave the limits out."
+            )
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
+        """Sample over public words."""
+        self.check(corpus)
+        vocabulary = check_words(self, corpus, self._words(corpus), self.n_topics)
+        with progress.part(0.0, 0.1):
+            start, word = raw_counts(corpus.limited(vocabulary=vocabulary)).tokens()
+        shape = (len(vocabulary), self.n_topics)
+        topic = (random_bits(rng, word.size) % np.uint64(self.n_topics)).astype(np.int32)
+        # The order in a document must not depend on its words: by the alphabet, one other word would move its place.
+        document = np.repeat(np.arange(start.size - 1), np.diff(start))
+        order = np.lexsort((random_bits(rng, word.size), document))
+        noisy = np.zeros(shape)  # nothing is known before the first round
+        with progress.part(0.1, 1.0):
+            for sweep in range(self.sweeps):
+                seen = np.clip(noisy, 0.0, self.clip) + self.beta
+                sweep_fixed(start, order, word, topic, seen / seen.sum(axis=0), self.alpha, random_bits(rng, word.size))
+                noisy = self._noisy_counts(word, topic, shape, rng)
+                progress.report((sweep + 1) / self.sweeps)
+        counts = np.maximum(noisy, 0.0) + self.beta
+        total = counts.sum(axis=0)
+        model = TopicModel(
+            topic_word=np.ascontiguousarray((counts / total).T),
+            vocabulary=vocabulary,
+            topic_share=total / total.sum(),
+            alpha=self.alpha,
+            deviation=sqrt(2) * _SENSITIVITY / self.epsilon_noise / total,
+            text=corpus.text,
+        )
+        return Release.of(model, self, rng)
+
+    def _words(self, corpus: BoundedCorpus) -> Vocabulary | None:
+        return corpus.vocabulary if self.vocabulary is None else self.vocabulary
+
+    def _noisy_counts(
+        self, word: NDArray[np.int32], topic: NDArray[np.int32], shape: tuple[int, int], rng: Generator
+    ) -> NDArray[np.float64]:
+        """Words × topics counts of the current topics, every cell with Laplace noise."""
+        exact = np.bincount(word.astype(np.int64) * shape[1] + topic, minlength=shape[0] * shape[1]).reshape(shape)
+        scale = _SENSITIVITY / self.epsilon_noise
+        grid = grid_for(_SENSITIVITY, 1 / self.epsilon_noise)  # a power of two below one: counts lie on the grid
+        return np.asarray(exact + noise.laplace(rng, scale / grid, shape) * grid)

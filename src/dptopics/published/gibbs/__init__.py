@@ -1,0 +1,1 @@
+"""The baseline of Zhao et al. 2019."""

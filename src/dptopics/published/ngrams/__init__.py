@@ -1,0 +1,1 @@
+"""N-gram mechanisms as published."""

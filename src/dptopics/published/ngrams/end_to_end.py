@@ -1,0 +1,136 @@
+"""EndToEndDP (Ramadan, Withers & Orr 2021, algorithm 2): BayesianDP with S and ρ chosen on a tenth of the authors."""
+
+from dataclasses import dataclass, field, replace
+from math import isclose
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+
+from dptopics import progress
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.errors import InputError
+from dptopics.ngrams.counts import check_limits, check_list
+from dptopics.privacy import noise
+from dptopics.privacy.events import Gaussian, Laplace
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
+from dptopics.privacy.mechanism import grid_for
+from dptopics.privacy.pricing import gaussian_delta, smallest
+from dptopics.public.ngrams import PublicNgrams
+from dptopics.published.ngrams.bayes_local import WHY_NONE, limited_as_published, noisy_softmax, posterior_mean
+from dptopics.published.ngrams.shared import Units
+from dptopics.release.ngram_table import NgramTable
+from dptopics.release.release import Release
+
+_TUNING_HOLE = (
+    "The noise on the scores that choose S and ρ rests on claim 2, whose gradient is wrong: a unit can move a score "
+    "further than that noise is made for."
+)
+_HELD_OUT = 0.1
+SLOPES = tuple(float(s) for s in np.logspace(-3, 4, 8))
+WEIGHTS = (0.1, 0.3, 0.5, 0.7, 0.9)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndToEndNgrams:
+    """A reproduction that hides nobody: BayesianDP that also chooses its own settings, on authors set aside.
+
+    A tenth of the units, by fair coins, score every pair (S, ρ) by cross-entropy plus Laplace noise of ``tuning_scale``
+    times claim 2's sensitivity; the best pair is used on the rest, with noise ``sigma`` times the local sensitivity.
+    Why it is wrong: docs/guarantees/ngram_published.md
+
+    >>> mechanism = EndToEndNgrams.calibrated(epsilon=0.9, delta=1e-6)
+    >>> round(1 / mechanism.tuning_scale, 2), round(mechanism.guarantee.epsilon, 2) <= 0.9
+    (0.3, True)
+    """
+
+    sigma: float
+    tuning_scale: float
+    delta: float
+    unit: Unit = Unit.AUTHOR
+    max_words: int | None = None
+    max_count: int = 1
+    prior: PublicNgrams | None = field(default=None, repr=False)
+    name: ClassVar[str] = "end-to-end"
+    paper: ClassVar[str] = "Ramadan et al. 2021"
+
+    def __post_init__(self) -> None:
+        check_limits(self.max_words, self.max_count)
+
+    @classmethod
+    def template(
+        cls,
+        *,
+        delta: float,
+        unit: Unit = Unit.AUTHOR,
+        epsilon: float = 1.0,
+        shares: tuple[float, float] = (2 / 3, 1 / 3),
+        **more: Any,
+    ) -> Self:
+        """Noise for ε, the first share of it for the n-grams, the second for tuning, as published."""
+        if len(shares) != 2 or min(shares) <= 0 or not isclose(sum(shares), 1.0, rel_tol=1e-9):
+            raise InputError(
+                f"the shares of ε for n-grams and tuning must be positive and add up to 1, got {shares}: "
+                f"the sum is {sum(shares):g}."
+            )
+        sigma = smallest(lambda s: gaussian_delta(epsilon * shares[0], 1 / s) <= delta)
+        return cls(sigma=sigma, tuning_scale=1 / (epsilon * shares[1]), delta=delta, unit=unit, **more)
+
+    @classmethod
+    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
+        """The noise that the paper takes for (ε, δ); ``settings`` as for :meth:`template`."""
+        check_budget(epsilon, delta)
+        return cls.template(delta=delta, epsilon=epsilon, **settings)
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise."""
+        return replace(self, sigma=self.sigma * factor, tuning_scale=self.tuning_scale * factor)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the paper claims (the two parts add up), and that it does not hold."""
+        return Guarantee(
+            events=(Gaussian(self.sigma), Laplace(self.tuning_scale)),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.NONE,
+            assumptions=(*WHY_NONE, _TUNING_HOLE, PUBLIC_WORDS),
+        )
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """The list must be public, and the public counts must know some of it."""
+        check_list(self, corpus, self.prior)
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[NgramTable]:
+        """Split, score every pair of settings, take the best, release."""
+        vocabulary = check_list(self, corpus, self.prior)
+        corpus = limited_as_published(corpus, self.max_words)
+        n_units = corpus.fold(lambda n, block: n + block.unit_start.size - 1, 0)
+        held = rng.integers(0, 2**32, n_units, dtype=np.uint64) < np.uint64(_HELD_OUT * 2**32)
+        tuning = Units(corpus, self.max_count, lambda first, n: held[first : first + n])
+        training = Units(corpus, self.max_count, lambda first, n: ~held[first : first + n])
+        validation, tally = tuning.tally(), training.tally()
+        public = np.zeros(len(vocabulary)) if self.prior is None else self.prior.counts_of(vocabulary)
+        best: tuple[float, Any, float] | None = None
+        for number, slope in enumerate(SLOPES):
+            moved = training.log_sensitivity(tally, slope)
+            for weight in WEIGHTS:
+                mean = posterior_mean(tally, public, slope=slope, weight=weight, max_count=self.max_count)
+                log_theta = mean - mean.max() - np.log(np.exp(mean - mean.max()).sum())
+                score = -float(validation.count @ log_theta)  # equation 6
+                claimed = max(
+                    weight * float(np.linalg.norm(validation.count)) * weight * moved,
+                    tuning.dot_sensitivity(np.abs(log_theta)),
+                )  # claim 2
+                noisy = score + self._laplace(2 * self.tuning_scale * claimed, rng)
+                if best is None or noisy < best[0]:
+                    best = noisy, mean, weight * moved
+            progress.report((number + 1) / len(SLOPES))
+        assert best is not None
+        theta = noisy_softmax(best[1], best[2], self.sigma, rng)
+        return Release.of(NgramTable(vocabulary=vocabulary, probability=theta, text=corpus.text), self, rng)
+
+    @staticmethod
+    def _laplace(scale: float, rng: Generator) -> float:
+        grid = grid_for(max(scale, 2.0**-30), 1.0)
+        return float(noise.laplace(rng, max(scale, 2.0**-30) / grid, 1)[0] * grid)

@@ -1,0 +1,1 @@
+"""DeCarolis et al. 2020 as published."""

@@ -1,0 +1,78 @@
+"""What the four published spectral configurations have in common: settings, budgets of edges, public words."""
+
+from dataclasses import dataclass, field, replace
+from math import sqrt
+from typing import Any, ClassVar, Self
+
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.privacy.guarantee import Unit
+from dptopics.privacy.mechanism import Calibrated
+from dptopics.published.spectral import edges as common
+from dptopics.published.spectral.procedure import check_tail
+from dptopics.release.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpectralConfiguration(Calibrated):
+    """Fields of every configuration; ``shares`` divide the budget in 1/scale² among ``edges``.
+
+    Page: docs/guarantees/spectral_published.md
+    """
+
+    n_topics: int
+    scale: float
+    delta: float
+    unit: Unit = Unit.AUTHOR
+    alpha0: float = 1.0
+    shares: tuple[float, ...]
+    vocabulary: Vocabulary | None = field(default=None, repr=False)
+    edges: ClassVar[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        common.check_settings(self)
+
+    @classmethod
+    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
+        """Noise of one over all edges together, to be rescaled."""
+        return cls(n_topics=n_topics, scale=1.0, delta=delta, unit=unit, **more)
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise."""
+        return replace(self, scale=self.scale * factor)
+
+    def over(self, vocabulary: Vocabulary) -> Self:
+        """The same with public words of its own."""
+        return replace(self, vocabulary=vocabulary)
+
+    @property
+    def edge_scales(self) -> dict[str, float]:
+        """Noise on each edge, relative to its sensitivity."""
+        return {edge: self.scale / sqrt(share) for edge, share in zip(self.edges, self.shares, strict=True)}
+
+    @property
+    def most_words(self) -> int:
+        """Largest vocabulary."""
+        return common.LARGEST_VOCABULARY
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """Public words, no fewer than topics, and not too many."""
+        common.check_corpus(self, corpus)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedConfiguration(SpectralConfiguration):
+    """A configuration whose noise is scaled by private lower bounds, each of which fails with chance ``tail``.
+
+    Page: docs/guarantees/spectral_published.md
+    """
+
+    tail: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_tail(self.tail)
+
+    @classmethod
+    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
+        """Noise of one over all edges together, to be rescaled; a tenth of δ for each bound."""
+        return super().template(n_topics=n_topics, delta=delta, unit=unit, **({"tail": delta / 10} | more))

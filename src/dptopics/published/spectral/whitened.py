@@ -1,0 +1,130 @@
+"""Configurations 2 and 3 of DeCarolis et al. 2020: noise after whitening, scaled by private bounds (Procedure 1)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+
+from dptopics import progress
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.learners.tensor import Parameters, orthogonal_components, third_moment, unwhitened
+from dptopics.privacy.events import Failure, Gaussian, Laplace
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength
+from dptopics.published.spectral import edges as common
+from dptopics.published.spectral.configuration import BoundedConfiguration
+from dptopics.published.spectral.edges import ExactMoments, Floats
+from dptopics.published.spectral.procedure import private_bounds
+from dptopics.release.release import Release
+from dptopics.release.topic_model import TopicModel
+from dptopics.release.vocabulary import Vocabulary
+from dptopics.topics.spectral.packed import packed_cube, unpacked_cube
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpectralTensorTopics(BoundedConfiguration):
+    """A reproduction, configuration 2, that hides nobody: for experiments only; ``spectral`` is the sound form.
+
+    The whitening is exact. Noise goes on the whitened tensor (edge e6), as much as a private lower bound on σ_k(M₂)
+    asks for, and on M₂ for the way back (e8). ``shares`` divide the budget in 1/scale² among the bound, e6 and e8; the
+    bound fails with chance ``tail``. Page: docs/guarantees/spectral_published.md
+
+    >>> str(SpectralTensorTopics.calibrated(n_topics=5, epsilon=1.0, delta=1e-6).guarantee.strength)
+    'none'
+    """
+
+    shares: tuple[float, ...] = (0.1, 0.6, 0.3)
+    name: ClassVar[str] = "spectral-2"
+    paper: ClassVar[str] = "DeCarolis et al. 2020, configuration 2"
+    edges: ClassVar[tuple[str, ...]] = ("bounds", "e6", "e8")
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Laplace noise on the bound, its failure, and a Gaussian for each edge."""
+        scales = self.edge_scales
+        return Guarantee(
+            events=(Laplace(scales["bounds"]), Failure(self.tail), Gaussian(scales["e6"]), Gaussian(scales["e8"])),
+            delta=self.delta,
+            unit=self.unit,
+            relation=Relation.REPLACE,
+            strength=Strength.NONE,
+            assumptions=(*common.CROSSING, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
+        )
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
+        """A private bound, the noisy way back, the noisy tensor."""
+        vocabulary = common.check_corpus(self, corpus)
+        with progress.part(0.0, 0.5):
+            data = common.exact_moments(corpus.limited(vocabulary=vocabulary))
+        scales = self.edge_scales
+        bounds = private_bounds(data, self.n_topics, self.alpha0, scales["bounds"], self.tail, rng, gap=False)
+        values, vectors = common.noisy_pairs(data, self.n_topics, self.alpha0, scales["e8"], rng)
+        whitening = common.whitening_like(bounds.values, bounds.vectors, vectors)
+        exact = packed_cube(third_moment(data, whitening, self.alpha0))
+        tensor = unpacked_cube(common.noisy(exact, bounds.whitened, scales["e6"], rng), self.n_topics)
+        weights, axes = orthogonal_components(tensor)
+        found = unwhitened(weights, axes, vectors / np.sqrt(values), vectors * np.sqrt(values), self.alpha0)
+        progress.report(1.0)
+        return Release.of(topic_model(found, vocabulary, corpus, self.alpha0), self, rng)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpectralComponentsTopics(BoundedConfiguration):
+    """A reproduction, configuration 3, that hides nobody: for experiments only; ``spectral`` is the sound form.
+
+    Whitening and decomposition are exact. Noise goes on the tensor's vectors and values (edge e7), as much as private
+    lower bounds on σ_k(M₂) and on the gap between its values ask for, and on M₂ for the way back (e8). ``shares``
+    divide the budget in 1/scale² among the two bounds together, e7 and e8; each bound fails with chance ``tail``. Page:
+    docs/guarantees/spectral_published.md
+
+    >>> str(SpectralComponentsTopics.calibrated(n_topics=5, epsilon=1.0, delta=1e-6).guarantee.strength)
+    'none'
+    """
+
+    shares: tuple[float, ...] = (0.1, 0.6, 0.3)
+    name: ClassVar[str] = "spectral-3"
+    paper: ClassVar[str] = "DeCarolis et al. 2020, configuration 3"
+    edges: ClassVar[tuple[str, ...]] = ("bounds", "e7", "e8")
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Laplace noise on the pair of bounds, their failures, and a Gaussian for each edge."""
+        scales, lost = self.edge_scales, Failure(self.tail)
+        return Guarantee(
+            events=(Laplace(scales["bounds"]), lost, lost, Gaussian(scales["e7"]), Gaussian(scales["e8"])),
+            delta=self.delta,
+            unit=self.unit,
+            relation=Relation.REPLACE,
+            strength=Strength.NONE,
+            assumptions=(*common.GAP, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
+        )
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
+        """Private bounds, the noisy way back, noisy vectors and values."""
+        vocabulary = common.check_corpus(self, corpus)
+        with progress.part(0.0, 0.5):
+            data = common.exact_moments(corpus.limited(vocabulary=vocabulary))
+        scales = self.edge_scales
+        bounds = private_bounds(data, self.n_topics, self.alpha0, scales["bounds"], self.tail, rng, gap=True)
+        values, vectors = common.noisy_pairs(data, self.n_topics, self.alpha0, scales["e8"], rng)
+        exact = self._components(data, common.whitening_like(bounds.values, bounds.vectors, vectors))
+        seen = common.noisy(exact, bounds.component, scales["e7"], rng)
+        found = unwhitened(seen[0], seen[1:], vectors / np.sqrt(values), vectors * np.sqrt(values), self.alpha0)
+        progress.report(1.0)
+        return Release.of(topic_model(found, vocabulary, corpus, self.alpha0), self, rng)
+
+    def _components(self, data: ExactMoments, whitening: Floats) -> Floats:
+        """Values in the first row, vectors in the columns below. Private."""
+        weights, axes = orthogonal_components(third_moment(data, whitening, self.alpha0))
+        return np.vstack([weights, axes])
+
+
+def topic_model(found: Parameters, vocabulary: Vocabulary, corpus: BoundedCorpus, alpha0: float) -> TopicModel:
+    """What is released, from noisy parameters."""
+    return TopicModel(
+        topic_word=found.topic_word,
+        vocabulary=vocabulary,
+        topic_share=found.alpha / found.alpha.sum(),
+        alpha=alpha0 / len(found.alpha),
+        text=corpus.text,
+    )

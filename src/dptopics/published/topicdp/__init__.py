@@ -1,0 +1,1 @@
+"""Baselines of Wang et al. 2022."""

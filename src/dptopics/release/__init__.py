@@ -1,0 +1,1 @@
+"""What leaves the house: values with their guarantee, saved, shown and handed on."""

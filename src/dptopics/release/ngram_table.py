@@ -1,0 +1,88 @@
+"""NgramTable: released n-grams with their estimated probabilities. Public: never sees a corpus."""
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.errors import BundleError, InputError
+from dptopics.public.text import TextSettings
+from dptopics.release.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NgramTable:
+    """The joint probability of each n-gram of a public list.
+
+    ``total`` is the estimated number of contributed n-grams, if there is an estimate; ``deviation`` how far noise, or
+    what the posterior leaves open, moves each probability, if known.
+
+    >>> table = NgramTable(vocabulary=Vocabulary.of(["a b", "b c"]), probability=np.array([0.25, 0.75]), total=40.0)
+    >>> table.top(1), table.counts.tolist(), table.n
+    ([('b c', 0.75)], [10.0, 30.0], 2)
+    """
+
+    vocabulary: Vocabulary
+    probability: NDArray[np.float64]
+    total: float | None = None
+    deviation: NDArray[np.float64] | None = None
+    text: TextSettings | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.vocabulary) == 0:
+            raise InputError("a table of n-grams needs at least one n-gram.")
+        if self.probability.shape != (len(self.vocabulary),) or not np.isclose(self.probability.sum(), 1.0):
+            raise InputError("there must be one probability for each n-gram, and their sum must be one.")
+
+    @property
+    def n(self) -> int:
+        """Words per n-gram."""
+        return len(self.vocabulary.words[0].split(" "))
+
+    @property
+    def counts(self) -> NDArray[np.float64] | None:
+        """Estimated counts, if the total is known."""
+        return None if self.total is None else self.probability * self.total
+
+    def top(self, n: int = 10) -> list[tuple[str, float]]:
+        """The n most probable n-grams."""
+        order = np.argsort(-self.probability, kind="stable")[:n]
+        return [(self.vocabulary.words[i], float(self.probability[i])) for i in order]
+
+    def csv(self) -> str:
+        """The whole table for people and spreadsheets, the most probable n-gram first."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["ngram", "probability", "estimated_count", "deviation"])
+        counts, deviation = self.counts, self.deviation
+        for i in np.argsort(-self.probability, kind="stable").tolist():
+            count = "" if counts is None else f"{counts[i]:.4g}"
+            spread = "" if deviation is None else f"{deviation[i]:.3g}"
+            writer.writerow([self.vocabulary.words[i], f"{self.probability[i]:.6g}", count, spread])
+        return out.getvalue()
+
+    def to_arrow(self) -> Any:
+        """The table as an Arrow table: ngram, probability, deviation."""
+        from dptopics.release import interop
+
+        return interop.to_arrow(self)
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas frame."""
+        from dptopics.release import interop
+
+        return interop.to_pandas(self)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The table of a saved release."""
+        from dptopics.release.bundle import load
+
+        value = load(path).value
+        if not isinstance(value, cls):
+            raise BundleError(f"{str(path)!r} holds a {type(value).__name__.lower()}, not n-grams.")
+        return value

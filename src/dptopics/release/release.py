@@ -1,0 +1,63 @@
+"""Release: a value that may be published, with its guarantee and the public settings that made it."""
+
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from numpy.random import Generator
+
+from dptopics.errors import InputError
+from dptopics.privacy.guarantee import Guarantee, Strength
+from dptopics.privacy.noise import is_secure
+from dptopics.release.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from dptopics.privacy.mechanism import Mechanism
+
+T = TypeVar("T")
+
+
+def check_stated(words: object) -> None:
+    """Refuse words that nobody said are public: a list, an array or a column may come from the private texts."""
+    if words is not None and not isinstance(words, Vocabulary):
+        raise InputError(
+            f"public words must be stated as such, got {type(words).__name__}. If these words were public before, "
+            "write Vocabulary.public(words). Words that were taken from the texts are private: let them be chosen "
+            "privately, for example by vocabulary='weighted'."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release(Generic[T]):
+    """What leaves the house. Holds nothing private but what the mechanism's noise has covered."""
+
+    value: T
+    guarantee: Guarantee
+    settings: dict[str, Any]
+
+    @classmethod
+    def of(cls, value: T, mechanism: "Mechanism[T]", rng: Generator) -> Self:
+        """The release of a mechanism that drew its noise from ``rng``: a seeded generator voids the guarantee."""
+        guarantee = mechanism.guarantee
+        if not is_secure(rng):
+            guarantee = guarantee.weakened(
+                Strength.NONE,
+                "Seeded: whoever knows or guesses the seed can subtract the noise. Not private.",
+            )
+        return cls(value=value, guarantee=guarantee, settings=describe(mechanism))
+
+
+def describe(mechanism: object) -> dict[str, Any]:
+    """Name and public fields of a mechanism, as plain data."""
+    if not is_dataclass(mechanism):
+        return {"mechanism": type(mechanism).__name__}
+    described: dict[str, Any] = {"mechanism": getattr(mechanism, "name", type(mechanism).__name__)}
+    for field in fields(mechanism):
+        if not field.repr:
+            continue  # long public values, such as a word list
+        value = getattr(mechanism, field.name)
+        described[field.name] = describe(value) if is_dataclass(value) else _plain(value)
+    return described
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool | int | float) else str(value)

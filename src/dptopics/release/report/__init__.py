@@ -1,0 +1,104 @@
+"""One page to look at: a release, the account it was charged to, and the audit of it, as a single HTML file.
+
+Made only from a Release, the plain data of a ledger, and the plain data of an audit. Works without a network.
+"""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from dptopics.errors import InputError
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit
+from dptopics.release.release import Release
+from dptopics.release.report.check import check_audit
+from dptopics.release.report.content import contents
+from dptopics.release.report.page import assemble
+from dptopics.release.topic_model import TopicModel
+
+LARGEST_PAGE = 3_000_000  # bytes
+_WORDS_SHOWN = 30
+_FEWEST_WORDS = 3
+
+
+def render(
+    release: Release[Any] | TopicModel, *, ledger: dict[str, Any] | None = None, audit: dict[str, Any] | None = None
+) -> str:
+    """The page as text.
+
+    Args:
+        release: what is shown; topics that come from elsewhere are shown as what they are: not private.
+        ledger: the account (:meth:`dptopics.Ledger.to_dict`).
+        audit: what ``audit.json`` holds. The page is then marked as not for release.
+    """
+    if isinstance(release, TopicModel):
+        release = unprotected(release)
+    if audit is not None:
+        check_audit(release, audit)
+    shown = _WORDS_SHOWN
+    while True:
+        page = assemble(release, contents(release.value, shown), ledger, audit, _asset("page.css"), _asset("page.js"))
+        if len(page.encode()) <= LARGEST_PAGE:
+            return page
+        if shown <= _FEWEST_WORDS:
+            raise InputError(
+                f"the page would be larger than {LARGEST_PAGE // 10**6} MB even with {shown} words for each topic. "
+                "Show fewer topics."
+            )
+        shown //= 2
+
+
+def write(
+    release: Release[Any] | TopicModel,
+    path: str | Path,
+    *,
+    ledger: dict[str, Any] | None = None,
+    audit: dict[str, Any] | None = None,
+) -> Path:
+    """Write the page to a new file, see :func:`render`."""
+    path = check_target(path)
+    page = render(release, ledger=ledger, audit=audit)
+    with open(path, "x", encoding="utf-8", newline="\n") as file:
+        file.write(page)
+    return path
+
+
+def check_target(path: str | Path) -> Path:
+    """Refuse a file that exists, or that has no folder to be in."""
+    path = Path(path)
+    if path.exists():
+        raise InputError(f"the file {str(path)!r} exists already. Choose another name, or remove it first.")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"the folder {str(path.absolute().parent)!r} does not exist. Create it first.")
+    return path
+
+
+def read_audit(folder: str | Path) -> dict[str, Any]:
+    """What ``dptopics audit`` wrote into its folder."""
+    path = Path(folder)
+    path = path / "audit.json" if path.is_dir() else path
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"there is no audit at {str(folder)!r}. Give the folder that dptopics audit wrote.") from None
+    except (OSError, ValueError, RecursionError):
+        raise InputError(f"{str(path)!r} cannot be read as an audit. Run the audit again.") from None
+    if not isinstance(data, dict) or "verdict" not in data:
+        raise InputError(f"{str(path)!r} is not an audit. Give the folder that dptopics audit wrote.")
+    return data
+
+
+def unprotected(model: TopicModel) -> Release[TopicModel]:
+    """Topics that were not made here, as a release that promises nothing."""
+    guarantee = Guarantee(
+        events=(),
+        delta=0.0,
+        unit=Unit.DOCUMENT,
+        strength=Strength.NONE,
+        assumptions=("These topics were learned elsewhere: nothing is known of how, and nothing is promised.",),
+    )
+    return Release(value=model, guarantee=guarantee, settings={"mechanism": "unknown"})
+
+
+def _asset(name: str) -> str:
+    return files("dptopics.release.report").joinpath(name).read_text("utf-8")

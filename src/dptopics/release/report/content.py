@@ -1,0 +1,133 @@
+"""What the page shows of a release's value, as plain data: topics with a map, or a table of words."""
+
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from threadpoolctl import threadpool_limits
+
+from dptopics.release.ngram_table import NgramTable
+from dptopics.release.topic_model import TopicModel
+
+STEPS = 10  # of the relevance slider: at each, the words shown are exactly those of TopicModel.top_words
+_MOST_CELLS = 60_000  # up to so many weights are kept, a word's weight is kept for every topic
+_MOST_WEIGHTS = 100_000  # beyond, fewer words of each topic are shown
+_MOST_LETTERS = 80  # a longer word is cut: columns of a count matrix can have any name
+_MOST_ROWS = 40_000  # of a table, before it is halved
+_MOST_LOGARITHMS = 2e8
+
+
+def contents(value: Any, shown: int) -> dict[str, Any]:
+    """Plain data of a value; ``shown`` is the number of words for each topic, and scales tables too."""
+    if isinstance(value, TopicModel):
+        return topics(value, shown)
+    kind = "ngrams" if isinstance(value, NgramTable) else "vocabulary"
+    vocabulary = value.vocabulary if isinstance(value, NgramTable) else value
+    size: Any = value.probability if isinstance(value, NgramTable) else vocabulary.weights
+    deviation = value.deviation if isinstance(value, NgramTable) else None
+    amount = np.zeros(len(vocabulary)) if size is None else np.asarray(size, np.float64)
+    order = np.argsort(-amount, kind="stable")[: _MOST_ROWS * shown // 30]
+    return {
+        "kind": kind,
+        "total": len(vocabulary),
+        "words": [_cut(vocabulary.words[i]) for i in order],
+        "weight": None if size is None else _short(amount[order]),
+        "deviation": None if deviation is None else _short(np.asarray(deviation)[order]),
+    }
+
+
+def topics(model: TopicModel, shown: int) -> dict[str, Any]:
+    """Topics with their places on the map, and the weights of all words that some slider position shows."""
+    weight, share = model.topic_word, np.maximum(model.topic_share, 0.0)
+    share = share / max(float(share.sum()), 1e-300)
+    mean = np.asarray(model.topic_share @ weight)
+    kept = _kept(weight, mean, min(shown, weight.shape[1]))
+    while shown > 1 and np.count_nonzero(kept) > _MOST_WEIGHTS:
+        shown //= 2
+        kept = _kept(weight, mean, min(shown, weight.shape[1]))
+    used = np.flatnonzero(kept.any(axis=0))
+    if used.size * model.n_topics <= _MOST_CELLS:
+        kept[:, used] = True
+    kept &= weight > 0
+    place = np.cumsum(kept.any(axis=0)) - 1
+    used = np.flatnonzero(kept.any(axis=0))
+    points = layout(weight, mean)
+    rows = []
+    for k in range(model.n_topics):
+        words = np.flatnonzero(kept[k])
+        rows.append(
+            {
+                "share": round(float(share[k]), 6),
+                "at": [round(float(c), 4) for c in points[k]],
+                "deviation": None if model.deviation is None else _short(model.deviation[k : k + 1])[0],
+                "words": place[words].tolist(),
+                "weight": _short(weight[k, words]),
+            }
+        )
+    return {
+        "kind": "topics",
+        "total": len(model.vocabulary),
+        "shown": shown,
+        "steps": STEPS,
+        "complete": bool(used.size * model.n_topics <= _MOST_CELLS),
+        "words": [_cut(model.vocabulary.words[i]) for i in used],
+        "mean": _short(mean[used]),
+        "topics": rows,
+    }
+
+
+def _kept(weight: NDArray[np.float64], mean: NDArray[np.float64], shown: int) -> NDArray[np.bool_]:
+    """Words among the most relevant at some step of the slider, topics × words."""
+    kept = np.zeros(weight.shape, bool)
+    first = 1e-12 * np.arange(weight.shape[1])  # of equal words the first, as a stable sort has it
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_mean = np.log(mean)
+        for topic, row in enumerate(weight):
+            log_row = np.log(row)
+            for step in range(STEPS + 1):
+                rank = np.where(row > 0, (1 - step / STEPS) * log_mean - log_row, np.inf) + first
+                kept[topic, np.argpartition(rank, shown - 1)[:shown]] = True
+    return kept
+
+
+def layout(weight: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Topics in the plane by classical scaling of Jensen-Shannon distances, within [−1, 1].
+
+    The distance is the root of the divergence: a metric that classical scaling fits without negative eigenvalues. Of
+    very many words the most common are told apart and the rest counts as one word, which can only shorten distances.
+    """
+    n = weight.shape[0]
+    most = max(200, int(_MOST_LOGARITHMS / n**2))
+    if weight.shape[1] > most:
+        common = np.argpartition(-mean, most)[:most]
+        rest = np.maximum(0.0, weight.sum(axis=1) - weight[:, common].sum(axis=1))
+        weight = np.column_stack([weight[:, common], rest])
+    entropy = -_xlogx(weight).sum(axis=1)
+    squared = np.array([-_xlogx((weight + row) / 2).sum(axis=1) - (entropy + entropy[k]) / 2
+                        for k, row in enumerate(weight)])  # fmt: skip
+    squared = np.maximum(0.0, (squared + squared.T) / 2)
+    np.fill_diagonal(squared, 0.0)
+    centred = squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()
+    points = np.zeros((n, 2))
+    with threadpool_limits(1):  # a small matrix: threads only wait for each other
+        values, vectors = eigh(-centred / 2, subset_by_index=[max(0, n - 2), n - 1])
+    for axis in range(min(2, n - 1)):
+        along = vectors[:, -1 - axis] * np.sqrt(max(0.0, float(values[-1 - axis])))
+        points[:, axis] = along * (np.sign(along[np.argmax(np.abs(along))]) or 1.0)  # the same page every time
+    return points / max(float(np.abs(points).max()), 1e-12)
+
+
+def _xlogx(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(x * np.log(np.maximum(x, 1e-300)))
+
+
+def _short(numbers: NDArray[np.float64]) -> list[float | None]:
+    """Six digits; what is not finite is not known."""
+    return [float(f"{number:.6g}") if isfinite(number) else None for number in numbers.tolist()]
+
+
+def _cut(word: str) -> str:
+    word = word.encode("utf-8", "replace").decode()  # half a character has no place in a file
+    return word if len(word) <= _MOST_LETTERS else word[: _MOST_LETTERS - 1] + "…"

@@ -1,0 +1,261 @@
+"""TopicModel: released topics, what they say and what they say about new texts. Public: never sees a corpus."""
+
+import json
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.errors import BundleError, InputError, shielded
+from dptopics.kernels.counts import count_tokens
+from dptopics.kernels.doc_topics import doc_shares
+from dptopics.kernels.embedded import mean_of_words, projected
+from dptopics.public.text import TextSettings
+from dptopics.release.vocabulary import Vocabulary
+
+_CHUNK_DOCUMENTS = 2048
+_SHARPNESS = 0.05  # of shares that come from cosines
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DocumentSpace:
+    """Where the topics of an embedded model lie: cosines with these centres say which topic a document has.
+
+    A text's vector is the model's own, or (``of_words``) the mean of its words'; less ``mean``, times ``projection``,
+    and seen from the ``middle`` of the documents.
+    """
+
+    embedding: str
+    of_words: bool
+    mean: NDArray[np.float64]
+    projection: NDArray[np.float64]
+    middle: NDArray[np.float64]
+    centres: NDArray[np.float64]
+
+    def shares(self, documents: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Topic shares of documents given as unit vectors: softmax of cosines. The zero vector gets equal shares."""
+        score = documents @ self.centres.T / _SHARPNESS
+        share = np.exp(score - score.max(axis=1, keepdims=True))
+        return np.asarray(share / share.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TopicModel:
+    """Topics as distributions over public words.
+
+    ``topic_share`` is the noisy relative size of each topic; ``deviation`` the standard deviation of a topic's word
+    weights that comes from the noise, known because the noise is ours. Topics that were found as clusters of embeddings
+    come with their ``space``, and new documents are then told by it.
+
+    >>> model = TopicModel(
+    ...     topic_word=np.array([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]]), topic_share=np.array([0.5, 0.5]),
+    ...     vocabulary=Vocabulary.of(["asthma", "clinic", "skin"]), alpha=0.1, text=TextSettings())
+    >>> model.top_words(1)
+    [['asthma'], ['skin']]
+    >>> model.transform(["My asthma is worse. Asthma at night!"]).round(1)
+    array([[1., 0.]])
+    """
+
+    topic_word: NDArray[np.float64]
+    vocabulary: Vocabulary
+    topic_share: NDArray[np.float64]
+    alpha: float
+    deviation: NDArray[np.float64] | None = None
+    text: TextSettings | None = None
+    space: DocumentSpace | None = None
+
+    def __repr__(self) -> str:  # not the arrays: notebooks show what they are given
+        return f"<TopicModel: {self.n_topics} topics, {len(self.vocabulary)} words>"
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics."""
+        return int(self.topic_word.shape[0])
+
+    def top_words(self, n: int = 10, *, relevance: float = 0.6, min_deviations: float = 0.0) -> list[list[str]]:
+        """The n most relevant words of each topic; only those heavier than so many deviations of the noise, if asked.
+
+        Relevance is ``relevance`` · log weight + (1 − ``relevance``) · log lift, the weight over the mean of all topics
+        (Sievert & Shirley 2014): one ranks by weight, zero by what sets the topic apart.
+        """
+        if not 0 <= relevance <= 1:
+            raise InputError(f"relevance must lie between 0 and 1, got {relevance}.")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weight, mean = np.log(self.topic_word), np.log(self.topic_share @ self.topic_word)
+            rank = np.where(self.topic_word > 0, weight - (1 - relevance) * mean, -np.inf)
+        order = np.argsort(-rank, axis=1, kind="stable")[:, :n]
+        floor = np.zeros(self.n_topics) if self.deviation is None else min_deviations * self.deviation
+        return [
+            [self.vocabulary.words[w] for w in row if self.topic_word[k, w] >= floor[k]] for k, row in enumerate(order)
+        ]
+
+    def transform(self, texts: Iterable[str], *, embedding: Any = None) -> NDArray[np.float64]:
+        """Topic shares of new texts, one row each. A text without known words gets equal shares.
+
+        A model that was made with embeddings other than the built-in ones needs the same ``embedding`` again.
+        """
+        if isinstance(texts, str):
+            raise InputError("texts must be a list of strings, one per document, got a single string.")
+        if hasattr(texts, "columns"):
+            raise InputError(f"texts must be a list or one column of strings, got {type(texts).__name__}.")
+        if self.space is not None and not self.space.of_words:
+            return self._embedded_shares(texts, embedding)
+        settings = self.text or TextSettings()
+        index = self.vocabulary.index
+        rows = []
+        texts = iter(texts)
+        while batch := list(islice(texts, _CHUNK_DOCUMENTS)):
+            found = [[index[w] for w in settings.words(_string(text)) if w in index] for text in batch]
+            tokens = np.array([w for words in found for w in words], np.int32)
+            sizes, word, count = count_tokens(tokens, np.array([len(words) for words in found], np.int64))
+            rows.append(self._shares(np.concatenate([[0], np.cumsum(sizes)]), word, count))
+        return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
+
+    def transform_counts(self, counts: Any) -> NDArray[np.float64]:
+        """Topic shares from a documents × words count matrix whose columns are this model's vocabulary."""
+        from scipy import sparse
+
+        rule = "counts must be a matrix of numbers, one row per document and one column per word"
+        matrix = shielded(lambda: sparse.csr_array(counts), rule, "Convert them first.")
+        if matrix.dtype.kind not in "biuf":
+            raise InputError(f"{rule}.")
+        if matrix.ndim != 2 or matrix.shape[1] != len(self.vocabulary):
+            raise InputError(
+                f"counts must be a matrix with {len(self.vocabulary)} columns, one for each word of the vocabulary, "
+                f"got shape {matrix.shape}."
+            )
+        if not np.all((matrix.data >= 0) & (matrix.data < np.inf)):
+            raise InputError("counts must not be negative, infinite or NaN.")
+        return self._shares(matrix.indptr, matrix.indices, matrix.data)
+
+    def _shares(self, doc_start: NDArray[Any], word: NDArray[Any], count: NDArray[Any]) -> NDArray[np.float64]:
+        doc_start, word = doc_start.astype(np.int64), word.astype(np.int32)
+        count, topics = count.astype(np.float64), np.ascontiguousarray(self.topic_word.T)
+        space, means = self.space, self._word_means
+
+        def shares(first: int) -> NDArray[np.float64]:
+            start = doc_start[first : first + _CHUNK_DOCUMENTS + 1]
+            if space is None or means is None:
+                return doc_shares(start, word, count, topics, self.alpha, 50, 1e-3)
+            return space.shares(mean_of_words(start, word, count, means, space.middle))
+
+        with ThreadPoolExecutor() as pool:
+            parts = list(pool.map(shares, range(0, doc_start.size - 1, _CHUNK_DOCUMENTS)))
+        return np.concatenate(parts) if parts else np.empty((0, self.n_topics))
+
+    @cached_property
+    def _word_means(self) -> NDArray[np.float32] | None:
+        """Each word's part in the mean of a document, where documents are means of words."""
+        from dptopics.public.embeddings import place_words
+
+        if self.space is None or not self.space.of_words:
+            return None
+        language = "english" if self.text is None else self.text.language
+        return place_words(self.vocabulary, self.space.embedding, language, self.space.mean, self.space.projection)
+
+    def _embedded_shares(self, texts: Iterable[str], embedding: Any) -> NDArray[np.float64]:
+        from dptopics.public.embeddings import embedding as public_model
+
+        assert self.space is not None
+        space = self.space
+        if embedding is None and self.space.embedding.startswith("a "):
+            raise InputError(f"these topics were made with {self.space.embedding}: pass the same model as embedding=.")
+        model = public_model(self.space.embedding if embedding is None else embedding)
+        rows = []
+        texts = iter(texts)
+        while batch := [_string(text) for text in islice(texts, _CHUNK_DOCUMENTS)]:
+            raw = model(batch)
+            if raw.shape[1] != space.mean.size:
+                raise InputError(
+                    f"this embedding has {raw.shape[1]} numbers for each text, the topics need {space.mean.size}: "
+                    "it is another model."
+                )
+            rows.append(space.shares(projected(raw, space.mean, space.projection, space.middle)))
+        return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
+
+    def to_arrow(self) -> Any:
+        """All weights as an Arrow table: topic, word, weight, deviation of the noise, share of the topic."""
+        from dptopics.release import interop
+
+        return interop.to_arrow(self)
+
+    def to_pandas(self) -> Any:
+        """All weights as a pandas frame, see :meth:`to_arrow`."""
+        from dptopics.release import interop
+
+        return interop.to_pandas(self)
+
+    def to_gensim(self) -> Any:
+        """The topics as a gensim LdaModel, see :func:`dptopics.release.interop.to_gensim`."""
+        from dptopics.release import interop
+
+        return interop.to_gensim(self)
+
+    def pyldavis_inputs(self) -> dict[str, Any]:
+        """Arguments of ``pyLDAvis.prepare``, see :func:`dptopics.release.interop.pyldavis_inputs`."""
+        from dptopics.release import interop
+
+        return interop.pyldavis_inputs(self)
+
+    @staticmethod
+    def from_sklearn(estimator: Any, words: Any) -> "TopicModel":
+        """Topics of a fitted scikit-learn model, see :func:`dptopics.release.interop.from_sklearn`."""
+        from dptopics.release import interop
+
+        return interop.from_sklearn(estimator, words)
+
+    @staticmethod
+    def from_gensim(model: Any) -> "TopicModel":
+        """Topics of a gensim model, see :func:`dptopics.release.interop.from_gensim`."""
+        from dptopics.release import interop
+
+        return interop.from_gensim(model)
+
+    @staticmethod
+    def from_tomotopy(model: Any) -> "TopicModel":
+        """Topics of a tomotopy model, see :func:`dptopics.release.interop.from_tomotopy`."""
+        from dptopics.release import interop
+
+        return interop.from_tomotopy(model)
+
+    @staticmethod
+    def from_bertopic(model: Any) -> "TopicModel":
+        """Topics of a BERTopic model, see :func:`dptopics.release.interop.from_bertopic`."""
+        from dptopics.release import interop
+
+        return interop.from_bertopic(model)
+
+    def report(self, path: str | Path, *, audit: str | Path | None = None) -> Path:
+        """Write the topics as one HTML page. It promises nothing: give the release for its guarantee."""
+        from dptopics.release import report
+
+        return report.write(self, path, audit=None if audit is None else report.read_audit(audit))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The model of a saved release."""
+        from dptopics.release.bundle import load
+
+        value = load(path).value
+        if not isinstance(value, cls):
+            raise BundleError(f"{str(path)!r} holds a {type(value).__name__.lower()}, not topics.")
+        return value
+
+
+def fingerprint(topic_word: NDArray[np.float64], words: Sequence[str]) -> str:
+    """Tells one model from another: a hash of its words and weights."""
+    weights = np.ascontiguousarray(topic_word, np.float64).tobytes()
+    return sha256(json.dumps(list(words)).encode() + weights).hexdigest()
+
+
+def _string(text: object) -> str:
+    if not isinstance(text, str):
+        raise InputError(f"a text must be a string, got {type(text).__name__}. Fill in or drop missing texts first.")
+    return text

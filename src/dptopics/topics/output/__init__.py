@@ -1,0 +1,1 @@
+"""Noise on the output of any learner (TopicDP)."""

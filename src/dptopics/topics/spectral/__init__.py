@@ -1,0 +1,1 @@
+"""Topics by the method of moments."""

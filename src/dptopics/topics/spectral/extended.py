@@ -1,0 +1,176 @@
+"""Topics over the heaviest words, then over all words of a larger vocabulary, by one noisy histogram."""
+
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from dptopics import progress
+from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
+from dptopics.errors import InputError, PrivacyError
+from dptopics.kernels.doc_topics import words_by_shares
+from dptopics.privacy.events import Gaussian
+from dptopics.privacy.guarantee import Guarantee, Unit
+from dptopics.privacy.mechanism import Calibrated, Mechanism, check_unit
+from dptopics.privacy.noisy_sum import noisy_sum
+from dptopics.release.release import Release
+from dptopics.release.topic_model import TopicModel
+from dptopics.release.vocabulary import Vocabulary
+from dptopics.topics.shrink import expected_given_noisy
+from dptopics.topics.spectral.mechanism import SpectralTopics
+
+Floats = NDArray[np.float64]
+
+_WEIGHT = 0.05  # of θ⊗θ beside the words: its k² numbers are few, and need little
+_FLOOR = 1e-6  # of a topic's weight goes to all words alike
+
+
+@dataclass(frozen=True)
+class _WordsByShares:
+    """A unit's words by the topic shares that released topics give its documents, and those shares squared."""
+
+    known: NDArray[np.int32]
+    topics: Floats
+    alpha: float
+
+    @property
+    def height(self) -> int:
+        """A row for each word and each topic."""
+        return int(self.known.size) + self.width
+
+    @property
+    def width(self) -> int:
+        """A number for each topic."""
+        return int(self.topics.shape[1])
+
+    def __call__(self, block: Block) -> UnitRows:
+        """Of the units of a block."""
+        documents = block.unit_start, block.doc_start, block.word, block.counts.astype(np.float64)
+        return UnitRows(*words_by_shares(*documents, self.known, self.topics, self.alpha, _WEIGHT, 20, 1e-3))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtendedTopics(Calibrated):
+    """Learn topics over the ``core_words`` heaviest words by ``core``, then give every other word its topics.
+
+    Given released topics, a document's shares θ follow from its core words. A unit's vector is the mean over its
+    documents of (x⊗θ, θ⊗θ), x the shares of all words, clipped to norm ``clip``; the sum gets noise of multiplier
+    ``sigma``. Since E[x⊗θ] = φᵀE[θ⊗θ], a k × k system gives the topics' weights for all words: post-processing. The
+    heaviest words are those of the noisy weights that a vocabulary mechanism released. Proof:
+    docs/guarantees/spectral.md
+
+    >>> round(ExtendedTopics.calibrated(n_topics=5, epsilon=1.0, delta=1e-6).guarantee.epsilon, 6)
+    1.0
+    """
+
+    core: Mechanism[TopicModel]
+    sigma: float
+    delta: float
+    core_words: int = 1000
+    clip: float = 0.1
+    name: ClassVar[str] = "spectral-extended"
+    paper: ClassVar[str] = "after DeCarolis et al. 2020"
+
+    def __post_init__(self) -> None:
+        if not (0 < self.clip < inf and 0 < self.sigma < inf):
+            raise InputError(f"clip and sigma must be positive numbers, got {self.clip} and {self.sigma}.")
+        if self.core_words < 2:
+            raise InputError(f"core_words must be at least 2, got {self.core_words}.")
+
+    @classmethod
+    def template(
+        cls,
+        *,
+        n_topics: int,
+        delta: float,
+        unit: Unit = Unit.AUTHOR,
+        core_words: int = 1000,
+        clip: float = 0.1,
+        share: float = 0.2,
+        **more: Any,
+    ) -> Self:
+        """Spectral topics with ``more`` settings as the core, a ``share`` of the budget for the histogram."""
+        if not 0 < share < 1:
+            raise InputError(f"share must lie strictly between 0 and 1, got {share}.")
+        core = SpectralTopics.template(n_topics=n_topics, delta=delta, unit=unit, **more)
+        core = core.rescaled(1 / sqrt(1 - share))
+        return cls(core=core, sigma=1 / sqrt(share), delta=delta, core_words=core_words, clip=clip)
+
+    @property
+    def unit(self) -> Unit:
+        """Whose presence it hides."""
+        return self.core.unit
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The events of the core, and one Gaussian for the histogram."""
+        core = self.core.guarantee
+        return replace(core, events=(*core.events, Gaussian(self.sigma)), delta=self.delta)
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise."""
+        return replace(self, core=self.core.rescaled(factor), sigma=self.sigma * factor)
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """Public words with released weights, or few enough to be the core."""
+        check_unit(self, corpus)
+        self.core.check(corpus.limited(vocabulary=self.core_of(corpus.vocabulary)))
+
+    def core_of(self, vocabulary: Vocabulary | None) -> Vocabulary:
+        """The heaviest words; a list too long and without weights is refused."""
+        if vocabulary is None:
+            raise PrivacyError(
+                "the words of this corpus are private. Put a vocabulary in front (VocabularyThenTopics)."
+            )
+        if len(vocabulary) > self.core_words and vocabulary.weights is None:
+            raise InputError(
+                f"{len(vocabulary):,} words without weights cannot be told apart: which {self.core_words:,} are the "
+                "heaviest? Let a vocabulary mechanism choose them, or give a shorter list."
+            )
+        return Vocabulary.of(vocabulary.heaviest(self.core_words))
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
+        """Core topics, histogram, all topics."""
+        self.check(corpus)
+        vocabulary = corpus.vocabulary
+        assert vocabulary is not None
+        words = self.core_of(vocabulary)
+        with progress.part(0.0, 0.8):
+            core = self.core(corpus.limited(vocabulary=words), rng).value
+        known = np.array([words.index.get(word, -1) for word in vocabulary.words], np.int32)
+        statistic = _WordsByShares(known, np.ascontiguousarray(core.topic_word.T), core.alpha)
+        with progress.part(0.8, 1.0):
+            sums = noisy_sum(corpus, statistic, bound=self.clip, sigma=self.sigma, rng=rng)
+        topics, spread = _extended(sums, known, core.topic_word, self.sigma * self.clip)
+        model = replace(
+            core,
+            topic_word=(1 - _FLOOR) * topics + _FLOOR / len(vocabulary),
+            vocabulary=vocabulary,
+            deviation=spread if core.deviation is None else np.maximum(spread, core.deviation),
+            text=corpus.text,
+        )
+        return Release.of(model, self, rng)
+
+
+def _extended(sums: Floats, known: NDArray[np.int32], core: Floats, deviation: float) -> tuple[Floats, Floats]:
+    """Topics × all words, from the noisy histogram and topics × core words; and the noise on a weight of each topic."""
+    n = known.size
+    inside = known >= 0
+    if inside.all():
+        return core[:, known], np.zeros(len(core))
+    # Noise on θ⊗θ must not make it singular: no eigenvalue below its noise.
+    shares = (sums[n:] + sums[n:].T) / (2 * _WEIGHT)
+    values, vectors = np.linalg.eigh(shares)
+    values = np.maximum(values, 2 * deviation / _WEIGHT * sqrt(len(shares)))
+    inverse = vectors / values @ vectors.T
+    # Other words: what their counts probably were, each word's split over topics led back to its topics.
+    outside = np.maximum(expected_given_noisy(sums[:n][~inside], deviation) @ inverse, 0.0)
+    mass = np.maximum(sums[:n][inside].sum(axis=0) @ inverse, 1e-9)  # of the core words, in each topic
+    topics = np.empty((len(core), n))
+    topics[:, inside] = core[:, known[inside]] * mass[:, None]
+    topics[:, ~inside] = outside.T
+    total = topics.sum(axis=1)
+    return topics / total[:, None], deviation * np.linalg.norm(inverse, axis=0) / total
