@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 from hypothesis import settings
 
-from dptopics.privacy import noise
+from dptopics.privacy import rng
 
 # The first example of a test may have to compile a kernel; and a test that fails must fail for everybody.
 settings.register_profile("house", deadline=None, derandomize=True)
@@ -45,4 +45,4 @@ def _keys_from_the_name_of_the_test(request: pytest.FixtureRequest, monkeypatch:
         name = f"{test} {next(number)} {fork}".encode()
         return int.from_bytes(sha256(name).digest()) & ((1 << bits) - 1)
 
-    monkeypatch.setattr(noise.secrets, "randbits", key)
+    monkeypatch.setattr(rng.secrets, "randbits", key)

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import opendp.prelude as dp
 
-from dptopics.privacy.noise import gaussian, laplace, secure_rng
+from dptopics.privacy.noise import gaussian, laplace
+from dptopics.privacy.rng import secure_rng
 
 SCALES = {"3": 3.0, "2^20": 2.0**20, "2^30": 2.0**30}
 ROUNDS = 5

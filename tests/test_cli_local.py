@@ -10,8 +10,8 @@ from pyarrow import parquet
 from dptopics import cli
 from dptopics.local.collection import Client
 from dptopics.local.report_files import read_collection, to_line, to_table
-from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Trust
+from dptopics.privacy.rng import secure_rng
 from dptopics.release import bundle
 
 SECRET = "zanzibarian"
@@ -62,7 +62,7 @@ def test_from_parameters_to_topics(run, tmp_path):
     assert "sent already" in message
     collection = read_collection("c.json")
     texts = ["knee fracture cast", "rash itching skin"] * 100
-    sent = [Client(lambda _: True).report(collection, text, noise.secure_rng()) for text in texts]
+    sent = [Client(lambda _: True).report(collection, text, secure_rng()) for text in texts]
     (tmp_path / "r.jsonl").write_text("\n".join([line.strip(), *map(to_line, sent[:100])]) + "\nnonsense\n", "utf-8")
     parquet.write_table(to_table(sent[90:]), tmp_path / "r.parquet")
     code, out, message = run("local", "fit", "c.json", "r.jsonl", "r.parquet", "--topics", 2, "--out", "release")
@@ -88,7 +88,7 @@ def test_hashed_kinds(run, kind, tmp_path):
     assert "ε = 12, δ = 0 (replace)" in made(run, "--epsilon", 12, *more, kind=kind)
     collection = read_collection("c.json")
     texts = ["knee fracture cast running", "rash itching skin cream"] * 200
-    sent = [Client(lambda _: True).report(collection, text, noise.secure_rng()) for text in texts]
+    sent = [Client(lambda _: True).report(collection, text, secure_rng()) for text in texts]
     parquet.write_table(to_table(sent), tmp_path / "r.parquet")
     more = () if kind == "pair" else ("--topics", 2)
     code, _, _ = run("local", "fit", "c.json", "r.parquet", "--out", "release", *more)

@@ -27,8 +27,8 @@ from dptopics.privacy import ledger_file as module
 from dptopics.privacy.events import Failure, Gaussian, Laplace, SampledGaussian
 from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Trust, Unit
 from dptopics.privacy.ledger import Budget, Composition, Ledger, Receipt, Unrecorded
-from dptopics.privacy.noise import secure_rng
 from dptopics.privacy.pricing import epsilon_of, zcdp_delta, zcdp_of
+from dptopics.privacy.rng import secure_rng
 from dptopics.release.release import Release
 from dptopics.vocabulary.weighted import WeightedVocabulary
 

@@ -15,6 +15,7 @@ from dptopics.ngrams.pipeline import VocabularyThenNgrams
 from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Relation, Strength, Unit
 from dptopics.privacy.mechanism import calibrate
+from dptopics.privacy.rng import secure_rng
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.release import Release
@@ -218,13 +219,13 @@ def test_corpus_bounded_for_another_unit_is_refused(name, unit):
     other = Unit.DOCUMENT if unit is Unit.AUTHOR else Unit.AUTHOR
     corpus = corpus_for(name, other)
     with pytest.raises(PrivacyError, match=f"protects each {unit}, but the corpus was bounded per {other}"):
-        MECHANISMS[name](unit)(corpus, noise.secure_rng())
+        MECHANISMS[name](unit)(corpus, secure_rng())
 
 
 @every
 @units
 def test_runs_for_both_units(name, unit):
-    release = MECHANISMS[name](unit)(corpus_for(name, unit), noise.secure_rng())
+    release = MECHANISMS[name](unit)(corpus_for(name, unit), secure_rng())
     assert isinstance(release, Release)
     assert release.guarantee.unit is unit
 
@@ -232,7 +233,7 @@ def test_runs_for_both_units(name, unit):
 @every
 def test_secure_generator_keeps_the_guarantee(name):
     mechanism = MECHANISMS[name](Unit.AUTHOR)
-    assert mechanism(corpus_for(name, Unit.AUTHOR), noise.secure_rng()).guarantee == mechanism.guarantee
+    assert mechanism(corpus_for(name, Unit.AUTHOR), secure_rng()).guarantee == mechanism.guarantee
 
 
 @every
@@ -400,7 +401,7 @@ def test_impossible_noise_is_never_run(name, scale):
     with pytest.raises(PrivacyError, match="impossible privacy event"):
         _ = mechanism.guarantee
     with pytest.raises((PrivacyError, InputError)):
-        mechanism(corpus_for("variational", Unit.AUTHOR), noise.secure_rng())
+        mechanism(corpus_for("variational", Unit.AUTHOR), secure_rng())
 
 
 # --- the largest words ---
@@ -501,12 +502,12 @@ def test_pipeline_restricts_before_it_bounds():
 
 def test_private_words_are_refused():
     with pytest.raises(PrivacyError, match="words of this corpus are private"):
-        variational(Unit.AUTHOR)(corpus_for("weighted", Unit.AUTHOR), noise.secure_rng())
+        variational(Unit.AUTHOR)(corpus_for("weighted", Unit.AUTHOR), secure_rng())
 
 
 def test_more_topics_than_words():
     with pytest.raises(InputError, match="7 topics need at least as many words, but the vocabulary has 6"):
-        replace(variational(Unit.AUTHOR), n_topics=7)(corpus_for("variational", Unit.AUTHOR), noise.secure_rng())
+        replace(variational(Unit.AUTHOR), n_topics=7)(corpus_for("variational", Unit.AUTHOR), secure_rng())
 
 
 # --- public word lists ---
@@ -517,7 +518,7 @@ def test_word_list_is_read_as_texts_are(tmp_path):
     path.write_bytes("\ufeffKnee\r\n\r\n  Skin  \nknee\nZoe\u0308\n".encode())
     assert read_words(path).words == ("knee", "skin", "zoë")
     mechanism = PublicVocabulary.from_file(path, delta=DELTA)
-    release = mechanism(corpus_for("public", Unit.AUTHOR), noise.secure_rng())
+    release = mechanism(corpus_for("public", Unit.AUTHOR), secure_rng())
     assert release.value.words == ("knee", "skin", "zoë")
     assert release.guarantee.epsilon == 0
     assert any("public beforehand" in assumption for assumption in release.guarantee.assumptions)

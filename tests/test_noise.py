@@ -26,7 +26,9 @@ from dptopics import Corpus, Ledger
 from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels import rounded
 from dptopics.privacy import noise
-from dptopics.privacy.noise import SecureGenerator, gaussian, is_secure, laplace, secure_rng
+from dptopics.privacy import rng as rng_room
+from dptopics.privacy.noise import gaussian, laplace
+from dptopics.privacy.rng import SecureGenerator, is_secure, secure_rng
 from dptopics.vocabulary.weighted import WeightedVocabulary
 
 FALSE_ALARM = 5e-8
@@ -301,7 +303,7 @@ def test_cipher_is_chacha20():
     assert noise._words(rng, 16).astype("<u8").tobytes() == blocks
     rng = np.random.Generator(ChaCha(key=1 << 248, rounds=20))
     assert noise._words(rng, 10)[8:].astype("<u8").tobytes().hex() == "3aeb5224ecf849929b9d828db1ced4dd"
-    assert noise._STATE.__get__(secure_rng().bit_generator)["state"]["rounds"] == 20
+    assert rng_room._STATE.__get__(secure_rng().bit_generator)["state"]["rounds"] == 20
 
 
 def test_secure_generators_are_independent():
@@ -316,10 +318,10 @@ def test_secure_generators_are_independent():
 
 def test_keys_come_from_the_system():
     # In a process of its own: here, keys come from the name of the test (conftest.py).
-    code = "from dptopics.privacy.noise import secure_rng; print(secure_rng().integers(0, 2**63))"
+    code = "from dptopics.privacy.rng import secure_rng; print(secure_rng().integers(0, 2**63))"
     drawn = {subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(2)}
     assert len(drawn) == 2
-    assert "secrets.randbits(256)" in inspect.getsource(noise._fresh_cipher)
+    assert "secrets.randbits(256)" in inspect.getsource(rng_room._fresh_cipher)
 
 
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
@@ -444,7 +446,7 @@ def test_a_fork_that_python_does_not_see_does_not_repeat_the_noise():
 def test_fork_while_another_thread_holds_a_lock(which, monkeypatch):
     """The fork waits for the thread: a lock taken at that moment would never be released in the child."""
     rng = secure_rng()
-    lock = rng.bit_generator.lock if which == "bit generator" else noise._lock
+    lock = rng.bit_generator.lock if which == "bit generator" else rng_room.LOCK
     monkeypatch.setattr(rounded, "ERROR", np.inf)  # all draws by the slow path
     gaussian(rng, 10.0, 3)
     taken = threading.Event()

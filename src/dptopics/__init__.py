@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dptopics.local.topics import fit_reports
     from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Trust, Unit
     from dptopics.privacy.ledger import Budget, Ledger
-    from dptopics.privacy.noise import secure_rng
+    from dptopics.privacy.rng import secure_rng
     from dptopics.public.ngrams import PublicNgrams
     from dptopics.public.text import TextSettings
     from dptopics.release.language_model import LanguageModel
@@ -70,7 +70,7 @@ _HOME = {
     "Unit": "privacy.guarantee",
     "Vocabulary": "release.vocabulary",
     "fit_reports": "local.topics",
-    "secure_rng": "privacy.noise",
+    "secure_rng": "privacy.rng",
 }
 
 __version__ = "0.1.0"

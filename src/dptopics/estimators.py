@@ -18,7 +18,7 @@ from dptopics.errors import InputError, PrivacyWarning
 from dptopics.learners import Learner
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.ledger import Ledger, Unrecorded
-from dptopics.privacy.noise import secure_rng
+from dptopics.privacy.rng import secure_rng
 from dptopics.public.embeddings import Embedding
 from dptopics.public.embeddings import embedding as public_model
 from dptopics.public.text import TextSettings

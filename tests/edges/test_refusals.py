@@ -7,9 +7,9 @@ import pytest
 
 from dptopics import Corpus, Ledger, PrivateTopics, Vocabulary
 from dptopics.errors import NothingReleased, PrivacyWarning
-from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.privacy.ledger import Unrecorded
+from dptopics.privacy.rng import secure_rng
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.registry import (
     NGRAMS,
@@ -39,7 +39,7 @@ def outcomes(mechanism, corpora):
         bounded = corpus.bounded(unit=mechanism.unit)
         mechanism.check(bounded)  # what a data set may not decide
         try:
-            door.run(mechanism, bounded, noise.secure_rng(), accept_unproven=True)
+            door.run(mechanism, bounded, secure_rng(), accept_unproven=True)
             yield "released"
         except NothingReleased:
             yield "nothing"
@@ -118,7 +118,7 @@ def test_a_function_that_fails_on_the_data_alone_is_released_as_zeros():
     mechanism = OutputMatrix.calibrated(
         function=picky, epsilon=1.0, delta=1e-6, gamma=0.2, public=others, unit="document", matched=False, grid=2.0**-10
     )
-    release = mechanism(users, noise.secure_rng())
+    release = mechanism(users, secure_rng())
     assert np.abs(release.value).max() < 200
 
 

@@ -14,7 +14,7 @@ from dptopics.local.collection import RANDOMIZERS, Client, Collection, Report
 from dptopics.local.hashing import HashedPair, ThreeWords
 from dptopics.local.randomizer import BitFlips
 from dptopics.local.report_files import Inbox, SentFolder, read_collection, to_line, to_table, write_collection
-from dptopics.privacy import noise
+from dptopics.privacy.rng import secure_rng
 
 WORDS = Vocabulary.of(["cast", "knee", "rash", "skin", "zoë"])
 KINDS = {
@@ -35,7 +35,7 @@ def client():
 
 
 def reports(made, n):
-    return [client().report(made, "my knee hurts, a rash too", noise.secure_rng()) for _ in range(n)]
+    return [client().report(made, "my knee hurts, a rash too", secure_rng()) for _ in range(n)]
 
 
 def test_all_kinds_are_here():
@@ -86,18 +86,18 @@ def test_names(name):
 
 def test_a_client_reports_once():
     one = client()
-    one.report(collection(), "knee", noise.secure_rng())
+    one.report(collection(), "knee", secure_rng())
     for again in (collection(), collection(f=0.9)):  # other settings are the same collection
         with pytest.raises(PrivacyError, match="sent already"):
-            one.report(again, "knee", noise.secure_rng())
-    one.report(replace(collection(), name="another"), "knee", noise.secure_rng())
+            one.report(again, "knee", secure_rng())
+    one.report(replace(collection(), name="another"), "knee", secure_rng())
 
 
 def test_a_client_remembers_on_disk(tmp_path):
     first, second = Client(SentFolder(tmp_path / "state")), Client(SentFolder(tmp_path / "state"))
-    first.report(collection(), "knee", noise.secure_rng())
+    first.report(collection(), "knee", secure_rng())
     with pytest.raises(PrivacyError, match="sent already"):
-        second.report(collection(), "skin", noise.secure_rng())
+        second.report(collection(), "skin", secure_rng())
     assert [path.read_bytes() for path in (tmp_path / "state").iterdir()] == [b""]  # nothing about the text
 
 
@@ -105,10 +105,10 @@ def test_noted_before_it_is_drawn(monkeypatch):
     one = client()
     monkeypatch.setattr(BitFlips, "__call__", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        one.report(collection(), "knee", noise.secure_rng())
+        one.report(collection(), "knee", secure_rng())
     monkeypatch.undo()
     with pytest.raises(PrivacyError, match="sent already"):
-        one.report(collection(), "knee", noise.secure_rng())
+        one.report(collection(), "knee", secure_rng())
 
 
 def test_seeds_are_refused():

@@ -19,8 +19,8 @@ from dptopics.errors import InputError
 from dptopics.kernels.local_hash import buckets, support, supported_values, supports
 from dptopics.local.hashing import ANSWER, HashedPair, LocalHash, ThreeWords
 from dptopics.local.randomizer import BitFlips
-from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Relation, Strength, Trust
+from dptopics.privacy.rng import secure_rng
 
 WORDS = Vocabulary.of(["cast", "knee", "rash", "skin"])
 RARE = 1e-8  # false alarm of one statistical test
@@ -103,7 +103,7 @@ def test_calibration_hits_epsilon_from_below(epsilon, delta, per):
 
 
 def sent_bits(randomizer, document, runs):
-    rng = noise.secure_rng()
+    rng = secure_rng()
     rows = [np.frombuffer(randomizer(document, rng), np.uint8) for _ in range(runs)]
     return np.unpackbits(np.array(rows), axis=1, count=len(WORDS))
 
@@ -125,9 +125,9 @@ def test_bits_are_flipped_as_often_as_charged_and_a_muted_twin_is_caught():
 def test_an_empty_document_is_a_document_like_others():
     bits = sent_bits(flips(), [], 4000)
     assert binomtest(int(bits.sum()), bits.size, 0.25).pvalue > RARE
-    empty = HashedPair(vocabulary=WORDS, topics=(("knee",),), epsilon=1.0)([], noise.secure_rng())
+    empty = HashedPair(vocabulary=WORDS, topics=(("knee",),), epsilon=1.0)([], secure_rng())
     assert len(empty) == ANSWER.itemsize
-    assert len(ThreeWords(vocabulary=WORDS, epsilon=1.0)(["unknown"], noise.secure_rng())) == 3 * ANSWER.itemsize
+    assert len(ThreeWords(vocabulary=WORDS, epsilon=1.0)(["unknown"], secure_rng())) == 3 * ANSWER.itemsize
 
 
 @given(st.sets(st.integers(0, 11)), st.sets(st.integers(0, 11)), st.integers(1, 8))
@@ -149,7 +149,7 @@ def test_a_long_document_counts_with_some_of_its_words_and_per_word_with_all():
 
 
 def hashed_as_claimed(hashing, claim, runs=20_000):
-    answers = hashing.send(np.zeros(runs, np.int64), noise.secure_rng())
+    answers = hashing.send(np.zeros(runs, np.int64), secure_rng())
     kept = buckets(answers["seed"], np.zeros(runs, np.int64), claim.n_buckets) == answers["bucket"]
     return binomtest(int(kept.sum()), runs, claim.keep).pvalue > RARE
 
@@ -174,7 +174,7 @@ def test_buckets_are_kept_as_often_as_charged_and_a_muted_twin_is_caught():
 
 def test_the_other_buckets_are_sent_alike():
     hashing = LocalHash(1.0)
-    answers = hashing.send(np.full(30_000, 5), noise.secure_rng())
+    answers = hashing.send(np.full(30_000, 5), secure_rng())
     true = buckets(answers["seed"], np.full(30_000, 5), hashing.n_buckets)
     away = (answers["bucket"].astype(int) - true)[answers["bucket"] != true] % hashing.n_buckets
     assert chisquare(np.bincount(away, minlength=hashing.n_buckets)[1:]).pvalue > RARE
@@ -182,7 +182,7 @@ def test_the_other_buckets_are_sent_alike():
 
 def test_pair_is_the_public_topic_and_a_word_of_the_document():
     pair = HashedPair(vocabulary=WORDS, topics=(("knee", "cast"), ("skin",)), epsilon=18.0)
-    rng = noise.secure_rng()
+    rng = secure_rng()
     rows = [np.frombuffer(pair(["skin", "skin", "knee", "unknown"], rng), ANSWER)[0] for _ in range(300)]
     table = pair.table(np.array(rows, ANSWER))  # "skin" is the word that is repeated
     assert table.shape == (2, 4)
@@ -203,7 +203,7 @@ def supported(three, answers):
 
 def test_three_words_are_drawn_without_replacement():
     three = ThreeWords(vocabulary=WORDS, epsilon=54.0)
-    rng = noise.secure_rng()
+    rng = secure_rng()
     answers = np.array([np.frombuffer(three(["cast", "knee", "rash"], rng), ANSWER) for _ in range(200)])
     found = np.array([three.hash.estimate(np.ascontiguousarray(answers[:, i]), three.n_values) for i in range(3)])
     np.testing.assert_allclose(found.sum(axis=0)[:3], 200, atol=6 * np.sqrt(200))
@@ -243,7 +243,7 @@ def test_hash_kernels():
 def test_estimates_are_unbiased():
     hashing = LocalHash(1.5)
     truth = np.repeat([0, 1, 3], [6000, 3000, 1000])
-    found = hashing.estimate(hashing.send(truth, noise.secure_rng()), 5)
+    found = hashing.estimate(hashing.send(truth, secure_rng()), 5)
     deviation = hashing.unit_deviation * np.sqrt(truth.size)
     np.testing.assert_allclose(found, [6000, 3000, 0, 1000, 0], atol=6 * deviation)
     assert abs(found - [6000, 3000, 0, 1000, 0]).max() > deviation / 20

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from dptopics import Corpus, TextSettings, Unit, Vocabulary
 from dptopics.errors import BundleError, InputError, NothingReleased
 from dptopics.privacy import noise
+from dptopics.privacy.rng import secure_rng
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.registry import ngram_mechanism
 from dptopics.release import bundle
@@ -40,7 +41,7 @@ def released(epsilon=20.0, n=3, **settings):
         TEXTS, AUTHORS, settings=TextSettings.for_ngrams(n), vocabulary=public.vocabulary
     ).bounded()
     mechanism = ngram_mechanism("bayes", epsilon=epsilon, delta=1e-5, unit=Unit.AUTHOR, prior=public, **settings)
-    return mechanism(corpus, noise.secure_rng())
+    return mechanism(corpus, secure_rng())
 
 
 # --- probabilities ---
@@ -269,11 +270,11 @@ def test_private_list_in_front():
     corpus = Corpus.from_texts(TEXTS * 10, [f"{i}" for i in range(600)], settings=TextSettings.for_ngrams(2)).bounded()
     mechanism = ngram_mechanism("bayes", epsilon=4.0, delta=1e-5, unit=Unit.AUTHOR, vocabulary="weighted")
     assert mechanism.guarantee.epsilon == pytest.approx(4.0, rel=1e-6)
-    release = mechanism(corpus, noise.secure_rng())
+    release = mechanism(corpus, secure_rng())
     assert release.guarantee == mechanism.guarantee
     assert "<s> i" in release.value.vocabulary.index
     with pytest.raises(NothingReleased, match="no n-gram cleared"):
-        mechanism.rescaled(1000)(corpus, noise.secure_rng())
+        mechanism.rescaled(1000)(corpus, secure_rng())
     with pytest.raises(InputError, match="vocabulary_share must lie"):
         ngram_mechanism("bayes", epsilon=1.0, delta=1e-5, unit=Unit.AUTHOR, vocabulary="weighted", vocabulary_share=1.0)
 

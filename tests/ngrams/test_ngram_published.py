@@ -18,6 +18,7 @@ from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.privacy.ledger import Ledger, Unrecorded
 from dptopics.privacy.mechanism import calibrate
+from dptopics.privacy.rng import secure_rng
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.published.ngrams.bayes_local import BayesLocalNgrams, posterior_mean
 from dptopics.published.ngrams.end_to_end import EndToEndNgrams
@@ -87,7 +88,7 @@ def test_release(name, unit):
     mechanism = MECHANISMS[name](unit)
     shares = []
     with progress.shown_by(shares.append):
-        release = mechanism(raw().bounded(unit=unit), noise.secure_rng())
+        release = mechanism(raw().bounded(unit=unit), secure_rng())
     assert release.guarantee == mechanism.guarantee
     assert release.value.probability.sum() == pytest.approx(1)
     assert release.value.vocabulary == WORDS
@@ -122,10 +123,10 @@ def test_what_it_cannot_run_on(name):
 def test_without_consent_nothing_runs(name, tmp_path):
     mechanism = MECHANISMS[name](Unit.AUTHOR)
     with pytest.raises(PrivacyError, match=r"'none', not 'proved'.*--accept-unproven"):
-        Unrecorded().run(mechanism, raw().bounded(), noise.secure_rng())
+        Unrecorded().run(mechanism, raw().bounded(), secure_rng())
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=100, delta=1e-2)
     with pytest.raises(PrivacyError, match="promises nothing"):
-        ledger.run(mechanism, raw().bounded(), noise.secure_rng(), accept_unproven=True)
+        ledger.run(mechanism, raw().bounded(), secure_rng(), accept_unproven=True)
     assert ledger.receipts() == []
     assert "Nothing is promised" in mechanism.guarantee.card()
     assert (mechanism.guarantee.epsilon == float("inf")) == (name == "k-anonymity")
@@ -240,7 +241,7 @@ def test_scale_of_the_noise_tells_neighbours_apart(kind, settings, threshold):
     mechanism = kind.calibrated(epsilon=claimed, delta=1e-6, max_words=20, **settings)
     seen = []
     for corpus in neighbours():
-        tables = [mechanism(corpus, noise.secure_rng()).value.probability[:60] for _ in range(runs)]
+        tables = [mechanism(corpus, secure_rng()).value.probability[:60] for _ in range(runs)]
         seen.append(sum(np.log(np.maximum(p, 1e-300)).std() > threshold for p in tables))
     # Clopper–Pearson: the spread of the frequent n-grams tells more than the claimed ε allows.
     low, high = beta.ppf(rare / 2, seen[0], runs - seen[0] + 1), beta.ppf(1 - rare / 2, seen[1] + 1, runs - seen[1])

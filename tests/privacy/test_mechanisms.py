@@ -16,6 +16,7 @@ from dptopics.ngrams.laplace import LaplaceNgrams
 from dptopics.ngrams.posterior import Estimate
 from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Strength
+from dptopics.privacy.rng import secure_rng
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.embedded.mechanism import EmbeddedTopics
@@ -346,7 +347,7 @@ def test_vocabulary_draws_noise_on_every_word(kind, monkeypatch):
 def test_every_step_samples_anew():
     mechanism = VariationalTopics(n_topics=2, sigma=3.0, steps=4, delta=DELTA, sampling_rate=0.25)
     corpus = Observed(bounded(["skin knee"] * 9, WORDS))
-    rng = noise.secure_rng()
+    rng = secure_rng()
     for _ in range(5):
         mechanism(corpus, rng)
     samples = [sample for *_, sample in corpus.seen]

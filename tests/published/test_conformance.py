@@ -9,10 +9,10 @@ import pytest
 from dptopics import Corpus, PrivateTopics, progress
 from dptopics.catalogue import catalogue
 from dptopics.errors import InputError, PrivacyError
-from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.privacy.ledger import Ledger, Unrecorded
 from dptopics.privacy.mechanism import calibrate
+from dptopics.privacy.rng import secure_rng
 from dptopics.published.fdptm.zhao import ZhaoTopics
 from dptopics.published.fdptm.zhu import ZhuTopics
 from dptopics.published.gibbs.laplace_counts import LaplaceCountsTopics
@@ -82,7 +82,7 @@ def test_calibration_hits_the_claim_from_below(name, epsilon):
 @units
 def test_release(name, unit):
     mechanism = MECHANISMS[name](unit)
-    release = mechanism(corpus_for(unit), noise.secure_rng())
+    release = mechanism(corpus_for(unit), secure_rng())
     assert release.guarantee == mechanism.guarantee  # a secure generator adds nothing
     np.testing.assert_allclose(release.value.topic_word.sum(axis=1), 1)
     assert release.value.topic_share.sum() == pytest.approx(1)
@@ -128,7 +128,7 @@ def test_what_it_cannot_run_on(name):
 @every
 def test_without_consent_nothing_runs(name):
     with pytest.raises(PrivacyError, match=rf"'{STRENGTH[name]}', not 'proved'.*--accept-unproven"):
-        Unrecorded().run(MECHANISMS[name](Unit.AUTHOR), corpus_for(Unit.AUTHOR), noise.secure_rng())
+        Unrecorded().run(MECHANISMS[name](Unit.AUTHOR), corpus_for(Unit.AUTHOR), secure_rng())
 
 
 @refuted
@@ -136,7 +136,7 @@ def test_a_ledger_never_records_what_promises_nothing(name, tmp_path):
     mechanism = MECHANISMS[name](Unit.AUTHOR)
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=100, delta=1e-2, relation=mechanism.guarantee.relation)
     with pytest.raises(PrivacyError, match="promises nothing"):
-        ledger.run(mechanism, corpus_for(Unit.AUTHOR), noise.secure_rng(), accept_unproven=True)
+        ledger.run(mechanism, corpus_for(Unit.AUTHOR), secure_rng(), accept_unproven=True)
     assert ledger.receipts() == []
 
 

@@ -12,8 +12,8 @@ from scipy.stats import beta
 
 from dptopics import Corpus
 from dptopics.errors import NothingReleased
-from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Strength
+from dptopics.privacy.rng import secure_rng
 from dptopics.published.gibbs.laplace_counts import LaplaceCountsTopics
 from dptopics.published.spectral import edges as spectral_edges
 from dptopics.published.spectral.moments import SpectralMomentsTopics
@@ -58,7 +58,7 @@ def test_laplace_counts_shows_a_word_as_a_whole_number():
     seen = []
     for rows in (with_word, without):
         corpus = corpus_of(rows, 40, 1)
-        models = (mechanism(corpus, noise.secure_rng()).value for _ in range(runs))
+        models = (mechanism(corpus, secure_rng()).value for _ in range(runs))
         seen.append(sum(whole_count(mechanism, model, 25) for model in models))
     assert mechanism.guarantee.strength is Strength.NONE
     assert mechanism.guarantee.epsilon <= claimed < at_least(*seen, runs, DELTA)
@@ -82,7 +82,7 @@ def test_configuration_2_jumps_where_eigenvalues_cross():
     settings = {"n_topics": 2, "delta": DELTA, "unit": "document", "alpha0": 1e-9}
     mechanism = SpectralTensorTopics.calibrated(epsilon=claimed, **settings)
     neighbours = crossing(2097), crossing(2096)  # one document exchanged for another
-    seen = [sum(mechanism(corpus, noise.secure_rng()).value.topic_share.min() > 0.2 for _ in range(runs))
+    seen = [sum(mechanism(corpus, secure_rng()).value.topic_share.min() > 0.2 for _ in range(runs))
             for corpus in neighbours]  # fmt: skip
     assert mechanism.guarantee.strength is Strength.NONE
     assert mechanism.guarantee.epsilon <= claimed < at_least(*seen, runs, DELTA)
@@ -99,7 +99,7 @@ def two_topics(first, second):
 def refused(mechanism, data):
     try:
         private_bounds(data, mechanism.n_topics, mechanism.alpha0, mechanism.edge_scales["bounds"], mechanism.tail,
-                       noise.secure_rng(), gap=True)  # fmt: skip
+                       secure_rng(), gap=True)  # fmt: skip
     except NothingReleased:
         return True
     return False
@@ -120,8 +120,8 @@ def test_configurations_3_and_4_refuse_one_of_two_neighbours(kind):
 def test_the_refusal_is_what_an_owner_sees(kind):
     mechanism = kind.calibrated(epsilon=2.0, n_topics=2, delta=DELTA, unit="document", alpha0=1e-9)
     with pytest.raises(NothingReleased, match="the gap between topics"):
-        mechanism(two_topics(1000, 1000), noise.secure_rng())
-    mechanism(two_topics(1001, 999), noise.secure_rng())
+        mechanism(two_topics(1000, 1000), secure_rng())
+    mechanism(two_topics(1001, 999), secure_rng())
 
 
 def test_configuration_1_is_not_among_them():

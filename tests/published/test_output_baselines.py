@@ -13,6 +13,7 @@ from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
 from dptopics.privacy.guarantee import Strength
 from dptopics.privacy.ledger import Unrecorded
+from dptopics.privacy.rng import secure_rng
 from dptopics.published.topicdp.laplace_output import _WHOLE, LaplaceOutputTopics
 from dptopics.published.topicdp.mvg import MvgTopics, mvg_deviation
 from dptopics.release.vocabulary import Vocabulary
@@ -62,7 +63,7 @@ def test_laplace_noise_is_that_of_the_price(monkeypatch):
     mechanism = laplace()
     (event,) = mechanism.guarantee.events
     assert isinstance(event, Laplace)
-    release = mechanism(corpus(), noise.secure_rng())
+    release = mechanism(corpus(), secure_rng())
     assert drawn == [(event.scale * 2 * 2 * _WHOLE, (2, 4))]
     assert release.guarantee == mechanism.guarantee
     np.testing.assert_allclose(release.value.topic_word.sum(axis=1), 1)
@@ -70,16 +71,16 @@ def test_laplace_noise_is_that_of_the_price(monkeypatch):
 
 def test_laplace_is_proved_and_needs_no_consent():
     assert laplace().guarantee.strength is Strength.PROVED
-    Unrecorded().run(laplace(), corpus(), noise.secure_rng())
+    Unrecorded().run(laplace(), corpus(), secure_rng())
 
 
 def test_laplace_refusals():
     with pytest.raises(InputError, match="epsilon is too small for 2 topics"):
         laplace(epsilon=1e-3, delta=1e-9).check(corpus())
     with pytest.raises(NothingReleased, match="gave 2 topics, not 3"):
-        laplace(lambda counts: np.full((2, 4), 0.25), 3)(corpus(), noise.secure_rng())
+        laplace(lambda counts: np.full((2, 4), 0.25), 3)(corpus(), secure_rng())
     with pytest.raises(InputError, match="must be distributions"):
-        laplace(lambda counts: np.zeros((2, 4)))(corpus(), noise.secure_rng())
+        laplace(lambda counts: np.zeros((2, 4)))(corpus(), secure_rng())
     with pytest.raises(InputError, match="scale must be a positive number"):
         LaplaceOutputTopics(learner=len, n_topics=2, scale=0.0, delta=1e-3)
 
@@ -94,7 +95,7 @@ def test_mvg_draws_what_its_theorem_asks_for(monkeypatch):
     monkeypatch.setattr(noise, "gaussian", spy)
     mechanism = mvg().prepared(corpus())
     far = mechanism.output.sensitivity.value
-    release = mechanism(corpus(), noise.secure_rng())
+    release = mechanism(corpus(), secure_rng())
     deviation = mvg_deviation(2, 4, epsilon=2.0, delta=1e-3, sensitivity=far, largest_norm=2**0.5)
     assert drawn == [(pytest.approx(deviation / mechanism.output.grid), (2, 4))]
     assert release.value.deviation == pytest.approx(deviation)

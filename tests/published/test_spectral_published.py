@@ -17,6 +17,7 @@ from dptopics.privacy import noise
 from dptopics.privacy.events import Failure, Gaussian, Laplace, Noise
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.ledger import Ledger, Unrecorded
+from dptopics.privacy.rng import secure_rng
 from dptopics.published.spectral import edges
 from dptopics.published.spectral.moments import SpectralMomentsTopics
 from dptopics.published.spectral.output import SpectralOutputTopics
@@ -271,7 +272,7 @@ def test_refusal_explains_itself(kind):
     corpus, _ = planted(n=60)
     mechanism = kind.calibrated(n_topics=3, epsilon=1.0, delta=DELTA, unit=Unit.DOCUMENT)
     with pytest.raises(NothingReleased, match=r"lower bound on .* is 0.*the budget was charged.*Give more data"):
-        Unrecorded().run(mechanism, corpus.bounded(), noise.secure_rng(), accept_unproven=True)
+        Unrecorded().run(mechanism, corpus.bounded(), secure_rng(), accept_unproven=True)
 
 
 def test_configuration_1_is_charged_to_a_ledger_of_its_relation(tmp_path):
@@ -279,11 +280,11 @@ def test_configuration_1_is_charged_to_a_ledger_of_its_relation(tmp_path):
     terms = {"epsilon": 2.0, "delta": 1e-2, "unit": "document"}
     mechanism = SpectralMomentsTopics.calibrated(n_topics=3, epsilon=1.0, delta=DELTA, unit=Unit.DOCUMENT)
     ledger = Ledger.create(tmp_path / "a.ledger", relation="replace", **terms)
-    ledger.run(mechanism, corpus.bounded(), noise.secure_rng(), accept_unproven=True)
+    ledger.run(mechanism, corpus.bounded(), secure_rng(), accept_unproven=True)
     assert len(ledger.receipts()) == 1
     other = Ledger.create(tmp_path / "b.ledger", **terms)
     with pytest.raises(PrivacyError, match="one ledger, one unit, one relation"):
-        other.run(mechanism, corpus.bounded(), noise.secure_rng(), accept_unproven=True)
+        other.run(mechanism, corpus.bounded(), secure_rng(), accept_unproven=True)
 
 
 # --- bad input ---

@@ -12,6 +12,7 @@ from dptopics.kernels.noisy_gibbs import sweep_fixed
 from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Relation, Strength
 from dptopics.privacy.ledger import Ledger
+from dptopics.privacy.rng import secure_rng
 from dptopics.published.fdptm import zhao
 from dptopics.published.fdptm.zhao import ZhaoTopics
 from dptopics.release.vocabulary import Vocabulary
@@ -100,11 +101,11 @@ def test_guarantee_does_not_overstate():
 def test_ledgers_of_other_relations_refuse_it(tmp_path):
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1e5, delta=1e-3, unit="document")
     with pytest.raises(PrivacyError, match="one ledger, one unit, one relation"):
-        ledger.run(mechanism(), corpus(), noise.secure_rng(), accept_unproven=True)
+        ledger.run(mechanism(), corpus(), secure_rng(), accept_unproven=True)
     own = Ledger.create(tmp_path / "b.ledger", epsilon=1e5, delta=1e-3, unit="document", relation="replace-word")
     with pytest.raises(PrivacyError, match="not 'proved'"):
-        own.run(mechanism(), corpus(), noise.secure_rng())
-    assert own.run(mechanism(), corpus(), noise.secure_rng(), accept_unproven=True).value.n_topics == 2
+        own.run(mechanism(), corpus(), secure_rng())
+    assert own.run(mechanism(), corpus(), secure_rng(), accept_unproven=True).value.n_topics == 2
     assert own.strength is Strength.CLAIMED
 
 
@@ -170,7 +171,7 @@ def test_words_may_be_given():
 @pytest.mark.parametrize("bounds", [{"max_words": 3}, {"max_words": 2}])
 def test_limits_that_look_at_content_are_refused(bounds):
     with pytest.raises(PrivacyError, match="choose by content"):
-        mechanism()(corpus(**bounds), noise.secure_rng())
+        mechanism()(corpus(**bounds), secure_rng())
 
 
 @pytest.mark.parametrize(

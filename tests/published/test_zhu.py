@@ -8,6 +8,7 @@ import pytest
 from dptopics.data.corpus import Corpus
 from dptopics.kernels.noisy_gibbs import sweep_perturbed
 from dptopics.privacy import noise
+from dptopics.privacy.rng import secure_rng
 from dptopics.public.datasets import demo_corpus
 from dptopics.published.fdptm.zhu import ZhuTopics
 from dptopics.release.vocabulary import Vocabulary
@@ -93,7 +94,7 @@ def test_released_topics_reveal_the_exact_word_counts(epsilon):
     common = np.argsort(-np.bincount(corpus.word, corpus.count))[:500]
     vocabulary = Vocabulary.of([corpus.words[w] for w in common])
     mechanism = ZhuTopics.calibrated(n_topics=5, epsilon=epsilon, delta=DELTA)
-    release = mechanism(corpus.bounded().limited(vocabulary=vocabulary), noise.secure_rng())
+    release = mechanism(corpus.bounded().limited(vocabulary=vocabulary), secure_rng())
 
     # Only what the release holds from here on.
     found = read_counts(release.value.topic_word, mechanism.beta)
@@ -109,7 +110,7 @@ def test_one_more_document_shows():
     mechanism = ZhuTopics(n_topics=2, epsilon=1e-3, delta=DELTA, unit="document")
     totals = []
     for corpus in (Corpus.from_texts(texts), Corpus.from_texts([*texts, "zoster rash"])):
-        topics = mechanism(corpus.bounded().limited(vocabulary=vocabulary), noise.secure_rng()).value.topic_word
+        topics = mechanism(corpus.bounded().limited(vocabulary=vocabulary), secure_rng()).value.topic_word
         totals.append(read_counts(topics, mechanism.beta).sum(axis=0))
     assert (totals[1] - totals[0]).tolist() == [0, 0, 0, 0, 1, 0, 1]
 

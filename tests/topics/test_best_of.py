@@ -15,6 +15,7 @@ from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Guarantee, Relation, Strength
 from dptopics.privacy.mechanism import grid_for
+from dptopics.privacy.rng import secure_rng
 from dptopics.published.spectral.choice import recommended
 from dptopics.registry import topic_mechanism
 from dptopics.release.release import Release
@@ -77,7 +78,7 @@ def corpus_for(texts=TEXTS):
 def test_better_model_wins_and_all_are_charged():
     for candidates in ((fixed(GOOD), fixed(BAD)), (fixed(BAD), fixed(None), fixed(GOOD))):
         mechanism = BestOf(candidates=candidates, sigma=3.0, delta=DELTA)
-        release = mechanism(corpus_for(), noise.secure_rng())
+        release = mechanism(corpus_for(), secure_rng())
         np.testing.assert_array_equal(release.value.topic_word, GOOD)
         assert release.guarantee.events == (*[Gaussian(2.0)] * len(candidates), Gaussian(3.0))
         assert release.guarantee.strength is Strength.PROVED
@@ -91,7 +92,7 @@ def test_a_whole_is_as_strong_as_its_weakest_candidate():
 def test_nothing_released_by_anyone():
     mechanism = BestOf(candidates=(fixed(None), fixed(None)), sigma=1.0, delta=DELTA)
     with pytest.raises(NothingReleased, match=r"none of the 2 candidates.*the budget was charged"):
-        mechanism(corpus_for(), noise.secure_rng())
+        mechanism(corpus_for(), secure_rng())
 
 
 @pytest.mark.parametrize(("relation", "times"), [(Relation.ADD_OR_REMOVE, 1), (Relation.REPLACE, 2)])

@@ -16,6 +16,7 @@ from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Strength
 from dptopics.privacy.mechanism import grid_for
+from dptopics.privacy.rng import secure_rng
 from dptopics.registry import topic_mechanism
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
@@ -71,7 +72,7 @@ def test_histogram_has_the_noise_that_is_priced(monkeypatch):
     mechanism = replace(mechanism_for(1.0), sigma=3.0, clip=0.25)
     calls = []
     monkeypatch.setattr(noise, "gaussian", lambda rng, s, size: calls.append((s, size)) or draw_gaussian(rng, s, size))
-    release = mechanism(corpus, noise.secure_rng())
+    release = mechanism(corpus, secure_rng())
     sigma, size = calls[-1]
     assert size == (60 + 3, 3)
     assert sigma * grid_for(0.25, 3.0) == pytest.approx(3.0 * 0.25)

@@ -17,6 +17,7 @@ from dptopics.privacy.events import Failure, Gaussian
 from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Unit
 from dptopics.privacy.ledger import Unrecorded
 from dptopics.privacy.mechanism import calibrate
+from dptopics.privacy.rng import secure_rng
 from dptopics.registry import topic_mechanism
 from dptopics.release import bundle
 from dptopics.release.vocabulary import Vocabulary
@@ -77,7 +78,7 @@ def test_fields_and_guarantee(unit):
 @units
 def test_release(unit):
     one = mechanism(unit)
-    release = one(private(unit), noise.secure_rng())
+    release = one(private(unit), secure_rng())
     assert release.guarantee == one.guarantee
     assert release.value.topic_word.shape == (2, 6)
     np.testing.assert_allclose(release.value.topic_word.sum(axis=1), 1)
@@ -118,7 +119,7 @@ def test_noise_has_the_scale_that_is_priced(monkeypatch):
 
     monkeypatch.setattr(noise, "gaussian", spy)
     one = mechanism(post="none").prepared(private())
-    release = one(private(), noise.secure_rng())
+    release = one(private(), secure_rng())
     far = one.output.sensitivity.value
     assert drawn == [(pytest.approx(one.output.sigma * far / one.output.grid), (2, 6))]
     assert release.value.deviation == pytest.approx(one.output.sigma * far)
@@ -142,7 +143,7 @@ def test_rows_keep_their_place_if_not_matched():
     one = OutputMatrix.calibrated(
         function=numbered, epsilon=9.0, delta=DELTA, gamma=0.2, public=public(), matched=False
     )
-    assert one(private(), noise.secure_rng()).value[:, 0].round(2).tolist() == [5, 1, 3]
+    assert one(private(), secure_rng()).value[:, 0].round(2).tolist() == [5, 1, 3]
 
 
 def test_other_matrices():
@@ -154,7 +155,7 @@ def test_other_matrices():
     one = OutputMatrix.calibrated(
         function=factors, epsilon=9.0, delta=DELTA, gamma=0.2, public=public(), matched=False, grid=2.0**-20
     )
-    release = one(private(), noise.secure_rng())
+    release = one(private(), secure_rng())
     assert release.value.shape == (6, 2)
     assert release.guarantee.strength is Strength.RANDOM
 
@@ -163,7 +164,7 @@ def test_other_matrices():
 @pytest.mark.parametrize("name", ["variational", "gibbs", "lsi", "plsa", "hdp"])
 def test_every_learner(name):
     learner = named_learner(name, 2, steps=3)
-    release = mechanism(learner=learner, gamma=0.4)(private(), noise.secure_rng())
+    release = mechanism(learner=learner, gamma=0.4)(private(), secure_rng())
     np.testing.assert_allclose(release.value.topic_word.sum(axis=1), 1)
 
 
@@ -200,7 +201,7 @@ def test_projection_is_the_nearest_distribution():
 
 def test_published_form_releases_top_words_and_says_so():
     one = mechanism(top=2, post="none")
-    release = one(private(), noise.secure_rng())
+    release = one(private(), secure_rng())
     assert np.count_nonzero(release.value.topic_word, axis=1).tolist() == [2, 2]
     assert release.guarantee.strength is Strength.CLAIMED
     assert "without noise" in release.guarantee.card()
@@ -214,7 +215,7 @@ def test_neighbours_from_the_private_data_are_a_claim():
     one = mechanism(public=None)
     assert one.guarantee.strength is Strength.CLAIMED
     assert "sampled from the private data" in one.guarantee.card()
-    assert one(private(), noise.secure_rng()).guarantee == one.guarantee
+    assert one(private(), secure_rng()).guarantee == one.guarantee
     assert not one.prepared(private()).output.sensitivity.public
 
 
@@ -245,7 +246,7 @@ def test_sensitivity_is_sampled_once(tmp_path):
     assert (saved["not_for_release"], saved["public"], saved["shape"]) == (False, True, [2, 6])
     again = sensitivity_file.prepare(mechanism(epsilon=0.5), private(), path)  # the noise may differ
     assert again.output.sensitivity == first.output.sensitivity
-    assert again(private(), noise.secure_rng()).value.n_topics == 2
+    assert again(private(), secure_rng()).value.n_topics == 2
 
 
 def test_another_corpus_learner_or_setting_is_refused(tmp_path):
@@ -397,7 +398,7 @@ def test_words_then_noisy_topics():
         "output", vocabulary="weighted", n_topics=2, epsilon=60.0, delta=0.02, unit=Unit.AUTHOR, public=public(),
         gamma=0.3, steps=2,
     )  # fmt: skip
-    release = Unrecorded().run(whole, bounded(TEXTS), noise.secure_rng(), accept_unproven=True)
+    release = Unrecorded().run(whole, bounded(TEXTS), secure_rng(), accept_unproven=True)
     assert release.value.n_topics == 2
 
 
@@ -408,23 +409,23 @@ def test_exchange_is_two_steps():
     assert both.guarantee.relation is Relation.REPLACE
     assert both.rescaled(3).vocabulary.scale == 6
     assert both.unit is Unit.AUTHOR
-    assert both(bounded(TEXTS), noise.secure_rng()).guarantee == both.guarantee
+    assert both(bounded(TEXTS), secure_rng()).guarantee == both.guarantee
 
 
 def test_ledger_counts_gamma(tmp_path):
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=5, delta=1e-2, relation="replace")
     with pytest.raises(PrivacyError, match="'random', not 'proved'"):
-        ledger.run(mechanism(), private(), noise.secure_rng())
+        ledger.run(mechanism(), private(), secure_rng())
     for _ in range(2):
-        ledger.run(mechanism(), private(), noise.secure_rng(), accept_unproven=True)
+        ledger.run(mechanism(), private(), secure_rng(), accept_unproven=True)
     assert ledger.gamma == pytest.approx(0.4)
     assert ledger.strength is Strength.RANDOM
     assert "γ = 0.4" in ledger.card()
     with pytest.raises(BudgetExceeded):
-        ledger.run(mechanism(), private(), noise.secure_rng(), accept_unproven=True)
+        ledger.run(mechanism(), private(), secure_rng(), accept_unproven=True)
     other = Ledger.create(tmp_path / "b.ledger", epsilon=5, delta=1e-2)
     with pytest.raises(PrivacyError, match="one relation"):
-        other.run(mechanism(), private(), noise.secure_rng(), accept_unproven=True)
+        other.run(mechanism(), private(), secure_rng(), accept_unproven=True)
     assert "γ" not in other.card()
 
 

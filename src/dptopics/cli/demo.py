@@ -16,7 +16,7 @@ from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.ledger import Unrecorded
-from dptopics.privacy.noise import secure_rng
+from dptopics.privacy.rng import secure_rng
 from dptopics.public.datasets import demo_corpus
 from dptopics.registry import topic_mechanism
 from dptopics.release.release import Release

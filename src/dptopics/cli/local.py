@@ -75,7 +75,7 @@ def randomize(
     """Turn one document into one report, on the client. It prints a line of JSON, and only once for each collection."""
     from dptopics.local.collection import Client
     from dptopics.local.report_files import SentFolder, read_collection, to_line
-    from dptopics.privacy.noise import secure_rng
+    from dptopics.privacy.rng import secure_rng
 
     parameters = read_collection(collection)
     try:

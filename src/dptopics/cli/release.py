@@ -323,7 +323,7 @@ def _publish(
     """Refuse early what can be refused; then read, sample sensitivity if need be, charge, run, save."""
     from dptopics import progress
     from dptopics.privacy.ledger import Ledger, Unrecorded
-    from dptopics.privacy.noise import secure_rng
+    from dptopics.privacy.rng import secure_rng
     from dptopics.release import bundle
     from dptopics.topics.output import sensitivity_file
 

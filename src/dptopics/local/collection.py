@@ -13,7 +13,7 @@ from dptopics.errors import BundleError, InputError, PrivacyError
 from dptopics.local.hashing import HashedPair, ThreeWords
 from dptopics.local.randomizer import BitFlips
 from dptopics.privacy.guarantee import Guarantee
-from dptopics.privacy.noise import is_secure
+from dptopics.privacy.rng import is_secure
 from dptopics.public.text import TextSettings
 from dptopics.release.vocabulary import Vocabulary
 

@@ -24,8 +24,8 @@ from dptopics.errors import BudgetExceeded, DptopicsError, InputError, LedgerErr
 from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Trust, Unit, check_budget, show, weakest
 from dptopics.privacy.ledger_file import read, transaction, write_charge, write_terms
 from dptopics.privacy.mechanism import Mechanism
-from dptopics.privacy.noise import is_secure
 from dptopics.privacy.pricing import smallest, zcdp_delta, zcdp_of
+from dptopics.privacy.rng import is_secure
 from dptopics.release.release import Release
 
 T = TypeVar("T")
@@ -161,7 +161,7 @@ class Ledger:
         if not is_secure(rng):
             raise PrivacyError(
                 "a seeded generator hides nobody: whoever knows the seed can subtract the noise. "
-                "Use noise.secure_rng(), or run without a ledger if nothing will be published."
+                "Use secure_rng(), or run without a ledger if nothing will be published."
             )
         mechanism.check(corpus)
         self.charge(mechanism.guarantee, mechanism.name, accept_unproven=accept_unproven)

@@ -11,22 +11,17 @@ ideal; see `kernels.rounded`.
 The slow path makes the time of a call depend a little on the draws: let no adversary time single calls.
 """
 
-import os
-import secrets
-import threading
 from collections.abc import Callable
-from hashlib import sha256
-from typing import Any, NoReturn, TypeAlias
-from weakref import WeakSet
+from typing import Any, TypeAlias
 
 import mpmath
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from randomgen import ChaCha
 
-from dptopics.errors import InputError, PrivacyError
+from dptopics.errors import InputError
 from dptopics.kernels import rounded
+from dptopics.privacy.rng import LOCK
 
 MAX_SCALE = 2.0**30
 
@@ -102,7 +97,6 @@ def _words(rng: Generator, n: int) -> NDArray[np.uint64]:
 # --- the slow path ---
 
 # mpmath keeps the precision in a context and constants in a shared memo: one context, one thread at a time.
-_lock = threading.RLock()
 _mp = mpmath.MPContext()
 
 
@@ -135,7 +129,7 @@ def _settle(rng: Generator, word: int, guess: int, scale: float, survival: _Surv
             count = count << 64 | int(_words(rng, 1)[0])
             width += 64
 
-    with _lock:
+    with LOCK:
         # Widen until |Z| is beyond low + 1/2 (always so at −1) but not beyond high + 1/2; then halve.
         low, high, step = guess - 1, guess, 1
         while beyond(high):
@@ -147,143 +141,3 @@ def _settle(rng: Generator, word: int, guess: int, scale: float, survival: _Surv
             middle = (low + high) // 2
             low, high = (middle, high) if beyond(middle) else (low, middle)
     return -high if word >> 63 else high
-
-
-# --- the source of bits ---
-
-
-_TWICE = (
-    "noise that is drawn twice hides nothing. Call secure_rng() where the noise is drawn; to repeat a run that nobody "
-    "will publish, take numpy.random.default_rng(seed)."
-)
-
-
-class _Cipher(ChaCha):
-    """ChaCha20 under a key that came from the operating system. Nobody reads, sets, copies or rewinds its state."""
-
-    def __init__(self) -> None:
-        super().__init__(key=0, rounds=20)
-        self.rekey()
-        with _lock:
-            _live.add(self)
-
-    def rekey(self) -> None:
-        """Take a new key, and no word left over in the buffer."""
-        fresh = _fresh_cipher().state["state"]
-        _STATE.__set__(self, _STATE.__get__(self) | {"state": fresh})
-        self.process, self._mark, self._blocks = os.getpid(), _mark(fresh), 0
-
-    def untouched(self) -> bool:
-        """Whether the key is the one that was drawn, and the counter has not gone back since the last question."""
-        with self.lock:
-            state = _STATE.__get__(self)["state"]
-        before, self._blocks = self._blocks, int(state["ctr"][0])
-        return _mark(state) == self._mark and self._blocks >= before
-
-    @property
-    def state(self) -> NoReturn:
-        """Not to be had."""
-        raise PrivacyError(f"the state of a secure generator is neither shown nor set: {_TWICE}")
-
-    @state.setter
-    def state(self, state: object) -> NoReturn:
-        raise PrivacyError(f"the state of a secure generator is neither shown nor set: {_TWICE}")
-
-    def seed(self, *seed: object, **more: object) -> None:
-        """Refused: a known seed is known noise. ChaCha's own constructor asks once, before there is a key."""
-        if hasattr(self, "process"):
-            raise PrivacyError(f"a secure generator has no seed: {_TWICE}")
-        super().seed(*seed, **more)
-
-    spawn = __setstate__ = seed
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise PrivacyError(f"a secure generator must not be pickled or copied: {_TWICE}")
-
-
-_STATE: Any = ChaCha.state  # the one way past the two properties above
-
-
-def _mark(state: Any) -> bytes:
-    """A digest of the key, so that it need not be kept a second time."""
-    return sha256(state["keysetup"].tobytes()).digest()
-
-
-class SecureGenerator(Generator):
-    """A `numpy.random.Generator` on ChaCha20 with a fresh 256-bit key from the operating system.
-
-    Noise that can be predicted, or is used twice, hides nothing: so there is no seed, its state can be neither read nor
-    set, it cannot be pickled or copied, and a forked child gets a key of its own, whoever forked it: every draw looks
-    at the number of the process. Threads may share one: every draw takes the bit generator's lock. What no program can
-    see is a copy of the whole machine: never go on from one snapshot twice.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(_Cipher())
-
-    def __getattribute__(self, name: str) -> Any:
-        """Each draw begins here."""
-        cipher = super().__getattribute__("_bit_generator")
-        if isinstance(cipher, _Cipher) and cipher.process != os.getpid():
-            with _rekeying:
-                if cipher.process != os.getpid():
-                    cipher.rekey()
-        return super().__getattribute__(name)
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise PrivacyError(f"a secure generator must not be pickled or copied: {_TWICE}")
-
-
-def secure_rng() -> SecureGenerator:
-    """Return a new cryptographic generator: what a release that is to be private must be drawn from.
-
-    >>> is_secure(secure_rng())
-    True
-    """
-    return SecureGenerator()
-
-
-def is_secure(rng: Generator) -> bool:
-    """Return whether `rng` comes from `secure_rng`: unpredictable, with no seed that could be known or set since.
-
-    >>> is_secure(np.random.default_rng(1))
-    False
-    """
-    if type(rng) is not SecureGenerator:
-        return False
-    cipher = rng.bit_generator
-    return type(cipher) is _Cipher and cipher.untouched()
-
-
-def _fresh_cipher() -> Any:
-    return ChaCha(key=secrets.randbits(256), rounds=20)
-
-
-_rekeying = threading.Lock()
-_live: WeakSet[_Cipher] = WeakSet()
-_held: list[_Cipher] = []
-
-
-def _before_fork() -> None:
-    """Take every lock, so that the child inherits none that a vanished thread would have had to release."""
-    _lock.acquire()  # first, as in the slow path, which draws while it holds this one
-    _held.extend(_live)
-    for cipher in _held:
-        cipher.lock.acquire()
-
-
-def _after_fork_in_parent() -> None:
-    for cipher in _held:
-        cipher.lock.release()
-    _held.clear()
-    _lock.release()
-
-
-def _after_fork_in_child() -> None:
-    for cipher in _held:
-        cipher.rekey()
-    _after_fork_in_parent()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -7,7 +7,7 @@ from numpy.random import Generator
 
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Guarantee, Strength
-from dptopics.privacy.noise import is_secure
+from dptopics.privacy.rng import is_secure
 from dptopics.release.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

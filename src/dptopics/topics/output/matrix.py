@@ -59,8 +59,7 @@ class OutputMatrix:
 
     Here: how many users rated each of three items (a histogram), with invented users as public distribution.
 
-    >>> from dptopics import Corpus
-    >>> from dptopics.privacy import noise
+    >>> from dptopics import Corpus, secure_rng
     >>> def histogram(counts):
     ...     return np.bincount(counts.word, minlength=counts.n_words).astype(float)[None]
     >>> rng = np.random.default_rng(0)
@@ -71,7 +70,7 @@ class OutputMatrix:
     >>> mechanism = OutputMatrix.calibrated(
     ...     function=histogram, epsilon=1.0, delta=1e-6, gamma=0.1, public=others, unit="document", matched=False,
     ...     grid=2.0**-10)
-    >>> release = mechanism(users, noise.secure_rng())
+    >>> release = mechanism(users, secure_rng())
     >>> bool(np.abs(release.value - ratings.sum(axis=0)).max() < 60)
     True
     >>> str(release.guarantee.strength), round(release.guarantee.epsilon, 6), release.guarantee.gamma
