@@ -66,7 +66,7 @@ def weighted(epsilon: float, corpus: BoundedCorpus, rng: np.random.Generator) ->
 
 def zhu(epsilon: float, corpus: BoundedCorpus, rng: np.random.Generator) -> TopicModel:
     mechanism = ZhuTopics(
-        n_topics=TOPICS, epsilon=epsilon, delta=DELTA, unit=Unit.DOCUMENT, sweeps=SWEEPS, alpha=PRIOR, beta=PRIOR
+        n_topics=TOPICS, epsilon=epsilon, delta=DELTA, unit=Unit.DOCUMENT, steps=SWEEPS, alpha=PRIOR, beta=PRIOR
     )
     return mechanism(corpus, rng).value
 

@@ -147,7 +147,7 @@ class Experiment:
         if series.startswith("baseline"):
             scale = (sqrt(TOPICS) if "√K" in series else 1.0) / log((1 - f / 2) / (f / 2))
             mechanism = LaplaceCountsTopics(
-                n_topics=TOPICS, scale=scale, delta=1e-6, unit=Unit.DOCUMENT, sweeps=SWEEPS, alpha=ALPHA, beta=BETA
+                n_topics=TOPICS, scale=scale, delta=1e-6, unit=Unit.DOCUMENT, steps=SWEEPS, alpha=ALPHA, beta=BETA
             )
             bounded = data.corpus.bounded(unit=Unit.DOCUMENT).limited(vocabulary=Vocabulary.of(data.words))
             return mechanism(bounded, rng).value.topic_word

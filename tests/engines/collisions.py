@@ -25,5 +25,5 @@ def crowded(mechanism):
 def weights(mechanism, corpus):
     """The exact weight of each word, before noise, in units."""
     corpus = corpus.limited(max_words=mechanism.max_words)
-    steps, _ = mechanism._weights(corpus)
+    steps, _ = mechanism.weights(corpus)
     return dict(zip(corpus.words, (steps * mechanism.grid).tolist(), strict=True))

@@ -158,7 +158,7 @@ def test_reacting_units_move_weights_by_one(kind, law, others, unit, position, b
     weights = []
     for corpus in neighbours(others, unit, position, by):
         limited = corpus.limited(max_words=max_words)
-        weight, owned = mechanism._weights(limited)
+        weight, owned = mechanism.weights(limited)
         weights.append(dict(zip(limited.words, zip(weight.tolist(), owned.tolist(), strict=True), strict=True)))
     first, second = weights
     moves = [first[word][0] - second.get(word, (0, False))[0] for word in first]

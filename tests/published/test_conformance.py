@@ -28,11 +28,11 @@ TEXTS = ["fracture knee", "fracture knee cast", "rash skin", "rash skin cream", 
 AUTHORS = [f"author {row // 2}" for row in range(len(TEXTS))]
 WORDS = Vocabulary.of(["cast", "cream", "fracture", "knee", "rash", "skin"])
 MECHANISMS = {
-    "zhu": lambda unit: ZhuTopics(n_topics=2, epsilon=1.0, delta=DELTA, unit=unit, sweeps=3),
+    "zhu": lambda unit: ZhuTopics(n_topics=2, epsilon=1.0, delta=DELTA, unit=unit, steps=3),
     "zhao": lambda unit: ZhaoTopics(
-        n_topics=2, epsilon_noise=1.0, epsilon_draws=1.0, delta=DELTA, unit=unit, sweeps=3
+        n_topics=2, epsilon_noise=1.0, epsilon_draws=1.0, delta=DELTA, unit=unit, steps=3
     ),
-    "laplace-counts": lambda unit: LaplaceCountsTopics(n_topics=2, scale=2.0, delta=DELTA, unit=unit, sweeps=3),
+    "laplace-counts": lambda unit: LaplaceCountsTopics(n_topics=2, scale=2.0, delta=DELTA, unit=unit, steps=3),
     "spectral-1": lambda unit: SpectralMomentsTopics(n_topics=2, scale=0.01, delta=DELTA, unit=unit),
     "spectral-2": lambda unit: SpectralTensorTopics(**LITTLE_NOISE, unit=unit),
     "spectral-3": lambda unit: SpectralComponentsTopics(**LITTLE_NOISE, unit=unit),
@@ -165,7 +165,7 @@ def test_zhao_takes_public_words_only():
     with pytest.raises(PrivacyError, match="list of public words"):
         topic_mechanism("zhao", vocabulary="weighted", **settings)
     mechanism = topic_mechanism("zhao", vocabulary=WORDS, steps=4, **settings)
-    assert (mechanism.vocabulary, mechanism.sweeps) == (WORDS, 4)
+    assert (mechanism.vocabulary, mechanism.steps) == (WORDS, 4)
     assert mechanism.guarantee.epsilon == pytest.approx(3)
 
 

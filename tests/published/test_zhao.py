@@ -66,7 +66,7 @@ def test_sweep_from_a_fixed_table():
 @pytest.mark.parametrize("sweeps, noise_part, clip, beta", [(1, 0.5, 1.0, 0.01), (20, 2.0, 0.1, 0.2)])
 def test_claim_is_the_published_formula(sweeps, noise_part, clip, beta):
     draws = 2 * log(clip / beta + 1)
-    reading = mechanism(sweeps=sweeps, epsilon_noise=noise_part, epsilon_draws=draws, beta=beta)
+    reading = mechanism(steps=sweeps, epsilon_noise=noise_part, epsilon_draws=draws, beta=beta)
     assert reading.clip == pytest.approx(clip)
     # As pure ε; at δ > 0 an event of Laplace noise is cheaper by 2δ.
     assert reading.guarantee.epsilon_at(0.0) == pytest.approx(sweeps * (noise_part + 2 * log(clip / beta + 1)))
@@ -122,7 +122,7 @@ def test_it_cannot_follow_a_vocabulary_that_hides_units():
 
 
 def test_topics_are_found_where_noise_is_free():
-    topics = mechanism(sweeps=60)(corpus(), np.random.default_rng(1)).value.top_words(3)
+    topics = mechanism(steps=60)(corpus(), np.random.default_rng(1)).value.top_words(3)
     assert {frozenset(words) for words in topics} == {
         frozenset(["cast", "fracture", "knee"]),
         frozenset(["cream", "rash", "skin"]),
@@ -138,7 +138,7 @@ def test_every_cell_is_noised_every_round(monkeypatch):
         return plain(rng, scale, size)
 
     monkeypatch.setattr(noise, "laplace", spy)
-    mechanism(sweeps=7, epsilon_noise=4.0)(corpus(), np.random.default_rng(1))
+    mechanism(steps=7, epsilon_noise=4.0)(corpus(), np.random.default_rng(1))
     assert drawn == [(2 / 4 * 2**23, (6, 2))] * 7  # scale 2/ε in steps of 2^-23, words × topics, once a round
 
 
@@ -151,7 +151,7 @@ def test_no_exact_count_reaches_the_draws_or_the_release(monkeypatch):
 
     monkeypatch.setattr(noise, "laplace", lambda rng, scale, size: np.full(size, -(2**40), np.int64))
     monkeypatch.setattr(zhao, "sweep_fixed", spy)
-    released = mechanism(sweeps=3)(corpus(), np.random.default_rng(1)).value
+    released = mechanism(steps=3)(corpus(), np.random.default_rng(1)).value
     assert all((weight == weight[0]).all() for weight in seen)
     assert (released.topic_word == 1 / 6).all()
 
@@ -181,7 +181,7 @@ def test_limits_that_look_at_content_are_refused(bounds):
         ({"beta": 0.0}, "alpha and beta must be positive"),
         ({"epsilon_noise": 0.0}, "epsilon_noise and epsilon_draws must be positive"),
         ({"epsilon_draws": float("nan")}, "epsilon_noise and epsilon_draws must be positive"),
-        ({"sweeps": 0}, "sweeps must be at least 1"),
+        ({"steps": 0}, "steps must be at least 1"),
     ],
 )
 def test_settings_that_make_no_sense(change, message):

@@ -119,7 +119,7 @@ def test_topics_are_found():
     texts = ["fracture knee cast", "rash skin cream"] * 150
     vocabulary = Vocabulary.of(["cast", "cream", "fracture", "knee", "rash", "skin"])
     corpus = Corpus.from_texts(texts).bounded().limited(vocabulary=vocabulary)
-    mechanism = ZhuTopics(n_topics=2, epsilon=10.0, delta=DELTA, unit="document", sweeps=50)
+    mechanism = ZhuTopics(n_topics=2, epsilon=10.0, delta=DELTA, unit="document", steps=50)
     topics = mechanism(corpus, np.random.default_rng(3)).value.top_words(3)
     assert {frozenset(words) for words in topics} == {
         frozenset(["cast", "fracture", "knee"]),
@@ -137,7 +137,7 @@ def test_noise_has_the_published_scale(monkeypatch):
     monkeypatch.setattr(noise, "laplace", spy)
     vocabulary = Vocabulary.of(["knee", "skin"])
     corpus = Corpus.from_texts(["knee skin"] * 5).bounded().limited(vocabulary=vocabulary)
-    mechanism = ZhuTopics(n_topics=2, epsilon=8.0, delta=DELTA, unit="document", sweeps=1)
+    mechanism = ZhuTopics(n_topics=2, epsilon=8.0, delta=DELTA, unit="document", steps=1)
     mechanism(corpus, np.random.default_rng(0))
     replace(mechanism, epsilon=4.0)(corpus, np.random.default_rng(0))
     assert scales == [2 / 8 * 2**24, 2 / 4 * 2**24]  # in steps of the grid

@@ -14,7 +14,7 @@ from dptopics.kernels.doc_topics import doc_shares, log_likelihoods
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Guarantee, Relation, Strength
-from dptopics.privacy.mechanism import grid_for
+from dptopics.privacy.looks import grid_for
 from dptopics.privacy.rng import secure_rng
 from dptopics.published.spectral.choice import recommended
 from dptopics.registry import topic_mechanism

@@ -15,7 +15,7 @@ from dptopics.kernels.doc_topics import doc_shares, words_by_shares
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Strength
-from dptopics.privacy.mechanism import grid_for
+from dptopics.privacy.looks import grid_for
 from dptopics.privacy.rng import secure_rng
 from dptopics.registry import topic_mechanism
 from dptopics.release.topic_model import TopicModel

@@ -231,7 +231,7 @@ def test_one_author_lets_words_of_others_appear():
     low = GreedyVocabulary(scale=2.0, tail=1e-3, max_words=3, delta=1e-2, alpha=0.0).cutoff
     mechanism, with_unit, without = greedy_neighbours(alpha=(np.ceil(low) + 0.5 - low) / 2.0)
     assert mechanism.cutoff % 1 == pytest.approx(0.5)
-    (first, owned), (second, also_owned) = (mechanism._weights(corpus) for corpus in (with_unit, without))
+    (first, owned), (second, also_owned) = (mechanism.weights(corpus) for corpus in (with_unit, without))
     assert list(with_unit.words) == list(without.words)
     appeared = {with_unit.words[i]: first[i] * mechanism.grid for i in np.flatnonzero((first > 0) & (second == 0))}
     assert appeared == pytest.approx({"zfirst": 0.5, "zsecond": 0.5}, abs=1e-5)
@@ -253,7 +253,7 @@ def test_policies_reach_every_word_of_a_unit():
     corpus = Corpus.from_texts(texts, range(60)).bounded(max_words=6)
     for noise in ("gaussian", "laplace"):
         mechanism = PolicyVocabulary(scale=0.5, tail=1e-3, max_words=6, delta=1e-2, noise=noise)
-        weight, owned = mechanism._weights(corpus)
+        weight, owned = mechanism.weights(corpus)
         assert ((weight > 0) == owned).all()
 
 
@@ -291,9 +291,9 @@ def test_blocks_change_no_weight(monkeypatch, noise):
         PolicyVocabulary(scale=1.0, tail=1e-3, max_words=9, delta=1e-2, noise=noise, unit="document"),
         GreedyVocabulary(scale=1.0, tail=1e-3, max_words=9, delta=1e-2, unit="document"),
     ):
-        whole = mechanism._weights(corpus)[0]
+        whole = mechanism.weights(corpus)[0]
         monkeypatch.setattr(memory, "_BLOCK_ENTRIES", 11)
-        assert np.array_equal(mechanism._weights(corpus)[0], whole)
+        assert np.array_equal(mechanism.weights(corpus)[0], whole)
         monkeypatch.undo()
 
 

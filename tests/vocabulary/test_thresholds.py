@@ -1,16 +1,18 @@
 """Thresholds of all vocabulary mechanisms against values computed with other means and many digits."""
 
-from math import inf
+from math import ceil, inf
 
 import mpmath as mp
 import numpy as np
 import pytest
 
+from dptopics import Corpus, Vocabulary
 from dptopics.catalogue import catalogue
 from dptopics.errors import InputError
 from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import Unit
 from dptopics.registry import VOCABULARIES, topic_mechanism, vocabulary_mechanism
+from dptopics.vocabulary import threshold
 from dptopics.vocabulary.count import CountVocabulary
 from dptopics.vocabulary.greedy import GreedyVocabulary
 from dptopics.vocabulary.policy import PolicyVocabulary
@@ -175,18 +177,27 @@ def test_strictly_above_the_rounded_threshold():
     weight = np.array([9, 10, 11, 12, 99])
     candidates = np.array([True, True, True, True, False])
 
-    def kept(**settings):
-        nothing = np.zeros(5, np.int64)
-        return clearing("abcde", weight, candidates, nothing, grid=0.5, max_size=None, **settings).words
+    def kept(least):
+        return clearing("abcde", weight, candidates, least=least, grid=0.5, max_size=None).words
 
-    assert kept(threshold=5.0) == ("c", "d")  # 10 steps are not above 10 steps
-    assert kept(threshold=5.01) == ("d",)  # rounded up to 11 steps
-    assert kept(threshold=5.0, spare=1) == ("d",)
+    assert kept(10) == ("c", "d")  # 10 steps are not above 10 steps
+    assert kept(11) == ("d",)
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_the_threshold_is_rounded_up(name, monkeypatch):
+    """With what rounding may add to a lone word's weight on top."""
+    mechanism = vocabulary_mechanism(name, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR)
+    seen = []
+    monkeypatch.setattr(threshold, "clearing", lambda *a, least, **more: seen.append(least) or Vocabulary(()))
+    mechanism(Corpus.from_texts(["knee"], ["a"]).bounded(), np.random.default_rng(0))
+    assert seen == [ceil(mechanism.threshold / mechanism.grid) + mechanism.spare]
+    assert mechanism.spare == (name == "policy")
 
 
 def test_ties_at_the_maximal_size_go_by_the_alphabet():
     weight = np.array([5, 7, 7, 7, 3])
-    found = clearing("abcde", weight, weight > 0, np.zeros(5, np.int64), threshold=0.0, grid=1.0, max_size=2)
+    found = clearing("abcde", weight, weight > 0, least=0, grid=1.0, max_size=2)
     assert (found.words, found.weights) == (("b", "c"), (7.0, 7.0))
 
 

@@ -1,8 +1,8 @@
 """N-grams with a public prior, the sound twin of BayesianDP: noise for the worst data set, not for the one at hand."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf, sqrt
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.ngrams.counts import CountsAndUsers, check_limits, check_list, draw
+from dptopics.ngrams.counts import CountsAndUsers, check_limits, check_list
 from dptopics.ngrams.posterior import Estimate, posterior
 from dptopics.ngrams.sensitivity import largest_step, weighted_log
 from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
-from dptopics.privacy.mechanism import Calibrated, grid_for
+from dptopics.privacy.looks import grid_for, noisy, through
+from dptopics.privacy.mechanism import Calibrated
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.release import Release
@@ -49,6 +50,7 @@ class BayesNgrams(Calibrated):
     centre: float = 0.0
     noise: Noise = Noise.GAUSSIAN
     prior: PublicNgrams | None = field(default=None, repr=False)
+    amount: ClassVar[str] = "scale"
     name: ClassVar[str] = "bayes"
     paper: ClassVar[str] = "after Ramadan et al. 2021"
     noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)
@@ -61,15 +63,6 @@ class BayesNgrams(Calibrated):
                 f"slope must be positive and centre between -100 and 100, got {self.slope} and {self.centre}."
             )
         _ = self.step  # refuse impossible settings now
-
-    @classmethod
-    def template(cls, *, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
-        """Noise of one, to be rescaled."""
-        return cls(scale=1.0, delta=delta, unit=unit, **more)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, scale=self.scale * factor)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -111,11 +104,9 @@ class BayesNgrams(Calibrated):
         """Count, transform, add noise, and weigh the result against public counts."""
         vocabulary = check_list(self, corpus, self.prior)
         with progress.part(0.0, 0.9):
-            exact = self._steps(corpus)
-        drawn = draw(self.noise, rng, self.scale * self.bound / self.grid, exact.size)
-        noisy = np.asarray((exact + drawn) * self.grid, np.float64)
-        public = np.zeros(exact.size) if self.prior is None else self.prior.counts_of(vocabulary)
-        estimate = self._estimate(noisy, public)
+            seen = through(lambda: self._noisy(corpus, rng))
+        public = np.zeros(seen.size) if self.prior is None else self.prior.counts_of(vocabulary)
+        estimate = self._estimate(seen, public)
         total = float(estimate.count.sum())
         progress.report(1.0)
         table = NgramTable(
@@ -126,6 +117,12 @@ class BayesNgrams(Calibrated):
             text=corpus.text,
         )
         return Release.of(table, self, rng)
+
+    def _noisy(self, corpus: BoundedCorpus, rng: Generator) -> NDArray[np.float64]:
+        """f with its noise."""
+        sensitivity = self.bound / self.grid
+        steps = noisy(self._steps(corpus), kind=self.noise, sensitivity=sensitivity, multiplier=self.scale, rng=rng)
+        return np.asarray(steps * self.grid, np.float64)
 
     def _steps(self, corpus: BoundedCorpus) -> NDArray[np.int64]:
         """f on the grid: the only place where the corpus is looked at. Counts are exact, and noise must follow."""

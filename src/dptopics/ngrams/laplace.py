@@ -1,8 +1,8 @@
 """Noisy n-gram counts: the standard mechanism, and what everything else must beat."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf, sqrt
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -10,10 +10,11 @@ from numpy.random import Generator
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.ngrams.counts import LimitedCounts, check_limits, check_list, draw, positive_shares
+from dptopics.ngrams.counts import LimitedCounts, check_limits, check_list, positive_shares
 from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
-from dptopics.privacy.mechanism import Calibrated, grid_for
+from dptopics.privacy.looks import noisy_sum
+from dptopics.privacy.mechanism import Calibrated
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.release import Release
@@ -40,6 +41,7 @@ class LaplaceNgrams(Calibrated):
     max_count: int = 1
     noise: Noise = Noise.LAPLACE
     prior: PublicNgrams | None = field(default=None, repr=False)
+    amount: ClassVar[str] = "scale"
     name: ClassVar[str] = "laplace"
     paper: ClassVar[str] = "Dwork et al. 2006"
     noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)
@@ -49,15 +51,6 @@ class LaplaceNgrams(Calibrated):
         check_limits(None, self.max_count)
         if not 0 < self.max_total < inf:
             raise InputError(f"max_total must be a positive number, got {self.max_total}.")
-
-    @classmethod
-    def template(cls, *, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
-        """Noise of one, to be rescaled."""
-        return cls(scale=1.0, delta=delta, unit=unit, **more)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, scale=self.scale * factor)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -70,11 +63,6 @@ class LaplaceNgrams(Calibrated):
             assumptions=(PUBLIC_WORDS,),
         )
 
-    @property
-    def grid(self) -> float:
-        """Step of the integers that are added up."""
-        return grid_for(self.max_total, self.scale)
-
     def check(self, corpus: BoundedCorpus) -> None:
         """The list must be public, and the public counts must know some of it."""
         check_list(self, corpus, self.prior)
@@ -84,9 +72,7 @@ class LaplaceNgrams(Calibrated):
         vocabulary = check_list(self, corpus, self.prior)
         statistic = LimitedCounts(len(vocabulary), self.max_count)
         with progress.part(0.0, 0.9):
-            exact = corpus.bounded_sum(statistic, bound=self.max_total, grid=self.grid, norm=self.noise.norm)[:, 0]
-        drawn = draw(self.noise, rng, self.scale * self.max_total / self.grid, exact.size)
-        noisy = np.asarray((exact + drawn) * self.grid, np.float64)
+            noisy = noisy_sum(corpus, statistic, bound=self.max_total, sigma=self.scale, kind=self.noise, rng=rng)[:, 0]
         total = float((np.maximum(noisy, 0.0) + 1.0).sum())
         spread = self.scale * self.max_total * (1.0 if self.noise is Noise.GAUSSIAN else sqrt(2)) / total
         progress.report(1.0)

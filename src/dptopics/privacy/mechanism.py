@@ -1,6 +1,7 @@
 """Mechanism: a frozen dataclass of public settings whose guarantee and noise read the same fields."""
 
-from math import ceil, inf, log2
+from dataclasses import replace
+from math import inf
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from numpy.random import Generator
@@ -62,7 +63,20 @@ def calibrate(template: M, *, epsilon: float) -> M:
 
 
 class Calibrated:
-    """Gives a mechanism that has a ``template`` its way to be made for an (ε, δ)."""
+    """Gives a mechanism its ways to be made for an (ε, δ): the field ``amount`` scales all its noise."""
+
+    amount: ClassVar[str] = "sigma"
+
+    @classmethod
+    def template(cls, **settings: Any) -> Self:
+        """Noise of one, to be rescaled; ``settings`` are other fields."""
+        return cls(**({cls.amount: 1.0} | settings))
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise."""
+        mine: Any = self
+        changed: Self = replace(mine, **{self.amount: getattr(self, self.amount) * factor})
+        return changed
 
     @classmethod
     def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
@@ -71,19 +85,6 @@ class Calibrated:
         made: Any = cls
         found: Self = calibrate(made.template(delta=delta, **settings), epsilon=epsilon)
         return found
-
-
-def grid_for(bound: float, sigma: float) -> float:
-    """Grid step for bounded sums of L2 norm ``bound`` under noise of deviation sigma · bound: a power of two.
-
-    2²⁴ steps span the larger of the two, so rounding is far below the noise and everything fits 64-bit integers.
-    """
-    if not (0 < bound < inf and sigma <= 2**20):
-        raise InputError(
-            f"the noise needed is {sigma:.3g} times the largest contribution: nothing would be left of the data. "
-            "Raise epsilon."
-        )
-    return float(2.0 ** (ceil(log2(bound * max(sigma, 1.0))) - 24))
 
 
 def check_unit(mechanism: Mechanism[Any], corpus: BoundedCorpus) -> None:

@@ -15,8 +15,8 @@ from dptopics.errors import InputError, NothingReleased, PrivacyError
 from dptopics.kernels.doc_topics import log_likelihoods
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Guarantee, Relation, Unit, check_budget, weakest
+from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import Mechanism, calibrate
-from dptopics.privacy.noisy_sum import noisy_sum
 from dptopics.privacy.pricing import epsilon_of, smallest
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel

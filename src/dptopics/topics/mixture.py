@@ -1,9 +1,9 @@
 """Private topics from word counts alone: every document belongs to one topic, one noisy bounded sum per round."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import inf, sqrt
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -15,8 +15,8 @@ from dptopics.errors import InputError
 from dptopics.kernels.mixture import assigned_words
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import Calibrated, check_words
-from dptopics.privacy.noisy_sum import noisy_sum
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.topics.rounds import learned_in_rounds
@@ -81,15 +81,6 @@ class MixtureTopics(Calibrated):
             raise InputError(f"word_share must lie strictly between 0 and 1, got {self.word_share}.")
         if not (0 < self.sharpness < inf and 0 < self.alpha < inf):
             raise InputError(f"sharpness and alpha must be positive numbers, got {self.sharpness} and {self.alpha}.")
-
-    @classmethod
-    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
-        """Noise of one over all sums together, to be rescaled."""
-        return cls(n_topics=n_topics, sigma=1.0, delta=delta, unit=unit, **more)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, sigma=self.sigma * factor)
 
     @property
     def word_sigma(self) -> float:

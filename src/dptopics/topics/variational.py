@@ -1,9 +1,9 @@
 """Private topics by variational inference (DP-VI; Park et al. 2016, VIPS), one noisy bounded sum per step."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from math import inf, sqrt
-from typing import Any, ClassVar, Self
+from math import inf
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -15,8 +15,8 @@ from dptopics.errors import InputError
 from dptopics.kernels.doc_topics import expected_counts
 from dptopics.privacy.events import Event, Gaussian, SampledGaussian
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
-from dptopics.privacy.mechanism import Calibrated, check_words, grid_for
-from dptopics.privacy.noisy_sum import noisy_sum
+from dptopics.privacy.looks import grid_for, noisy_sum
+from dptopics.privacy.mechanism import Calibrated, check_words
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.topics.rounds import learned_in_rounds
@@ -76,15 +76,6 @@ class VariationalTopics(Calibrated):
             raise InputError(f"sampling_rate must lie in (0, 1], got {self.sampling_rate}.")
         if not (0 < self.clip < inf and 0 < self.alpha < inf):
             raise InputError(f"clip and alpha must be positive numbers, got {self.clip} and {self.alpha}.")
-
-    @classmethod
-    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, steps: int = 15, **more: Any) -> Self:
-        """Noise of one over all steps together, to be rescaled."""
-        return cls(n_topics=n_topics, sigma=sqrt(max(1, steps)), delta=delta, unit=unit, steps=steps, **more)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, sigma=self.sigma * factor)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -1,28 +1,24 @@
 """Policy vocabulary: authors see what others gave, and spend nothing on words that have enough."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, inf, sqrt
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dptopics.data.bounded import Block, BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.kernels.policy import fill_evenly, fill_toward
 from dptopics.privacy.events import Failure, Noise
-from dptopics.privacy.guarantee import Guarantee, Strength, Unit
-from dptopics.privacy.mechanism import Calibrated, check_unit, grid_for
-from dptopics.release.release import Release
-from dptopics.release.vocabulary import Vocabulary
-from dptopics.vocabulary.threshold import check_settings, clearing, default_tail, draw, equal_split_threshold
+from dptopics.privacy.guarantee import Guarantee, Strength
+from dptopics.vocabulary.threshold import ThresholdVocabulary, Weights, equal_split_threshold
 
 MAX_UNITS = MAX_CORPUS_WORDS = 2**31  # what the rounding of ℓ2-descent is priced for: authors and words are 32 bits
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyVocabulary(Calibrated):
+class PolicyVocabulary(ThresholdVocabulary):
     """Release the words whose noisy weight clears a threshold; a word's weight stops growing at a cutoff above it.
 
     Units come one after another, in an order of hashes, and move the weights of their words toward the cutoff: by L1
@@ -35,42 +31,15 @@ class PolicyVocabulary(Calibrated):
     (1.0, 16.09, 32.88)
     """
 
-    scale: float
-    tail: float
-    max_words: int
-    delta: float
-    unit: Unit = Unit.AUTHOR
-    noise: Noise = Noise.GAUSSIAN
     alpha: float = 5.0
-    max_size: int | None = None
     name: ClassVar[str] = "policy"
     paper: ClassVar[str] = "Gopi et al. 2020"
-    noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)
+    spare: ClassVar[int] = 1  # one of t lone words may hold a step more than its equal share
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise", Noise(self.noise))
-        check_settings(max_words=self.max_words, tail=self.tail, max_size=self.max_size)
+        super().__post_init__()
         if not 0 <= self.alpha <= 1000:
             raise InputError(f"alpha must lie between 0 and 1000, got {self.alpha}. The default is 5.")
-
-    @classmethod
-    def template(
-        cls,
-        *,
-        delta: float,
-        noise: Noise | str = Noise.GAUSSIAN,
-        tail: float | None = None,
-        max_words: int = 200,
-        **more: Any,
-    ) -> Self:
-        """Noise of one, to be rescaled. ``tail`` is the part of δ that pays for words that slip over the threshold."""
-        kind = Noise(noise)
-        tail = default_tail(kind, delta) if tail is None else tail
-        return cls(scale=1.0, tail=tail, max_words=max_words, delta=delta, noise=kind, **more)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, scale=self.scale * factor)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -95,7 +64,7 @@ class PolicyVocabulary(Calibrated):
     @property
     def grid(self) -> float:
         """Step of weights and noise. ℓ2-descent rounds at the end, so its steps are finer."""
-        return grid_for(1.0, self.scale) * (1.0 if self.noise is Noise.LAPLACE else 2.0**-5)
+        return super().grid * (1.0 if self.noise is Noise.LAPLACE else 2.0**-5)
 
     @property
     def slack(self) -> float:
@@ -109,30 +78,8 @@ class PolicyVocabulary(Calibrated):
         unit = (self.max_words + 4 + 3 * self.cutoff * sqrt(self.max_words)) * 2.0**-53
         return 2 * MAX_UNITS * unit + self.grid * sqrt(MAX_CORPUS_WORDS)
 
-    def check(self, corpus: BoundedCorpus) -> None:
-        """Any corpus bounded for the same unit will do."""
-        check_unit(self, corpus)
-        _ = self.guarantee  # an impossible scale ends here
-
-    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[Vocabulary]:
-        """Fill words up to the cutoff, add noise, keep what clears the threshold."""
-        self.check(corpus)
-        corpus = corpus.limited(max_words=self.max_words)
-        weight, owned = self._weights(corpus)
-        words = clearing(
-            corpus.words,
-            weight,
-            owned,
-            draw(self.noise, rng, self.scale / self.grid, weight.size),
-            threshold=self.threshold,
-            grid=self.grid,
-            spare=1,  # one of t lone words may hold a step more than its equal share
-            max_size=self.max_size,
-        )
-        return Release.of(words, self, rng)
-
-    def _weights(self, corpus: BoundedCorpus) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Exact weights in grid steps, rounded down, and which words any unit holds. Private."""
+    def weights(self, corpus: BoundedCorpus) -> Weights:
+        """Units move their words toward the cutoff; rounded down."""
         top = ceil(self.cutoff / self.grid)
         owned = np.zeros(len(corpus.words), np.bool_)
         if self.noise is Noise.LAPLACE:
@@ -150,4 +97,4 @@ class PolicyVocabulary(Calibrated):
 
             filled = corpus.fold(toward, np.full(owned.size, float(top)), max_units=MAX_UNITS)
             gap = np.ceil(filled).astype(np.int64)
-        return top - gap, owned
+        return Weights(top - gap, owned)

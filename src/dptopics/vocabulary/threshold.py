@@ -1,31 +1,31 @@
 """What the vocabulary mechanisms share: thresholds, and the choice of words that clear one."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dptopics.data.bounded import Block, UnitRows
+from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError
 from dptopics.kernels.unit_words import unit_words
-from dptopics.privacy import noise
-from dptopics.privacy.events import Noise
+from dptopics.privacy.events import Failure, Noise
+from dptopics.privacy.fields import check_fields, whole
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit
+from dptopics.privacy.looks import grid_for, noisy, through
+from dptopics.privacy.mechanism import Calibrated, check_unit
+from dptopics.release.release import Release
 from dptopics.release.vocabulary import Vocabulary
 
 
 def default_tail(kind: Noise, delta: float) -> float:
     """Laplace noise costs no δ of its own, so that all of it may pay for words that slip over the threshold."""
     return delta / 2 if kind is Noise.GAUSSIAN else delta
-
-
-def draw(kind: Noise, rng: Generator, scale: float, size: int) -> NDArray[np.int64]:
-    """Independent draws in grid steps."""
-    return noise.gaussian(rng, scale, size) if kind is Noise.GAUSSIAN else noise.laplace(rng, scale, size)
 
 
 def margin(kind: Noise, tail: float, t: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -35,16 +35,6 @@ def margin(kind: Noise, tail: float, t: NDArray[np.int64]) -> NDArray[np.float64
     """
     miss = -np.expm1(np.log1p(-tail) / t)  # 1 − (1 − tail)^(1/t)
     return np.asarray(-ndtri(miss) if kind is Noise.GAUSSIAN else -np.log(2 * miss))
-
-
-def check_settings(*, max_words: int, tail: float, max_size: int | None) -> None:
-    """Refuse settings that mean nothing."""
-    if max_words < 1:
-        raise InputError(f"max_words must be at least 1, got {max_words}.")
-    if not 0 < tail < 1:
-        raise InputError(f"tail must lie strictly between 0 and 1, got {tail}. Take half of delta.")
-    if max_size is not None and max_size < 1:
-        raise InputError(f"max_size must be at least 1, got {max_size}.")
 
 
 @dataclass(frozen=True)
@@ -78,22 +68,113 @@ def equal_split_threshold(kind: Noise, scale: float, tail: float, max_words: int
 def clearing(
     words: Sequence[str],
     weight: NDArray[np.int64],
-    candidates: NDArray[np.bool_],
-    drawn: NDArray[np.int64],
+    candidate: NDArray[np.bool_],
     *,
-    threshold: float,
+    least: int,
     grid: float,
-    spare: int = 0,
     max_size: int | None,
 ) -> Vocabulary:
-    """The candidates whose noisy weight is strictly above the threshold, rounded up to the grid, plus ``spare`` steps.
+    """The candidates whose noisy weight is strictly above ``least`` steps; the heaviest of them, if there are many."""
+    kept = np.flatnonzero(candidate & (weight > least))
+    if max_size is not None and kept.size > max_size:
+        kept = kept[np.argsort(-weight[kept], kind="stable")[:max_size]]
+    pairs = sorted((words[i], float(weight[i] * grid)) for i in kept.tolist())  # corpus order would leak
+    return Vocabulary(tuple(w for w, _ in pairs), tuple(x for _, x in pairs))
+
+
+class Weights(NamedTuple):
+    """Exact weights of all words in grid steps, and which words may be released. Private.
 
     Which words are candidates is part of every proof: a unit can own thousands of words that its limits cut, and noise
     alone would lift one of them.
     """
-    noisy = weight + drawn
-    kept = np.flatnonzero(candidates & (noisy > ceil(threshold / grid) + spare))
-    if max_size is not None and kept.size > max_size:
-        kept = kept[np.argsort(-noisy[kept], kind="stable")[:max_size]]
-    pairs = sorted((words[i], float(noisy[i] * grid)) for i in kept.tolist())  # corpus order would leak
-    return Vocabulary(tuple(w for w, _ in pairs), tuple(x for _, x in pairs))
+
+    weight: NDArray[np.int64]
+    candidate: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdVocabulary(Calibrated):
+    """What the vocabularies of noisy weights and a threshold share; each says how units weigh their words.
+
+    ``scale`` is the noise relative to what one unit can add; ``tail`` the part of δ that pays for words that slip over
+    the threshold; ``max_size`` keeps the heaviest words by *noisy* weight. Proofs: docs/guarantees/README.md
+    """
+
+    scale: float
+    tail: float
+    max_words: int
+    delta: float
+    unit: Unit = Unit.AUTHOR
+    noise: Noise = Noise.GAUSSIAN
+    max_size: int | None = None
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    amount: ClassVar[str] = "scale"
+    noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)
+    spare: ClassVar[int] = 0  # steps above the threshold that a lone word may reach by rounding
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", Noise(self.noise))
+        check_fields(self)
+        if self.noise not in self.noises:
+            raise InputError(f"this vocabulary has {self.noises[0]} noise only, got {str(self.noise)!r}. Leave it out.")
+        whole("max_words", self.max_words, least=1)
+        if not 0 < self.tail < 1:
+            raise InputError(f"tail must lie strictly between 0 and 1, got {self.tail}. Take half of delta.")
+        if self.max_size is not None:
+            whole("max_size", self.max_size, least=1)
+
+    @classmethod
+    def template(cls, **settings: Any) -> Self:
+        """Noise of one, to be rescaled."""
+        kind = Noise(settings.get("noise", cls.noise))
+        usual = {"tail": default_tail(kind, settings["delta"]), "max_words": 200}
+        return super().template(**(usual | settings | {"noise": kind}))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """One draw of noise, and the tail of the threshold."""
+        return Guarantee(
+            events=(self.noise.event(self.scale), Failure(self.tail)),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.PROVED,
+        )
+
+    @property
+    def bound(self) -> float:
+        """The most that one unit adds to the weights, in the norm of the noise."""
+        return 1.0
+
+    @property
+    def grid(self) -> float:
+        """Step of weights and noise."""
+        return grid_for(self.bound, self.scale)
+
+    @property
+    @abstractmethod
+    def threshold(self) -> float:
+        """What noisy weights must exceed."""
+
+    @abstractmethod
+    def weights(self, corpus: BoundedCorpus) -> Weights:
+        """How much units give to each word."""
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """Any corpus bounded for the same unit will do."""
+        check_unit(self, corpus)
+        _ = self.guarantee, self.grid  # an impossible scale ends here
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[Vocabulary]:
+        """Add up weights, add noise, keep what clears the threshold."""
+        self.check(corpus)
+        limited = corpus.limited(max_words=self.max_words)
+        return Release.of(through(lambda: self._chosen(limited, rng)), self, rng)
+
+    def _chosen(self, corpus: BoundedCorpus, rng: Generator) -> Vocabulary:
+        """The candidates whose noisy weight is strictly above the threshold, rounded up to the grid."""
+        weight, candidate = self.weights(corpus)
+        weight = noisy(weight, kind=self.noise, sensitivity=self.bound / self.grid, multiplier=self.scale, rng=rng)
+        least = ceil(self.threshold / self.grid) + self.spare
+        return clearing(corpus.words, weight, candidate, least=least, grid=self.grid, max_size=self.max_size)

@@ -16,7 +16,8 @@ from dptopics.learners import check_topics
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
 from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Unit
-from dptopics.privacy.mechanism import Calibrated, check_words, grid_for
+from dptopics.privacy.looks import grid_for
+from dptopics.privacy.mechanism import Calibrated, check_words
 from dptopics.published.fdptm.shared import random_bits
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
@@ -37,7 +38,7 @@ _HOLES = (
 class ZhaoTopics(Calibrated):
     """A reproduction with a claim per word: for experiments, hardly ever to publish with.
 
-    In each of ``sweeps`` rounds every token draws its topic from the last noisy topic-word counts, cut off at ``clip``,
+    In each of ``steps`` rounds every token draws its topic from the last noisy topic-word counts, cut off at ``clip``,
     and the counts are then noised afresh with scale 2/epsilon_noise. A round is claimed to cost ``epsilon_noise`` for
     the noise and ``epsilon_draws`` = 2 ln(clip/β + 1) for the draws. Topics come from the last noisy counts; no exact
     count is used or released. Words are given, as in the paper: by the corpus or as ``vocabulary``. What is ours in
@@ -53,7 +54,7 @@ class ZhaoTopics(Calibrated):
     epsilon_draws: float
     delta: float
     unit: Unit = Unit.AUTHOR
-    sweeps: int = 15
+    steps: int = 15
     alpha: float = 0.1
     beta: float = 0.01
     vocabulary: Vocabulary | None = field(default=None, repr=False)
@@ -67,15 +68,14 @@ class ZhaoTopics(Calibrated):
                 "epsilon_noise and epsilon_draws must be positive numbers, "
                 f"got {self.epsilon_noise} and {self.epsilon_draws}."
             )
-        if self.sweeps < 1:
-            raise InputError(f"sweeps must be at least 1, got {self.sweeps}.")
+        if self.steps < 1:
+            raise InputError(f"steps must be at least 1, got {self.steps}.")
 
     @classmethod
-    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, steps: int = 15, **more: Any) -> Self:
+    def template(cls, **settings: Any) -> Self:
         """A claim of one, half of it for the noise, to be rescaled."""
-        half = 0.5 / max(1, steps)
-        fields = {"epsilon_noise": half, "epsilon_draws": half} | more
-        return cls(n_topics=n_topics, delta=delta, unit=unit, sweeps=steps, **fields)
+        half = 0.5 / max(1, settings.get("steps", cls.steps))
+        return cls(**({"epsilon_noise": half, "epsilon_draws": half} | settings))
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise, and draws that depend less on the words."""
@@ -93,7 +93,7 @@ class ZhaoTopics(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """The published sum, as one event of pure ε: T · (epsilon_noise + epsilon_draws)."""
-        claimed = self.sweeps * (self.epsilon_noise + self.epsilon_draws)
+        claimed = self.steps * (self.epsilon_noise + self.epsilon_draws)
         return Guarantee(
             events=(Laplace(1 / claimed),),
             delta=self.delta,
@@ -126,11 +126,11 @@ class ZhaoTopics(Calibrated):
         order = np.lexsort((random_bits(rng, word.size), document))
         noisy = np.zeros(shape)  # nothing is known before the first round
         with progress.part(0.1, 1.0):
-            for sweep in range(self.sweeps):
+            for sweep in range(self.steps):
                 seen = np.clip(noisy, 0.0, self.clip) + self.beta
                 sweep_fixed(start, order, word, topic, seen / seen.sum(axis=0), self.alpha, random_bits(rng, word.size))
                 noisy = self._noisy_counts(word, topic, shape, rng)
-                progress.report((sweep + 1) / self.sweeps)
+                progress.report((sweep + 1) / self.steps)
         counts = np.maximum(noisy, 0.0) + self.beta
         total = counts.sum(axis=0)
         model = TopicModel(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from numpy.random import Generator
 
@@ -15,7 +15,8 @@ from dptopics.learners.lda_gibbs import GibbsLda
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
-from dptopics.privacy.mechanism import Calibrated, check_words, grid_for
+from dptopics.privacy.looks import grid_for
+from dptopics.privacy.mechanism import Calibrated, check_words
 from dptopics.published.fdptm.shared import random_bits
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
@@ -42,23 +43,19 @@ class ZhuTopics(Calibrated):
     epsilon: float
     delta: float
     unit: Unit = Unit.AUTHOR
-    sweeps: int = 15
+    steps: int = 15
     alpha: float = 0.1
     beta: float = 0.01
     name: ClassVar[str] = "zhu"
     paper: ClassVar[str] = "Zhu et al. 2016"
+    amount: ClassVar[str] = "epsilon"
 
     def __post_init__(self) -> None:
         check_topics(self.n_topics, self.alpha, self.beta)
         if not 0 < self.epsilon < inf:
             raise InputError(f"epsilon must be a positive number, got {self.epsilon}.")
-        if self.sweeps < 0:
-            raise InputError(f"sweeps must not be negative, got {self.sweeps}.")
-
-    @classmethod
-    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, steps: int = 15, **more: Any) -> Self:
-        """A claim of one, to be rescaled."""
-        return cls(n_topics=n_topics, epsilon=1.0, delta=delta, unit=unit, sweeps=steps, **more)
+        if self.steps < 0:
+            raise InputError(f"steps must not be negative, got {self.steps}.")
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""
@@ -86,12 +83,12 @@ class ZhuTopics(Calibrated):
             counts = raw_counts(corpus)
         # Fresh keys instead of those of the content: equal documents draw different topics.
         counts = replace(counts, doc_key=random_bits(rng, counts.n_documents))
-        learner = GibbsLda(n_topics=self.n_topics, alpha=self.alpha, beta=self.beta, sweeps=self.sweeps)
+        learner = GibbsLda(n_topics=self.n_topics, alpha=self.alpha, beta=self.beta, sweeps=self.steps)
         state, seeds = learner.begin(counts), learner.seeds(counts)
         with progress.part(0.1, 1.0):
-            for sweep in range(self.sweeps):
+            for sweep in range(self.steps):
                 learner.sweep(state, seeds, sweep)
-                progress.report((sweep + 1) / (self.sweeps + 1))
+                progress.report((sweep + 1) / (self.steps + 1))
             scale = 2 / self.epsilon
             grid = grid_for(1.0, scale)
             drawn = noise.laplace(rng, scale / grid, (2, state.word.size)) * grid

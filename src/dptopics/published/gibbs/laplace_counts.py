@@ -16,7 +16,8 @@ from dptopics.learners.lda_gibbs import GibbsLda
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength, Unit
-from dptopics.privacy.mechanism import Calibrated, check_words, grid_for
+from dptopics.privacy.looks import grid_for
+from dptopics.privacy.mechanism import Calibrated, check_words
 from dptopics.published.fdptm.shared import random_bits
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
@@ -50,10 +51,11 @@ class LaplaceCountsTopics(Calibrated):
     scale: float
     delta: float
     unit: Unit = Unit.AUTHOR
-    sweeps: int = 15
+    steps: int = 15
     alpha: float = 0.1
     beta: float = 0.01
     vocabulary: Vocabulary | None = field(default=None, repr=False)
+    amount: ClassVar[str] = "scale"
     name: ClassVar[str] = "laplace-counts"
     paper: ClassVar[str] = "Zhao et al. 2019 (baseline)"
 
@@ -61,17 +63,8 @@ class LaplaceCountsTopics(Calibrated):
         check_topics(self.n_topics, self.alpha, self.beta)
         if not 0 < self.scale < inf:
             raise InputError(f"scale must be a positive number, got {self.scale}.")
-        if self.sweeps < 0:
-            raise InputError(f"sweeps must not be negative, got {self.sweeps}.")
-
-    @classmethod
-    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, steps: int = 15, **more: Any) -> Self:
-        """Noise of one, to be rescaled."""
-        return cls(n_topics=n_topics, scale=1.0, delta=delta, unit=unit, sweeps=steps, **more)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, scale=self.scale * factor)
+        if self.steps < 0:
+            raise InputError(f"steps must not be negative, got {self.steps}.")
 
     def over(self, vocabulary: Vocabulary) -> Self:
         """The same with public words of its own."""
@@ -107,7 +100,7 @@ class LaplaceCountsTopics(Calibrated):
         by_word = self._noisy(state.word_topic[:, : self.n_topics].astype(np.float64), rng)
         total = by_word.sum(axis=0)
         with progress.part(0.1, 1.0):
-            for sweep in range(self.sweeps):
+            for sweep in range(self.steps):
                 sweep_shifted(
                     state.start,
                     state.word,
@@ -119,7 +112,7 @@ class LaplaceCountsTopics(Calibrated):
                     self.beta,
                     random_bits(rng, state.word.size),
                 )
-                progress.report((sweep + 1) / self.sweeps)
+                progress.report((sweep + 1) / self.steps)
             progress.report(1.0)
         weights = np.maximum(by_word.T, 0.0) + self.beta
         size = np.maximum(total, 0.0) + self.alpha

@@ -1,8 +1,8 @@
 """BayesianDP (Ramadan, Withers & Orr 2021): public counts as a prior, noise for the sensitivity of the data at hand."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -14,7 +14,8 @@ from dptopics.ngrams.counts import check_limits, check_list
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
-from dptopics.privacy.mechanism import Calibrated, grid_for
+from dptopics.privacy.looks import grid_for
+from dptopics.privacy.mechanism import Calibrated
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.published.ngrams.shared import Tally, Units, centred_log, claim_1, softmax
 from dptopics.release.ngram_table import NgramTable
@@ -59,15 +60,6 @@ class BayesLocalNgrams(Calibrated):
             raise InputError(f"slope must be positive and weight in (0, 1], got {self.slope} and {self.weight}.")
         if self.sensitivity not in SENSITIVITIES:
             raise InputError(f"sensitivity must be one of {', '.join(SENSITIVITIES)}, got {self.sensitivity!r}.")
-
-    @classmethod
-    def template(cls, *, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
-        """Noise of one, to be rescaled."""
-        return cls(sigma=1.0, delta=delta, unit=unit, **more)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, sigma=self.sigma * factor)
 
     @property
     def guarantee(self) -> Guarantee:

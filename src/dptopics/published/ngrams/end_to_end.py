@@ -14,7 +14,7 @@ from dptopics.ngrams.counts import check_limits, check_list
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian, Laplace
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
-from dptopics.privacy.mechanism import grid_for
+from dptopics.privacy.looks import grid_for
 from dptopics.privacy.pricing import gaussian_delta, smallest
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.published.ngrams.bayes_local import WHY_NONE, limited_as_published, noisy_softmax, posterior_mean

@@ -1,7 +1,7 @@
 """Laplace noise with public data (Ramadan, Withers & Orr 2021, section 4.2): a published baseline."""
 
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +12,8 @@ from dptopics.ngrams.counts import check_limits, check_list
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
-from dptopics.privacy.mechanism import Calibrated, grid_for
+from dptopics.privacy.looks import grid_for
+from dptopics.privacy.mechanism import Calibrated
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.published.ngrams.bayes_local import limited_as_published
 from dptopics.published.ngrams.shared import Units
@@ -44,20 +45,12 @@ class LaplacePublicNgrams(Calibrated):
     max_words: int | None = None
     max_count: int = 1
     prior: PublicNgrams | None = field(default=None, repr=False)
+    amount: ClassVar[str] = "scale"
     name: ClassVar[str] = "laplace-public"
     paper: ClassVar[str] = "Ramadan et al. 2021"
 
     def __post_init__(self) -> None:
         check_limits(self.max_words, self.max_count)
-
-    @classmethod
-    def template(cls, *, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
-        """Noise of one, to be rescaled."""
-        return cls(scale=1.0, delta=delta, unit=unit, **more)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, scale=self.scale * factor)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -26,19 +26,11 @@ class SpectralConfiguration(Calibrated):
     alpha0: float = 1.0
     shares: tuple[float, ...]
     vocabulary: Vocabulary | None = field(default=None, repr=False)
+    amount: ClassVar[str] = "scale"
     edges: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
         common.check_settings(self)
-
-    @classmethod
-    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
-        """Noise of one over all edges together, to be rescaled."""
-        return cls(n_topics=n_topics, scale=1.0, delta=delta, unit=unit, **more)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, scale=self.scale * factor)
 
     def over(self, vocabulary: Vocabulary) -> Self:
         """The same with public words of its own."""
@@ -73,6 +65,6 @@ class BoundedConfiguration(SpectralConfiguration):
         check_tail(self.tail)
 
     @classmethod
-    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
+    def template(cls, **settings: Any) -> Self:
         """Noise of one over all edges together, to be rescaled; a tenth of δ for each bound."""
-        return super().template(n_topics=n_topics, delta=delta, unit=unit, **({"tail": delta / 10} | more))
+        return super().template(**({"tail": settings["delta"] / 10} | settings))

@@ -19,7 +19,8 @@ from dptopics.learners.spectral import SHORTEST, CountMoments
 from dptopics.learners.tensor import coefficients, second_moment, top_eigenpairs
 from dptopics.privacy import noise
 from dptopics.privacy.events import Noise
-from dptopics.privacy.mechanism import Mechanism, check_words, grid_for
+from dptopics.privacy.looks import grid_for
+from dptopics.privacy.mechanism import Mechanism, check_words
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.spectral.packed import unpacked_square
 

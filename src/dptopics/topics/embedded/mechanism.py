@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from math import sqrt
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -14,8 +14,8 @@ from dptopics.errors import InputError
 from dptopics.kernels.embedded import mean_of_words, nearest, projected, votes
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import Calibrated, check_words
-from dptopics.privacy.noisy_sum import noisy_sum
 from dptopics.public.embeddings import Embedding, WordLlama, frequencies, unit
 from dptopics.release.release import Release
 from dptopics.release.topic_model import DocumentSpace, TopicModel
@@ -151,15 +151,6 @@ class EmbeddedTopics(Calibrated):
             raise InputError(f"there must be at least as many candidates as topics, got {self.candidates}.")
         if not (self.start_share > 0 and self.centre_share > 0 and self.start_share + self.centre_share < 1):
             raise InputError("start_share and centre_share must be positive and leave a share for the words.")
-
-    @classmethod
-    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
-        """Noise of one over all sums together, to be rescaled."""
-        return cls(n_topics=n_topics, sigma=1.0, delta=delta, unit=unit, **more)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, sigma=self.sigma * factor)
 
     @property
     def start_sigma(self) -> float:

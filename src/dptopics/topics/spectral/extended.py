@@ -14,8 +14,8 @@ from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels.doc_topics import words_by_shares
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Guarantee, Unit
+from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import Calibrated, Mechanism, check_unit
-from dptopics.privacy.noisy_sum import noisy_sum
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary

@@ -1,9 +1,9 @@
 """Private topics by moments and tensors: three noisy bounded sums, then LDA's parameters in closed form."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -16,8 +16,8 @@ from dptopics.kernels.moments import document_norms, packed_pairs, packed_triple
 from dptopics.learners.tensor import parameters
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import Calibrated, check_words
-from dptopics.privacy.noisy_sum import noisy_sum
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.topics.shrink import posterior_mean
@@ -142,15 +142,6 @@ class SpectralTopics(Calibrated):
             raise InputError("bound_share, count_share, mean_share and pair_share must leave a share for triples.")
         if self.max_words < 1:
             raise InputError(f"max_words must be at least 1, got {self.max_words}.")
-
-    @classmethod
-    def template(cls, *, n_topics: int, delta: float, unit: Unit = Unit.AUTHOR, **more: Any) -> Self:
-        """Noise of one over all sums together, to be rescaled."""
-        return cls(n_topics=n_topics, sigma=1.0, delta=delta, unit=unit, **more)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, sigma=self.sigma * factor)
 
     @property
     def first_share(self) -> float:

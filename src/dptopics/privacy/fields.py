@@ -1,0 +1,45 @@
+"""What a field of settings may hold, by its declaration: checked when settings are made, not when they run."""
+
+from dataclasses import fields
+from math import isnan
+from numbers import Integral, Real
+from types import NoneType
+from typing import Any, get_args
+
+from dptopics.errors import InputError
+
+
+def check_fields(settings: Any) -> None:
+    """Refuse a field that is not of its declared kind: whole numbers for ``int``, numbers for ``float``, no NaN.
+
+    For frozen dataclasses. Numbers of NumPy become Python's: they would not fit into JSON.
+    """
+    for field in fields(settings):
+        kinds = get_args(field.type) or (field.type,)
+        value = getattr(settings, field.name)
+        if value is None and NoneType in kinds:
+            continue
+        if int in kinds:
+            object.__setattr__(settings, field.name, whole(field.name, value))
+        elif float in kinds:
+            object.__setattr__(settings, field.name, number(field.name, value))
+
+
+def whole(name: str, value: object, least: int | None = None) -> int:
+    """``value`` as an int, or an error that says what ``name`` must be.
+
+    >>> whole("n_topics", 20)
+    20
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise InputError(f"{name} must be a whole number, got {value!r}.")
+    if least is not None and value < least:
+        raise InputError(f"{name} must be at least {least}, got {value}.")
+    return int(value)
+
+
+def number(name: str, value: object) -> float:
+    """``value`` as a float, or an error that says what ``name`` must be."""
+    if not isinstance(value, Real) or isinstance(value, bool) or isnan(value):
+        raise InputError(f"{name} must be a number, got {value!r}.")
+    return float(value)
