@@ -210,7 +210,7 @@ def test_ledger(run, notes, tmp_path):
         (("--delta", 2), "delta must lie"),
         (("--topics", 1), "n_topics must be at least 2"),
         (("--mechanism", "magic"), "no mechanism 'magic'"),
-        (("--vocabulary", "nowhere.txt"), "no word list 'nowhere.txt'"),
+        (("--vocabulary", "nowhere.txt"), "no word list of that name"),
         (("--language", "klingon"), "no stop words for language 'klingon'"),
         (("--ledger", "nothing.ledger"), "there is no ledger"),
         (("--out", "missing/folder"), "does not exist"),

@@ -139,7 +139,8 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ) -> Self:
         """Release topics of X: texts, a documents × words count matrix, or a Corpus. Spends budget.
 
-        ``embeddings``: the documents' vectors by ``embedding``, if they were computed already, one row each.
+        ``embeddings``: the documents' vectors by ``embedding``, if they were computed already, one row each and each
+        from its own text alone.
         On Spark X is a DataFrame, the path of Parquet files, the name of a table or a SparkTable; ``text``, ``authors``
         and ``embeddings`` are the names of its columns.
         """

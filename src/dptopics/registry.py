@@ -17,7 +17,7 @@ from dptopics.privacy.mechanism import Mechanism, calibrate
 from dptopics.public.embeddings import Embedding, available, common_words
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.public.text import TextSettings
-from dptopics.public_lists import check_entries, is_file
+from dptopics.public.word_lists import check_entries, is_file
 from dptopics.published.fdptm.zhao import ZhaoTopics
 from dptopics.published.fdptm.zhu import ZhuTopics
 from dptopics.published.gibbs.laplace_counts import LaplaceCountsTopics
@@ -367,7 +367,7 @@ def _vocabulary(
         words = name
     elif not is_file(name):
         raise InputError(
-            f"there is no vocabulary mechanism and no word list {str(name)!r}. Use {', '.join(VOCABULARIES)}, {COMMON} "
+            f"there is no vocabulary mechanism and no word list of that name. Use {', '.join(VOCABULARIES)}, {COMMON} "
             f"(public words of the language), {EXTENDED} (those, and others chosen privately), or the path of a file "
             "with one public word on each line."
         )

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from dptopics import Corpus, PrivateTopics, PublicNgrams, TextSettings, Vocabulary, cli
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
-from dptopics.public_lists import check_entries, check_not_the_data
+from dptopics.public.word_lists import check_entries, check_not_the_data
 from dptopics.registry import ngram_mechanism, topic_mechanism, vocabulary_mechanism
 from dptopics.vocabulary.public import read_words
 

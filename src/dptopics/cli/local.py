@@ -34,7 +34,7 @@ def create(
     from dptopics.local.randomizer import BitFlips
     from dptopics.local.report_files import write_collection
     from dptopics.public.text import TextSettings
-    from dptopics.public_lists import read_list
+    from dptopics.public.word_lists import read_list
     from dptopics.vocabulary.public import read_words
 
     words = read_words(vocabulary)

@@ -11,7 +11,7 @@ from dptopics.cli.terminal import err, ngrams_data, print_json, progress_bar, sh
 from dptopics.errors import InputError
 from dptopics.privacy.events import Noise
 from dptopics.public.text import TextSettings
-from dptopics.public_lists import check_not_the_data
+from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
     from dptopics.public.ngrams import PublicNgrams

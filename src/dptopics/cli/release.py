@@ -14,7 +14,7 @@ from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card,
 from dptopics.errors import DptopicsError, InputError
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.text import TextSettings
-from dptopics.public_lists import check_not_the_data
+from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
     from dptopics.data.bounded import BoundedCorpus

@@ -84,7 +84,7 @@ class Builder:
                 "columns: Corpus.from_table(table, text=…, author=…)."
             )
         check_authors(authors)
-        texts, author_iterator = iter(texts), None if authors is None else iter(authors)
+        texts, author_iterator = _stream(texts), None if authors is None else _stream(authors)
         while batch := _next(texts, _BATCH_ROWS):
             names = None if author_iterator is None else _next(author_iterator, len(batch))
             if names is not None and len(names) < len(batch):
@@ -194,9 +194,16 @@ def tell_if_empty(
     )
 
 
+_UNREAD = "texts or authors cannot be read", "Give lists of strings."
+
+
+def _stream(values: Iterable[T]) -> Iterator[T]:
+    return shielded(lambda: iter(values), *_UNREAD)
+
+
 def _next(values: Iterator[T], n: int) -> list[T]:
     """The next n values of what may be the owner's own stream, whose exceptions may quote data."""
-    return shielded(lambda: list(islice(values, n)), "texts or authors cannot be read", "Give lists of strings.")
+    return shielded(lambda: list(islice(values, n)), *_UNREAD)
 
 
 def _missing(value: object) -> bool:

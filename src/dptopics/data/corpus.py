@@ -102,7 +102,8 @@ class Corpus:
     ) -> Self:
         """From strings, and the author of each where known.
 
-        A ``vocabulary`` is public; other words are dropped. ``embed`` turns texts into vectors: a public model.
+        A ``vocabulary`` is public; other words are dropped. ``embed`` turns texts into vectors: a public model, called
+        with one text at a time.
         """
         from dptopics.data.builder import Builder
 
@@ -171,7 +172,10 @@ class Corpus:
         return cls.from_counts(counts, words, public_vocabulary=public_vocabulary)
 
     def with_vectors(self, vectors: Any) -> Self:
-        """The same documents with their embeddings, one row each, by a public model that never saw this data."""
+        """The same documents with their embeddings, one row each, by a public model that never saw this data.
+
+        Each must have been computed from its own text alone, not in a padded batch: nothing here can check that.
+        """
         from dptopics.public.embeddings import check_vectors
 
         return replace(self, vectors=check_vectors(vectors, self.n_documents))

@@ -10,7 +10,7 @@ from typing import Any
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from dptopics.errors import DptopicsError, InputError
+from dptopics.errors import DptopicsError, InputError, shielded
 
 # Whole sentences of scikit-learn's that hold names of types and numbers of rows and columns only.
 _HARMLESS = re.compile(
@@ -38,7 +38,9 @@ def is_texts(X: Any) -> bool:
         return False
     if not hasattr(X, "__len__"):
         return hasattr(X, "__iter__")
-    return len(X) == 0 or any(isinstance(text, str) for text in X)
+    return shielded(
+        lambda: len(X) == 0 or any(isinstance(text, str) for text in X), "the texts cannot be read", _WANTED
+    )
 
 
 def counts_of(estimator: Any, X: Any, *, reset: bool) -> Any:

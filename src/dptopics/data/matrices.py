@@ -58,9 +58,10 @@ def corpus_from_counts(
     numbers = keys = None
     if authors is not None:
         check_authors(authors)
+        names = shielded(lambda: list(authors), "the authors cannot be read", "Give a list of strings.")
         index: defaultdict[str, int] = defaultdict()
         index.default_factory = index.__len__
-        numbers = np.array([index[author_name(a, i + 1)] for i, a in enumerate(authors)], np.int32)
+        numbers = np.array([index[author_name(a, i + 1)] for i, a in enumerate(names)], np.int32)
         if numbers.size != matrix.shape[0]:
             raise InputError(
                 f"there are {numbers.size} authors for {matrix.shape[0]} documents. Give one author for each document."

@@ -15,7 +15,7 @@ import pyarrow as pa
 from dptopics import progress
 from dptopics.data.corpus import Corpus
 from dptopics.errors import DptopicsError, InputError, shielded
-from dptopics.public_lists import PACKED, suffix_of
+from dptopics.public.word_lists import PACKED, suffix_of
 
 C = TypeVar("C", bound=Corpus)
 Batch = tuple[Sequence[str | None], Sequence[str | int | None] | None]

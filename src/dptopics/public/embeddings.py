@@ -3,47 +3,24 @@
 Embeddings of private texts are private themselves; they stay in the corpus, or in a cache that only its owner can read.
 """
 
-import os
-import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from hashlib import blake2b
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics import progress
-from dptopics.errors import InputError, shielded
+from dptopics.errors import InputError
 from dptopics.public.text import TextSettings, language_code
+from dptopics.public.text_models import CachedModel, Embedding, Floats, TextModel, cached, check_vectors
 from dptopics.release.vocabulary import Vocabulary
 
-Floats = NDArray[np.float32]
+__all__ = ["Embedding", "TextModel", "WordLlama", "available", "cached", "check_vectors", "common_words", "embedding"]
 _EXTRA = "Run: pip install 'dptopics[embeddings]'"
-_TRY = "Try the model on public texts first."
-_BATCH = 256
 # Weight of a word in the mean of a document: a/(a + its public frequency) (Arora et al. 2017).
 _RARE = 3e-4
-
-
-class Embedding(Protocol):
-    """A public model. ``of_words`` says whether a document is the mean of its words, so that counts are enough."""
-
-    @property
-    def name(self) -> str:
-        """What a reader of the release needs to get the same model."""
-        ...
-
-    @property
-    def of_words(self) -> bool:
-        """Whether documents are embedded through their words alone."""
-        ...
-
-    def __call__(self, texts: Sequence[str]) -> Floats:
-        """A vector for each text."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -58,7 +35,7 @@ class WordLlama:
     of_words: bool = field(default=True, init=False)
 
     def __call__(self, texts: Sequence[str]) -> Floats:
-        """Mean of the vectors of a text's tokens."""
+        """Mean of the vectors of a text's tokens: each row is added up from that text's tokens alone."""
         tokens, vectors = _wordllama()
         found = np.zeros((len(texts), vectors.shape[1]), np.float32)
         for row, encoded in enumerate(tokens.encode_batch(list(texts), add_special_tokens=False)):
@@ -66,27 +43,9 @@ class WordLlama:
                 found[row] = vectors[encoded.ids].mean(axis=0)
         return found
 
-    def __str__(self) -> str:
-        return self.name
-
-
-@dataclass(frozen=True)
-class TextModel:
-    """Any callable, or any model with ``encode`` (sentence-transformers, model2vec), in batches with progress."""
-
-    name: str
-    encode: Callable[[Sequence[str]], Any] = field(repr=False, compare=False)
-    of_words: bool = field(default=False, init=False)
-
-    def __call__(self, texts: Sequence[str]) -> Floats:
-        """The model's vectors."""
-        parts = []
-        for first in range(0, len(texts), _BATCH):
-            batch = list(texts[first : first + _BATCH])
-            vectors = shielded(partial(self.encode, batch), f"{self.name} cannot embed a text", _TRY)
-            parts.append(check_vectors(vectors, len(batch)))
-            progress.report(min(1.0, (first + _BATCH) / len(texts)))
-        return np.concatenate(parts) if parts else np.empty((0, 1), np.float32)
+    def together(self, words: Sequence[str]) -> Floats:
+        """The same: a row knows nothing of the others."""
+        return self(words)
 
     def __str__(self) -> str:
         return self.name
@@ -95,7 +54,8 @@ class TextModel:
 def embedding(model: Any = None) -> Embedding:
     """A model from what a user has: None (wordllama), a name, a callable, or an object with ``encode``.
 
-    Names: ``wordllama``, ``sentence-transformers:FOLDER_OR_NAME``, ``model2vec:FOLDER_OR_NAME``.
+    A model of whole texts is called with one text at a time: in a padded batch, the texts beside it change a text's
+    vector. Names: ``wordllama``, ``sentence-transformers:FOLDER_OR_NAME``, ``model2vec:FOLDER_OR_NAME``.
 
     >>> embedding(lambda texts: [[len(text), 1.0] for text in texts])(["knee", "eyes"]).tolist()
     [[4.0, 1.0], [4.0, 1.0]]
@@ -103,7 +63,7 @@ def embedding(model: Any = None) -> Embedding:
     if model is None or model == "wordllama":
         _wordllama()  # fail now if the extra is missing
         return WordLlama()
-    if isinstance(model, WordLlama | TextModel):
+    if isinstance(model, WordLlama | TextModel | CachedModel):
         return model
     if isinstance(model, str):
         kind, _, name = model.partition(":")
@@ -117,57 +77,6 @@ def embedding(model: Any = None) -> Embedding:
     if not callable(encode):
         raise InputError(f"an embedding must be a callable or have a method encode, got {type(model).__name__}.")
     return TextModel(getattr(model, "name", None) or f"a {type(model).__name__} given by the owner", encode)
-
-
-def check_vectors(vectors: Any, n: int) -> Floats:
-    """n rows of finite numbers, or an error that says what is wrong."""
-    rule = "embeddings must be a matrix of numbers, one row for each document"
-    array = shielded(lambda: np.asarray(vectors, np.float32), rule, "Embed the documents again.")
-    if n == 0 and array.size == 0:
-        return array.reshape(0, array.shape[1] if array.ndim == 2 else 0)
-    if array.ndim != 2 or array.shape[0] != n or array.shape[1] == 0:
-        raise InputError(
-            f"embeddings must have one row for each document: {n} rows are needed, got shape {array.shape}."
-        )
-    if not np.isfinite(array).all():
-        raise InputError("the embeddings hold NaN or infinite numbers. Embed the documents again, empty ones included.")
-    return array
-
-
-def cached(model: Embedding, path: str | Path) -> Embedding:
-    """The same model, remembering vectors in a file. It holds private data: only its owner can read it (mode 600).
-
-    Texts are found by a hash of text and model; the texts themselves are not written.
-    """
-    path = Path(path)
-    if not path.exists():
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    elif path.stat().st_mode & 0o077:
-        raise InputError(f"others can read the cache {str(path)!r}, and it holds private data. Run: chmod 600 {path}")
-    store = sqlite3.connect(path, check_same_thread=False)
-    try:
-        store.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB)")
-    except sqlite3.DatabaseError:
-        raise InputError(f"{str(path)!r} is not a cache of embeddings. Choose another file.") from None
-
-    def encode(texts: Sequence[str]) -> Floats:
-        keys = [blake2b(f"{model.name}\0{text}".encode("utf-8", "surrogatepass")).digest() for text in texts]
-        found = {key: _recall(store, key) for key in keys}
-        missing = [i for i, key in enumerate(keys) if found[key] is None]
-        if missing:
-            for i, vector in zip(missing, model([texts[i] for i in missing]), strict=True):
-                found[keys[i]] = vector
-            rows = [(keys[i], np.asarray(found[keys[i]]).tobytes()) for i in missing]
-            with store:
-                store.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
-        return np.array([found[key] for key in keys], np.float32)
-
-    return TextModel(model.name, encode)
-
-
-def _recall(store: sqlite3.Connection, key: bytes) -> Floats | None:
-    row = store.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
-    return None if row is None else np.frombuffer(row[0], np.float32)
 
 
 def frequencies(words: Sequence[str], language: str) -> NDArray[np.float64]:
@@ -186,7 +95,7 @@ def place_words(
     vocabulary: Vocabulary, model: str, language: str, mean: NDArray[np.float64], projection: NDArray[np.float64]
 ) -> Floats:
     """Each word's part in the mean of a document: its vector less ``mean``, times ``projection`` and its weight."""
-    vectors = unit(embedding(model)(vocabulary.words).astype(np.float64))
+    vectors = unit(embedding(model).together(vocabulary.words).astype(np.float64))
     placed = (vectors - mean) @ projection * word_weights(vocabulary.words, language)[:, None]
     return np.ascontiguousarray(placed, np.float32)
 
@@ -247,7 +156,9 @@ def _wordllama() -> tuple[Any, Floats]:
     if not (weights.is_file() and tokens.is_file()):
         raise InputError(f"this version of wordllama does not carry the vectors that dptopics knows. {_EXTRA}")
     (vectors,) = load_file(weights).values()
-    return Tokenizer.from_file(str(tokens)), np.asarray(vectors, np.float32)
+    tokenizer = Tokenizer.from_file(str(tokens))
+    tokenizer.no_padding()  # padding would make a text's tokens depend on the longest beside it
+    return tokenizer, np.asarray(vectors, np.float32)
 
 
 def _sentence_transformer(name: str) -> Callable[[Sequence[str]], Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dptopics.errors import InputError
 from dptopics.public.text import TextSettings
-from dptopics.public_lists import check_entries, read_list
+from dptopics.public.word_lists import check_entries, read_list
 from dptopics.release.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

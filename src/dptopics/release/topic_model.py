@@ -1,7 +1,7 @@
 """TopicModel: released topics, what they say and what they say about new texts. Public: never sees a corpus."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -110,8 +110,8 @@ class TopicModel:
         settings = self.text or TextSettings()
         index = self.vocabulary.index
         rows = []
-        texts = iter(texts)
-        while batch := list(islice(texts, _CHUNK_DOCUMENTS)):
+        texts = _stream(texts)
+        while batch := _next(texts):
             found = [[index[w] for w in settings.words(_string(text)) if w in index] for text in batch]
             tokens = np.array([w for words in found for w in words], np.int32)
             sizes, word, count = count_tokens(tokens, np.array([len(words) for words in found], np.int64))
@@ -169,8 +169,8 @@ class TopicModel:
             raise InputError(f"these topics were made with {self.space.embedding}: pass the same model as embedding=.")
         model = public_model(self.space.embedding if embedding is None else embedding)
         rows = []
-        texts = iter(texts)
-        while batch := [_string(text) for text in islice(texts, _CHUNK_DOCUMENTS)]:
+        texts = _stream(texts)
+        while batch := [_string(text) for text in _next(texts)]:
             raw = model(batch)
             if raw.shape[1] != space.mean.size:
                 raise InputError(
@@ -253,6 +253,18 @@ def fingerprint(topic_word: NDArray[np.float64], words: Sequence[str]) -> str:
     """Tells one model from another: a hash of its words and weights."""
     weights = np.ascontiguousarray(topic_word, np.float64).tobytes()
     return sha256(json.dumps(list(words)).encode() + weights).hexdigest()
+
+
+_UNREAD = "the texts cannot be read", "Give a list or one column of strings."
+
+
+def _stream(texts: Iterable[str]) -> Iterator[str]:
+    return shielded(lambda: iter(texts), *_UNREAD)
+
+
+def _next(texts: Iterator[str]) -> list[str]:
+    """The next texts of what may be the owner's own stream, whose exceptions may quote data."""
+    return shielded(lambda: list(islice(texts, _CHUNK_DOCUMENTS)), *_UNREAD)
 
 
 def _string(text: object) -> str:

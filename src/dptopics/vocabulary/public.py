@@ -12,7 +12,7 @@ from dptopics.errors import InputError
 from dptopics.privacy.guarantee import PUBLIC_LIST, Guarantee, Strength, Unit
 from dptopics.privacy.mechanism import check_unit
 from dptopics.public.text import TextSettings
-from dptopics.public_lists import check_entries, read_list
+from dptopics.public.word_lists import check_entries, read_list
 from dptopics.release.release import Release
 from dptopics.release.vocabulary import Vocabulary
 

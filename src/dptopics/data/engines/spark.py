@@ -92,9 +92,9 @@ class SparkTable:
         """From a DataFrame; or, with a ``session``, from the path of Parquet files or the name of a table.
 
         Columns: ``text`` holds strings, ``author`` strings or whole numbers, ``embedding`` arrays of numbers that a
-        public model made. ``drop_missing`` leaves out rows without text, author or embedding. A ``vocabulary`` is
-        public; other words are dropped while reading. ``partitions``: into how many pieces the data is cut; by default
-        as many as it comes in, but no fewer than the cluster has cores.
+        public model made from each text alone, not in a padded batch. ``drop_missing`` leaves out rows without text,
+        author or embedding. A ``vocabulary`` is public; other words are dropped while reading. ``partitions``: into how
+        many pieces the data is cut; by default as many as it comes in, but no fewer than the cluster has cores.
         """
         check_stated(vocabulary)
         frame = _frame(source, session)

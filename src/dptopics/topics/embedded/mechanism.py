@@ -17,6 +17,7 @@ from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import Calibrated, check_words
 from dptopics.public.embeddings import Embedding, WordLlama, frequencies, unit
+from dptopics.public.text_models import check_repeatable
 from dptopics.release.release import Release
 from dptopics.release.topic_model import DocumentSpace, TopicModel
 from dptopics.release.vocabulary import Vocabulary
@@ -26,6 +27,10 @@ Floats = NDArray[np.float64]
 
 PUBLIC_MODEL = (
     "The embedding model is public and has not seen this data; each document's vector depends on that document alone."
+)
+OWN_VECTORS = (
+    "Vectors that were computed elsewhere (embeddings=, a column on Spark) were computed from one text at a time: in a "
+    "padded batch, the texts beside it change a text's vector."
 )
 _SIZE_WEIGHT = 0.5  # of the count beside a unit vector in the sums of a cluster
 
@@ -175,7 +180,7 @@ class EmbeddedTopics(Calibrated):
             delta=self.delta,
             unit=self.unit,
             strength=Strength.PROVED,
-            assumptions=(PUBLIC_WORDS, PUBLIC_MODEL),
+            assumptions=(PUBLIC_WORDS, PUBLIC_MODEL, *(() if self.embedding.of_words else (OWN_VECTORS,))),
         )
 
     def check(self, corpus: BoundedCorpus) -> None:
@@ -189,6 +194,7 @@ class EmbeddedTopics(Calibrated):
         width = self.embedding(["word"]).shape[1]
         if self.embedding.of_words:
             return
+        check_repeatable(self.embedding)
         if corpus.vector_width is None:
             raise InputError("this corpus has no embeddings. Read it with embed=model, or add them: with_vectors.")
         if corpus.vector_width not in (0, width):

@@ -60,7 +60,7 @@ def of_words(vocabulary: Vocabulary, embedding: Embedding, text: TextSettings | 
     """The principal axes of a vocabulary's vectors, common words weighted most."""
     language = "english" if text is None else text.language
     frequency = np.maximum(frequencies(vocabulary.words, language), 1e-9)
-    vectors = unit(embedding(vocabulary.words).astype(np.float64))
+    vectors = unit(embedding.together(vocabulary.words).astype(np.float64))
     weight = frequency / (1e-4 + frequency)
     weight /= weight.sum()
     mean = weight @ vectors
