@@ -154,7 +154,7 @@ FINE = {
     "long field.csv": csv_file() + f'"{WIDE}","{WIDE}"\n',
     "long field.jsonl": json_file({"note": WIDE, "patient": WIDE}),
     "more keys.jsonl": json_file({"note": NOTE, "patient": "a", CANARY: [{NOTE: NOTE}]}),
-    "signs.csv": csv_file() + '"=cmd|\' [red]knee[/] \x1b[31m","\u202e\x07"\n',
+    "signs.csv": csv_file() + '"=cmd|\' [red]knee[/] \x1b[31m","b\u202e\x07"\n',
     "windows.csv": csv_file().replace("\n", "\r\n"),
     "mark.csv": "\ufeff" + csv_file(),
     "tabs.tsv": csv_file("\t"),

@@ -158,7 +158,7 @@ def test_noise_of_each_sum_is_what_the_guarantee_prices(texts, monkeypatch):
 
 
 def public_grid(bound, sigma):
-    from dptopics.privacy.mechanism import grid_for
+    from dptopics.privacy.looks import grid_for
 
     return grid_for(bound, sigma)
 

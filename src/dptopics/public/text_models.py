@@ -156,7 +156,7 @@ def check_vectors(vectors: Any, n: int) -> Floats:
         raise InputError(
             f"embeddings must have one row for each document: {n} rows are needed, got shape {array.shape}."
         )
-    wrong = ~np.isfinite(array).all(axis=1)
+    wrong = np.asarray(~np.isfinite(array).all(axis=1))
     if wrong.any():  # not refused: whose text the model cannot read would be told for free
         tell_owner(f"the vectors of {wrong.sum():,} documents hold NaN or infinite numbers: zeros were taken for them.")
         array = np.where(wrong[:, None], np.float32(0), array)
