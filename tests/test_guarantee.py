@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from dptopics.errors import BundleError, InputError, PrivacyError
 from dptopics.privacy.events import Failure, Gaussian, Laplace, SampledGaussian
-from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Trust, Unit, check_budget, show, weakest
+from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit, check_budget, composed, show, weakest
+from dptopics.privacy.relation import Relation
 
 
 def promise(**fields):
@@ -53,7 +54,7 @@ def test_card_of_a_document_warns_authors():
 
 
 def test_card_of_replace_and_local():
-    card = words(promise(relation=Relation.REPLACE, trust=Trust.LOCAL).card())
+    card = words(promise(events=(Gaussian(3.185703, relation=Relation.REPLACE),), trust=Trust.LOCAL).card())
     assert "(replace)" in card
     assert "or another in its place" in card
     assert "is in the data or not" not in card
@@ -61,7 +62,8 @@ def test_card_of_replace_and_local():
 
 
 def test_card_of_a_single_word_claims_no_more():
-    card = words(promise(relation=Relation.REPLACE_WORD, strength=Strength.CLAIMED, assumptions=("A hole.",)).card())
+    events = (Gaussian(3.185703, relation=Relation.REPLACE_WORD),)
+    card = words(promise(events=events, strength=Strength.CLAIMED, assumptions=("A hole.",)).card())
     assert "Protected single words; NOT documents, NOT authors" in card
     assert "If the claim is right: ε = 1," in card
     assert "holds a certain word or another" in card
@@ -199,10 +201,8 @@ def test_noting_keeps_the_rest():
 @pytest.mark.parametrize("trust", Trust)
 @pytest.mark.parametrize("strength", Strength)
 def test_guarantee_survives_json(unit, relation, trust, strength):
-    events = (Gaussian(2.5, 3), Laplace(7.0, 2), Failure(1e-9))
-    guarantee = promise(
-        events=events, unit=unit, relation=relation, trust=trust, strength=strength, assumptions=("Ünïcode.",)
-    )
+    events = (Gaussian(2.5, 3, relation), Laplace(7.0, 2, relation), Failure(1e-9, relation))
+    guarantee = promise(events=events, unit=unit, trust=trust, strength=strength, assumptions=("Ünïcode.",))
     again = Guarantee.from_dict(json.loads(guarantee.to_json()))
     assert again == guarantee
     assert again.relation is relation  # add-or-remove and replace-one are never relabelled
@@ -220,8 +220,72 @@ def test_stored_price_is_for_readers_only():
 
 
 def test_newer_schema_is_refused():
-    with pytest.raises(BundleError, match=r"schema 2.*Update dptopics"):
-        Guarantee.from_dict(promise().to_dict() | {"schema": 2})
+    with pytest.raises(BundleError, match=r"schema 3.*Update dptopics"):
+        Guarantee.from_dict(promise().to_dict() | {"schema": 3})
+
+
+OLD = """{"schema": 1, "epsilon": 1.0, "delta": 1e-06, "unit": "author", "relation": "replace", "trust": "central",
+ "strength": "proved", "assumptions": ["A."], "events": [{"kind": "Gaussian", "sigma": 2.0, "count": 3},
+ {"kind": "SampledGaussian", "sigma": 2.0, "rate": 0.5, "count": 1}, {"kind": "Laplace", "scale": 4.0, "count": 1},
+ {"kind": "RandomizedResponse", "lie": 0.25, "values": 2, "count": 1}, {"kind": "Failure", "probability": 1e-09}]}"""
+
+
+def test_what_version_0_1_wrote_is_read_with_the_relation_of_the_whole():
+    guarantee = Guarantee.from_dict(json.loads(OLD))
+    assert guarantee.relation is Relation.REPLACE
+    assert {event.relation for event in guarantee.events} == {Relation.REPLACE}
+    assert guarantee.events[0] == Gaussian(2.0, 3, Relation.REPLACE)
+    again = guarantee.to_dict()
+    assert again["schema"] == 2
+    assert {event["relation"] for event in again["events"]} == {"replace"}
+    assert Guarantee.from_dict(again) == guarantee
+
+
+def test_what_is_written():
+    events = (Gaussian(2.0, 3, Relation.REPLACE), Failure(1e-9, Relation.REPLACE))
+    data = json.loads(promise(events=events).to_json())
+    assert (data["schema"], data["relation"]) == (2, "replace")
+    assert data["events"] == [
+        {"kind": "Gaussian", "sigma": 2.0, "count": 3, "relation": "replace"},
+        {"kind": "Failure", "probability": 1e-9, "relation": "replace"},
+    ]
+
+
+@pytest.mark.parametrize("relation", [r for r in Relation if r is not Relation.ADD_OR_REMOVE])
+def test_a_relation_typed_over_another_is_damage(relation):
+    with pytest.raises(BundleError, match="damaged"):
+        Guarantee.from_dict(promise().to_dict() | {"relation": str(relation)})
+
+
+# --- parts of a whole ---
+
+
+def test_events_of_unequal_relations_are_no_guarantee():
+    mixed = (Gaussian(2.0), Failure(1e-9, Relation.REPLACE))
+    with pytest.raises(PrivacyError, match=r"same unit under the same relation, got add-or-remove and replace"):
+        promise(events=mixed)
+    with pytest.raises(PrivacyError, match="same relation"):
+        replace(promise(), events=mixed)
+    with pytest.raises(PrivacyError, match="same relation"):
+        composed(promise(), promise(events=mixed[1:]), delta=1e-4)
+
+
+def test_nothing_adds_up_with_anything():
+    nothing, replaced = promise(events=()), promise(events=(Gaussian(2.0, relation=Relation.REPLACE),))
+    assert composed(nothing, replaced, delta=1e-4).relation is Relation.REPLACE
+    assert composed(nothing, nothing, delta=1e-4).epsilon == 0
+
+
+def test_a_whole_is_made_of_all_its_parts():
+    one = promise(assumptions=("A.", "B."), strength=Strength.RANDOM, gamma=0.1)
+    other = promise(events=(Laplace(3.0),), assumptions=("B.", "C."), strength=Strength.CLAIMED, gamma=0.2)
+    whole = composed(one, other, one, delta=1e-5)
+    assert whole.events == one.events + other.events + one.events
+    assert (whole.delta, whole.strength, whole.assumptions) == (1e-5, Strength.CLAIMED, ("A.", "B.", "C."))
+    assert whole.gamma == pytest.approx(0.4)
+    for change in ({"unit": Unit.DOCUMENT}, {"trust": Trust.LOCAL}):
+        with pytest.raises(PrivacyError, match="same unit"):
+            composed(one, replace(one, **change), delta=1e-5)
 
 
 @pytest.mark.parametrize("field", ["schema", "delta", "unit", "relation", "trust", "strength", "assumptions", "events"])

@@ -1,5 +1,6 @@
 """The ledger: never more than the budget, whatever happens to the process, the disk or the file."""
 
+import json
 import os
 import random
 import signal
@@ -25,9 +26,10 @@ from hypothesis import strategies as st
 from dptopics.errors import BudgetExceeded, InputError, LedgerError, PrivacyError
 from dptopics.privacy import ledger_file as module
 from dptopics.privacy.events import Failure, Gaussian, Laplace, SampledGaussian
-from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Trust, Unit
+from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
 from dptopics.privacy.ledger import Budget, Composition, Ledger, Receipt, Unrecorded
 from dptopics.privacy.pricing import epsilon_of, zcdp_delta, zcdp_of
+from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import secure_rng
 from dptopics.release.release import Release
 from dptopics.vocabulary.weighted import WeightedVocabulary
@@ -170,6 +172,21 @@ def test_a_stale_journal_does_no_harm(path):
     path.with_name(path.name + "-journal").write_bytes(os.urandom(4096))
     Ledger.create(path, epsilon=1, delta=1e-6).charge(promise(), "x")
     assert len(Ledger.open(path).receipts()) == 1
+
+
+def test_a_charge_of_version_0_1_is_read(path):
+    ledger = Ledger.create(path, epsilon=3, delta=1e-5, relation="replace")
+    events = [{"kind": "Laplace", "scale": 1.0, "count": 1}, {"kind": "Failure", "probability": 1e-7}]
+    old = {"schema": 1, "epsilon": 1.0, "delta": 1e-7, "unit": "author", "relation": "replace", "trust": "central",
+           "strength": "proved", "assumptions": [], "events": events}  # fmt: skip
+    row = (1, "2026-01-01T00:00:00+00:00", "weighted", 1.0, 1e-7, 1.0, 1e-7, "proved", json.dumps(old))
+    with module.transaction(path, "IMMEDIATE") as connection:
+        module.write_charge(connection, row)
+    (receipt,) = ledger.receipts()
+    assert receipt.guarantee.events == (Laplace(1.0, 1, Relation.REPLACE), Failure(1e-7, Relation.REPLACE))
+    ledger.charge(receipt.guarantee, "weighted")
+    assert [r.guarantee for r in ledger.receipts()] == [receipt.guarantee] * 2
+    assert ledger.spent == Budget(2.0, 2e-7)
 
 
 def test_newer_schema(ledger, path):
@@ -410,7 +427,10 @@ def test_zcdp_failures_alone_cost_no_epsilon(path):
 # What may be charged
 
 
-@pytest.mark.parametrize("fields", [{"unit": Unit.DOCUMENT}, {"relation": Relation.REPLACE}, {"trust": Trust.LOCAL}])
+REPLACED = (Laplace(1.0, relation=Relation.REPLACE),)
+
+
+@pytest.mark.parametrize("fields", [{"unit": Unit.DOCUMENT}, {"events": REPLACED}, {"trust": Trust.LOCAL}])
 def test_one_unit_one_relation(ledger, fields):
     for attempt in (ledger.check, lambda g: ledger.charge(g, "x")):
         with pytest.raises(PrivacyError, match="one ledger, one unit, one relation"):

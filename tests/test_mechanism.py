@@ -13,8 +13,9 @@ from dptopics.ngrams.bayes import BayesNgrams
 from dptopics.ngrams.laplace import LaplaceNgrams
 from dptopics.ngrams.pipeline import VocabularyThenNgrams
 from dptopics.privacy import noise
-from dptopics.privacy.guarantee import Relation, Strength, Unit
+from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.privacy.mechanism import calibrate
+from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import secure_rng
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.release.ngram_table import NgramTable
@@ -430,7 +431,8 @@ class Relabelled(WeightedVocabulary):
 
     @property
     def guarantee(self):
-        return replace(super().guarantee, relation=Relation.REPLACE)
+        base = super().guarantee
+        return replace(base, events=tuple(replace(event, relation=Relation.REPLACE) for event in base.events))
 
 
 def test_parts_must_have_the_same_relation():

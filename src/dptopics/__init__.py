@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from dptopics.local.hashing import HashedPair, ThreeWords
     from dptopics.local.randomizer import BitFlips
     from dptopics.local.topics import fit_reports
-    from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Trust, Unit
+    from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
     from dptopics.privacy.ledger import Budget, Ledger
+    from dptopics.privacy.relation import Relation
     from dptopics.privacy.rng import secure_rng
     from dptopics.public.ngrams import PublicNgrams
     from dptopics.public.text import TextSettings
@@ -59,7 +60,7 @@ _HOME = {
     "PrivacyWarning": "errors",
     "PrivateTopics": "estimators",
     "PublicNgrams": "public.ngrams",
-    "Relation": "privacy.guarantee",
+    "Relation": "privacy.relation",
     "Release": "release.release",
     "SparkTable": "data.engines.spark",
     "Strength": "privacy.guarantee",

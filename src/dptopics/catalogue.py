@@ -5,8 +5,9 @@ from typing import Any
 from dptopics.data.corpus import Corpus
 from dptopics.local.hashing import HashedPair, ThreeWords
 from dptopics.local.randomizer import BitFlips, Randomizer
-from dptopics.privacy.guarantee import Relation, Strength, Trust, Unit
+from dptopics.privacy.guarantee import Strength, Trust, Unit
 from dptopics.privacy.mechanism import Mechanism
+from dptopics.privacy.relation import Relation
 from dptopics.registry import DEFAULT_SHARE, NGRAMS, OUTPUT, PUBLISHED, TOPICS, VOCABULARIES, output_mechanism
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.vocabulary.public import PublicVocabulary

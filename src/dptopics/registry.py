@@ -287,7 +287,6 @@ def output_mechanism(
         )
         if limit is not None and wanted > limit:
             raise InputError(f"{wanted:,} pairs of fits are more than {limit:,}. Say --yes (max_pairs=None).")
-        settings["words_of_data"] = True
     first = calibrate(ReplaceOneVocabulary(vocabulary=words), epsilon=epsilon)
     topics = kind.calibrated(epsilon=epsilon, **settings)
     both = VocabularyThenTopics(

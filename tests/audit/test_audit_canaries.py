@@ -13,7 +13,8 @@ from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError, PrivacyError
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
-from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Unit
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit
+from dptopics.privacy.relation import Relation
 from dptopics.published.fdptm.zhu import ZhuTopics
 from dptopics.release.release import Release
 from dptopics.release.vocabulary import Vocabulary
@@ -51,9 +52,8 @@ class Unhidden:
 
     @property
     def guarantee(self):
-        return Guarantee(
-            events=(Laplace(1.0),), delta=DELTA, unit=self.unit, strength=Strength.CLAIMED, relation=self.relation
-        )
+        events = (Laplace(1.0, relation=self.relation),)
+        return Guarantee(events=events, delta=DELTA, unit=self.unit, strength=Strength.CLAIMED)
 
     def rescaled(self, factor):
         return self

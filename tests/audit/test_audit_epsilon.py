@@ -12,7 +12,8 @@ from dptopics.audit import epsilon as subject
 from dptopics.audit.epsilon import EpsilonAudit, lower_bound_from_trials, one_run_lower_bound
 from dptopics.errors import InputError, PrivacyError
 from dptopics.privacy.events import Gaussian, Laplace
-from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Unit
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit
+from dptopics.privacy.relation import Relation
 
 
 def guarantee(**changes):
@@ -226,6 +227,6 @@ def test_plain_data_says_not_for_release():
 def test_another_relation_is_refused(claim, measured):
     with pytest.raises(PrivacyError, match="do not mean the same"):
         EpsilonAudit.of(
-            "weighted", guarantee(relation=Relation(claim)), relation=Relation(measured),
+            "weighted", guarantee(events=(Laplace(1.0, relation=Relation(claim)),)), relation=Relation(measured),
             lower_bound=9.0, confidence=0.999, trials=9, method="trials",
         )  # fmt: skip

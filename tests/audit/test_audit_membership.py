@@ -17,7 +17,8 @@ from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
 from dptopics.learners.adapters import SklearnLearner
 from dptopics.learners.lda_gibbs import GibbsLda
-from dptopics.privacy.guarantee import Guarantee, Relation, Unit
+from dptopics.privacy.guarantee import Guarantee, Unit
+from dptopics.privacy.relation import Relation
 from dptopics.registry import topic_mechanism
 
 LEARNER = GibbsLda(n_topics=3, sweeps=10)

@@ -19,7 +19,8 @@ from dptopics.errors import InputError
 from dptopics.kernels.local_hash import buckets, support, supported_values, supports
 from dptopics.local.hashing import ANSWER, HashedPair, LocalHash, ThreeWords
 from dptopics.local.randomizer import BitFlips
-from dptopics.privacy.guarantee import Relation, Strength, Trust
+from dptopics.privacy.guarantee import Strength, Trust
+from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import secure_rng
 
 WORDS = Vocabulary.of(["cast", "knee", "rash", "skin"])

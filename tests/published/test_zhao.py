@@ -10,14 +10,16 @@ from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels.noisy_gibbs import sweep_fixed
 from dptopics.privacy import noise
-from dptopics.privacy.guarantee import Relation, Strength
+from dptopics.privacy.guarantee import Strength
 from dptopics.privacy.ledger import Ledger
+from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import secure_rng
 from dptopics.published.fdptm import zhao
 from dptopics.published.fdptm.zhao import ZhaoTopics
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.vocabulary.public import PublicVocabulary
+from dptopics.vocabulary.weighted import WeightedVocabulary
 
 DELTA = 1e-6
 WORDS = Vocabulary.of(["cast", "cream", "fracture", "knee", "rash", "skin"])
@@ -110,12 +112,12 @@ def test_ledgers_of_other_relations_refuse_it(tmp_path):
 
 
 def test_it_cannot_follow_a_vocabulary_that_hides_units():
+    weighted = WeightedVocabulary.template(delta=DELTA, unit="document")
     with pytest.raises(PrivacyError, match="same unit under the same relation"):
-        VocabularyThenTopics(
-            vocabulary=PublicVocabulary(vocabulary=WORDS, delta=DELTA, unit="document"),
-            topics=mechanism(),
-            delta=DELTA,
-        )
+        VocabularyThenTopics(vocabulary=weighted, topics=mechanism(), delta=DELTA)
+    public = PublicVocabulary(vocabulary=WORDS, delta=DELTA, unit="document")  # looks at nothing
+    whole = VocabularyThenTopics(vocabulary=public, topics=mechanism(), delta=DELTA).guarantee
+    assert (whole.events, whole.relation) == (mechanism().guarantee.events, Relation.REPLACE_WORD)
 
 
 # --- what it does ---

@@ -13,8 +13,9 @@ from dptopics.errors import InputError, NothingReleased, PrivacyError
 from dptopics.kernels.doc_topics import doc_shares, log_likelihoods
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
-from dptopics.privacy.guarantee import Guarantee, Relation, Strength
+from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.privacy.looks import grid_for
+from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import secure_rng
 from dptopics.published.spectral.choice import recommended
 from dptopics.registry import topic_mechanism
@@ -48,10 +49,8 @@ class Fixed:
 
     @property
     def guarantee(self):
-        events = (Gaussian(self.sigma),)
-        return Guarantee(
-            events=events, delta=self.delta, unit=self.unit, relation=self.relation, strength=self.strength
-        )
+        events = (Gaussian(self.sigma, relation=self.relation),)
+        return Guarantee(events=events, delta=self.delta, unit=self.unit, strength=self.strength)
 
     def rescaled(self, factor):
         return replace(self, sigma=self.sigma * factor)

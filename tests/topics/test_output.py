@@ -14,9 +14,10 @@ from dptopics.learners.lda_variational import VariationalLda
 from dptopics.learners.named import named_learner
 from dptopics.privacy import noise
 from dptopics.privacy.events import Failure, Gaussian
-from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Unit
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.privacy.ledger import Unrecorded
 from dptopics.privacy.mechanism import calibrate
+from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import secure_rng
 from dptopics.registry import topic_mechanism
 from dptopics.release import bundle
@@ -68,7 +69,7 @@ def test_fields_and_guarantee(unit):
     promise = one.guarantee
     assert (promise.unit, promise.delta, promise.gamma) == (unit, DELTA, 0.2)
     assert (promise.relation, promise.strength) == (Relation.REPLACE, Strength.RANDOM)
-    assert promise.events == (Gaussian(one.output.sigma),)
+    assert promise.events == (Gaussian(one.output.sigma, relation=Relation.REPLACE),)
     assert one.rescaled(1) == replace(one) == one
     assert one.rescaled(2).guarantee.epsilon < promise.epsilon < one.rescaled(0.5).guarantee.epsilon
     assert 2 * (1 - 1e-6) <= promise.epsilon <= 2
@@ -405,11 +406,14 @@ def test_words_then_noisy_topics():
 def test_exchange_is_two_steps():
     words = WeightedVocabulary(scale=2.0, tail=1e-5, max_words=5, delta=DELTA)
     both = ReplaceOneVocabulary(vocabulary=words)
-    assert both.guarantee.events == (Gaussian(1.0), Failure(1e-5), Failure(1e-5))
+    replaced = Relation.REPLACE
+    assert both.guarantee.events == (Gaussian(1.0, 1, replaced), Failure(1e-5, replaced), Failure(1e-5, replaced))
     assert both.guarantee.relation is Relation.REPLACE
     assert both.rescaled(3).vocabulary.scale == 6
     assert both.unit is Unit.AUTHOR
     assert both(bounded(TEXTS), secure_rng()).guarantee == both.guarantee
+    with pytest.raises(PrivacyError, match="only a vocabulary of add-or-remove"):
+        ReplaceOneVocabulary(vocabulary=both)
 
 
 def test_ledger_counts_gamma(tmp_path):

@@ -25,8 +25,9 @@ from dptopics.audit.units import SCORES, Canary, Score, Words, with_units
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError, NothingReleased
-from dptopics.privacy.guarantee import Guarantee, Relation
+from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.mechanism import Mechanism
+from dptopics.privacy.relation import Relation
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary

@@ -14,8 +14,9 @@ from scipy.special import betainccinv, betaincinv
 from scipy.stats import binom
 
 from dptopics.errors import InputError, PrivacyError
-from dptopics.privacy.guarantee import Guarantee, Relation, Unit
+from dptopics.privacy.guarantee import Guarantee, Unit
 from dptopics.privacy.pricing import smallest
+from dptopics.privacy.relation import Relation
 
 _MOST_THRESHOLDS = 200  # tried on the first half: more would only fit its noise
 

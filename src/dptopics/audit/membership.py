@@ -16,7 +16,8 @@ from dptopics.audit.shadows import Shadows, Trainer, train_shadows
 from dptopics.audit.statistics import STATISTICS
 from dptopics.data.corpus import Corpus
 from dptopics.data.counts import Counts
-from dptopics.privacy.guarantee import Guarantee, Relation
+from dptopics.privacy.guarantee import Guarantee
+from dptopics.privacy.relation import Relation
 
 _RARE = 5  # a word of at most so many documents is rare
 _MOST = 20  # documents named in audit.json; documents.csv has all

@@ -12,7 +12,8 @@ from rich.table import Table
 from dptopics.cli import options as o
 from dptopics.cli.terminal import err, out, print_json, progress_bar
 from dptopics.errors import InputError
-from dptopics.privacy.guarantee import Relation, Unit
+from dptopics.privacy.guarantee import Unit
+from dptopics.privacy.relation import Relation
 from dptopics.public.text import TextSettings
 from dptopics.public.word_lists import check_not_the_data
 

@@ -7,7 +7,8 @@ import typer
 
 from dptopics.cli import options as o
 from dptopics.cli.terminal import out, print_json
-from dptopics.privacy.guarantee import Relation, Unit
+from dptopics.privacy.guarantee import Unit
+from dptopics.privacy.relation import Relation
 
 
 def create(

@@ -14,7 +14,8 @@ from dptopics.errors import InputError
 from dptopics.kernels.local_hash import buckets, support
 from dptopics.local.randomizer import ASSUMPTIONS, NOISES, check_common
 from dptopics.privacy.events import RandomizedResponse
-from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Trust, Unit
+from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
+from dptopics.privacy.relation import Relation
 from dptopics.release.vocabulary import Vocabulary
 
 _MOST_BUCKETS = 2**31
@@ -54,7 +55,8 @@ class LocalHash:
     @property
     def event(self) -> RandomizedResponse:
         """What one answer costs, whatever the value."""
-        return RandomizedResponse(1 / (exp(self.epsilon) + self.n_buckets - 1), self.n_buckets)
+        lie = 1 / (exp(self.epsilon) + self.n_buckets - 1)
+        return RandomizedResponse(lie, self.n_buckets, relation=Relation.REPLACE)
 
     @property
     def unit_deviation(self) -> float:
@@ -227,7 +229,6 @@ def _promise(event: RandomizedResponse, delta: float) -> Guarantee:
         delta=delta,
         unit=Unit.DOCUMENT,
         strength=Strength.PROVED,
-        relation=Relation.REPLACE,
         trust=Trust.LOCAL,
         assumptions=("It holds for the whole document, however long.", *ASSUMPTIONS),
     )

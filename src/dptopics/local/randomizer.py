@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from dptopics.errors import InputError
 from dptopics.privacy.events import RandomizedResponse
-from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Trust, Unit, show
+from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit, show
+from dptopics.privacy.relation import Relation
 from dptopics.release.vocabulary import Vocabulary
 
 NOISES = ("randomised response",)
@@ -156,25 +157,23 @@ class BitFlips:
     @property
     def guarantee(self) -> Guarantee:
         """Priced from the f that flips the bits, at the unit chosen; the other unit is named beside it."""
-        one = RandomizedResponse(self.flip)
         if self.per == "word":
-            return self._promise(one, Relation.ADD_OR_REMOVE_WORD, self._beside_a_word())
-        return self._promise(replace(one, count=self.most_different_bits), Relation.REPLACE, self._beside_a_document())
+            return self._promise(1, Relation.ADD_OR_REMOVE_WORD, self._beside_a_word())
+        return self._promise(self.most_different_bits, Relation.REPLACE, self._beside_a_document())
 
-    def _promise(self, event: RandomizedResponse, relation: Relation, *more: str) -> Guarantee:
+    def _promise(self, bits: int, relation: Relation, *more: str) -> Guarantee:
         return Guarantee(
-            events=(event,),
+            events=(RandomizedResponse(self.flip, count=bits, relation=relation),),
             delta=self.delta,
             unit=Unit.DOCUMENT,
             strength=Strength.PROVED,
-            relation=relation,
             trust=Trust.LOCAL,
             assumptions=(*more, *ASSUMPTIONS),
         )
 
     def _beside_a_word(self) -> str:
         def whole(bits: int) -> str:
-            return show(self._promise(RandomizedResponse(self.flip, count=bits), Relation.REPLACE).epsilon)
+            return show(self._promise(bits, Relation.REPLACE).epsilon)
 
         return (
             f"For a whole document of at most {self.max_words} distinct words: ε = {whole(self.most_different_bits)}; "

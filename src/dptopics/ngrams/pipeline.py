@@ -7,8 +7,8 @@ from numpy.random import Generator
 
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.errors import InputError, NothingReleased, PrivacyError
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Unit, weakest
+from dptopics.errors import InputError, NothingReleased
+from dptopics.privacy.guarantee import Guarantee, Unit, composed_over_words
 from dptopics.privacy.mechanism import Mechanism
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.release import Release
@@ -29,9 +29,7 @@ class VocabularyThenNgrams:
     paper: ClassVar[str] = "-"
 
     def __post_init__(self) -> None:
-        first, second = self.vocabulary.guarantee, self.ngrams.guarantee
-        if (first.unit, first.relation, first.trust) != (second.unit, second.relation, second.trust):
-            raise PrivacyError("vocabulary and n-grams must protect the same unit under the same relation.")
+        self._composed()  # refuses parts that do not add up
 
     @property
     def unit(self) -> Unit:
@@ -41,14 +39,10 @@ class VocabularyThenNgrams:
     @property
     def guarantee(self) -> Guarantee:
         """The events of both parts, composed."""
-        first, second = self.vocabulary.guarantee, self.ngrams.guarantee
-        return replace(
-            second,
-            events=first.events + second.events,
-            delta=self.delta,
-            strength=weakest(first.strength, second.strength),
-            assumptions=tuple(a for a in dict.fromkeys(first.assumptions + second.assumptions) if a != PUBLIC_WORDS),
-        )
+        return self._composed()
+
+    def _composed(self) -> Guarantee:
+        return composed_over_words(self.vocabulary.guarantee, self.ngrams.guarantee, delta=self.delta)
 
     def rescaled(self, factor: float) -> Self:
         """Both parts with other noise."""

@@ -1,15 +1,19 @@
 """What a mechanism did, as far as privacy is concerned, and the price of it.
 
 An event describes one draw of noise, a pricing function turns events into ε. Scales are relative to the sensitivity, so
-they are the very numbers that the mechanism hands to the noise. An unknown event is refused.
+they are the very numbers that the mechanism hands to the noise. A sensitivity is the largest change between two
+neighbours, so every event says which data sets are neighbours for it: the same noise is a different event under another
+relation, and events of unequal relations have no common price. An unknown event is refused.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from math import log
 from typing import Any
 
 from dptopics.errors import InputError, PrivacyError
+from dptopics.privacy.relation import Relation
 
 
 @dataclass(frozen=True)
@@ -18,6 +22,7 @@ class Gaussian:
 
     sigma: float
     count: int = 1
+    relation: Relation = Relation.ADD_OR_REMOVE
 
     def __post_init__(self) -> None:
         _check(self.sigma > 0 and self.count >= 1, self)
@@ -30,6 +35,7 @@ class SampledGaussian:
     sigma: float
     rate: float
     count: int = 1
+    relation: Relation = Relation.ADD_OR_REMOVE
 
     def __post_init__(self) -> None:
         _check(self.sigma > 0 and self.count >= 1 and 0 < self.rate <= 1, self)
@@ -41,6 +47,7 @@ class Laplace:
 
     scale: float
     count: int = 1
+    relation: Relation = Relation.ADD_OR_REMOVE
 
     def __post_init__(self) -> None:
         _check(self.scale > 0 and self.count >= 1, self)
@@ -56,6 +63,7 @@ class RandomizedResponse:
     lie: float
     values: int = 2
     count: int = 1
+    relation: Relation = Relation.ADD_OR_REMOVE
 
     def __post_init__(self) -> None:
         _check(self.values >= 2 and self.count >= 1 and 0 < self.lie <= 1 / self.values, self)
@@ -76,6 +84,7 @@ class Failure:
     """With this probability anything may be revealed (a lone word that clears its threshold): it is paid from δ."""
 
     probability: float
+    relation: Relation = Relation.ADD_OR_REMOVE
 
     def __post_init__(self) -> None:
         _check(0 <= self.probability < 1, self)
@@ -108,19 +117,39 @@ class Noise(StrEnum):
         """The norm in which a contribution is bounded."""
         return 2 if self is Noise.GAUSSIAN else 1
 
-    def event(self, scale: float) -> Event:
+    def event(self, scale: float, relation: Relation = Relation.ADD_OR_REMOVE) -> Event:
         """One draw of ``scale`` times the sensitivity."""
-        return Gaussian(scale) if self is Noise.GAUSSIAN else Laplace(scale)
+        return Gaussian(scale, relation=relation) if self is Noise.GAUSSIAN else Laplace(scale, relation=relation)
+
+
+def relation_of(events: Sequence[Event]) -> Relation:
+    """The relation of all events; none at all hide everything under any relation, and count as add-or-remove.
+
+    What no formula here prices must not come out as free, and what different neighbours are compared for must not be
+    added up.
+    """
+    for event in events:
+        if not isinstance(event, Event):
+            raise PrivacyError(f"unknown privacy event {type(event).__name__}: it has no price.")
+    found = list(dict.fromkeys(event.relation for event in events))
+    if len(found) > 1:
+        raise PrivacyError(
+            f"parts of one release must protect the same unit under the same relation, got {' and '.join(found)}: "
+            "noise for the one is not made for the other. Use mechanisms of one relation (ReplaceOneVocabulary makes "
+            "a vocabulary of 'replace')."
+        )
+    return found[0] if found else Relation.ADD_OR_REMOVE
 
 
 def to_dict(event: Event) -> dict[str, Any]:
     """Plain data for JSON."""
-    return {"kind": type(event).__name__, **asdict(event)}
+    return {"kind": type(event).__name__, **asdict(event), "relation": str(event.relation)}
 
 
-def from_dict(data: dict[str, Any]) -> Event:
-    """Inverse of :func:`to_dict`."""
-    fields = dict(data)
+def from_dict(data: dict[str, Any], relation: Relation = Relation.ADD_OR_REMOVE) -> Event:
+    """Inverse of :func:`to_dict`; ``relation`` is for events of version 0.1, which did not say theirs."""
+    fields = {"relation": relation} | data
+    fields["relation"] = Relation(fields["relation"])
     kind = _KINDS.get(fields.pop("kind", ""))
     if kind is None:
         raise PrivacyError(f"unknown privacy event {data.get('kind')!r}: update dptopics to read this guarantee.")

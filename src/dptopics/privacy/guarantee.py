@@ -2,19 +2,26 @@
 
 import json
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import exp, inf
 from typing import Any, Self
 
-from dptopics.errors import BundleError, InputError
+from dptopics.errors import BundleError, InputError, PrivacyError
 from dptopics.privacy import events as ev
 from dptopics.privacy.events import Event
 from dptopics.privacy.pricing import epsilon_of
+from dptopics.privacy.relation import Relation
 
-SCHEMA = 1
+SCHEMA = 2  # 1: events did not say their relation, the guarantee did
 PUBLIC_LIST = "The word list was public beforehand: it was not made from this data."
 PUBLIC_WORDS = "The words were public beforehand, or released and charged by themselves."
+WORDS_BEFORE = "The words were chosen without looking at this data."
+WORDS_OF_DATA = (
+    "The words were released from the same data: given them, the data no longer follow the distribution that the "
+    "sensitivity was sampled from (docs/guarantees/output.md)."
+)
 
 
 class Unit(StrEnum):
@@ -26,21 +33,6 @@ class Unit(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> "Unit":
         raise InputError(f"unit must be 'author' or 'document', got {value!r}.")
-
-
-class Relation(StrEnum):
-    """Which two data sets must look alike.
-
-    With and without a unit; with one unit exchanged for another; or with a single word of one document exchanged for
-    another word, which hides neither documents nor authors: only claims of published methods are made for that. With
-    and without one certain word in one document hides as little; reports of local collection state it beside the
-    document's ε.
-    """
-
-    ADD_OR_REMOVE = "add-or-remove"
-    REPLACE = "replace"
-    REPLACE_WORD = "replace-word"
-    ADD_OR_REMOVE_WORD = "add-or-remove-word"
 
 
 class Trust(StrEnum):
@@ -88,8 +80,9 @@ def check_budget(epsilon: float, delta: float) -> None:
 class Guarantee:
     """What a release promises, read from the same fields as the noise that was drawn.
 
-    ``delta`` is the δ at which ε is stated; the same events have an ε at every other δ too. ``gamma`` is the chance
-    that the statement does not hold for the data at hand, where it is one about data sets of a stated distribution.
+    Its relation is that of its events, which must all have the same. ``delta`` is the δ at which ε is stated; the same
+    events have an ε at every other δ too. ``gamma`` is the chance that the statement does not hold for the data at
+    hand, where it is one about data sets of a stated distribution.
 
     >>> g = Guarantee(events=(ev.Gaussian(3.185703),), delta=1e-4, unit=Unit.AUTHOR, strength=Strength.PROVED)
     >>> round(g.epsilon, 6), round(g.epsilon_at(1e-6), 3)
@@ -100,16 +93,21 @@ class Guarantee:
     delta: float
     unit: Unit
     strength: Strength
-    relation: Relation = Relation.ADD_OR_REMOVE
     trust: Trust = Trust.CENTRAL
     assumptions: tuple[str, ...] = ()
     gamma: float = 0.0
 
     def __post_init__(self) -> None:
+        ev.relation_of(self.events)
         if not 0 <= self.gamma <= 1:
             raise InputError(f"gamma must lie between 0 and 1, got {self.gamma}.")
         if self.strength is Strength.RANDOM and self.gamma == 0:
             raise InputError("a guarantee of strength 'random' must say with which chance it fails: give gamma.")
+
+    @property
+    def relation(self) -> Relation:
+        """Which two data sets must look alike."""
+        return ev.relation_of(self.events)
 
     @property
     def epsilon(self) -> float:
@@ -233,11 +231,14 @@ class Guarantee:
             delta = float(data["delta"])
             if not 0 <= delta < 1:
                 raise ValueError("delta")
+            relation = Relation(data["relation"])
+            events = tuple(ev.from_dict(e, relation) for e in data["events"])
+            if events and ev.relation_of(events) is not relation:
+                raise ValueError("relation")
             return cls(
-                events=tuple(ev.from_dict(e) for e in data["events"]),
+                events=events,
                 delta=delta,
                 unit=Unit(data["unit"]),
-                relation=Relation(data["relation"]),
                 trust=Trust(data["trust"]),
                 strength=Strength(data["strength"]),
                 assumptions=tuple(map(str, data["assumptions"])),
@@ -249,6 +250,47 @@ class Guarantee:
     def to_json(self) -> str:
         """The guarantee as a JSON document."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+
+def composed(*parts: Guarantee, delta: float) -> Guarantee:
+    """What several looks at the same data promise together: all events priced at one δ, the weakest strength.
+
+    Every γ and every assumption counts. Parts about different units, relations or people trusted do not add up.
+
+    >>> one = Guarantee(events=(ev.Gaussian(2.0),), delta=1e-6, unit=Unit.AUTHOR, strength=Strength.PROVED)
+    >>> other = replace(one, events=(ev.Gaussian(2.0, relation=Relation.REPLACE),))
+    >>> composed(one, other, delta=1e-6)
+    Traceback (most recent call last):
+    dptopics.errors.PrivacyError: parts of one release must protect the same unit under the same relation, got ...
+    """
+    who: Sequence[tuple[str, str]] = list(dict.fromkeys((part.unit, part.trust) for part in parts))
+    if len(who) > 1:
+        raise PrivacyError(
+            "parts of one release must protect the same unit under the same relation, got "
+            f"{' and '.join(', '.join(each) for each in who)}. Give all parts the same unit."
+        )
+    return Guarantee(
+        events=tuple(event for part in parts for event in part.events),
+        delta=delta,
+        unit=parts[0].unit,
+        strength=weakest(*(part.strength for part in parts)),
+        trust=parts[0].trust,
+        assumptions=tuple(dict.fromkeys(line for part in parts for line in part.assumptions)),
+        gamma=min(1.0, sum(part.gamma for part in parts)),
+    )
+
+
+def composed_over_words(words: Guarantee, rest: Guarantee, *, delta: float) -> Guarantee:
+    """What choosing words and then a look at the data through them promise together.
+
+    That the words are public or charged for is then no longer assumed. Words that were chosen from the data void what
+    rests on their being chosen without it.
+    """
+    if words.events and WORDS_BEFORE in rest.assumptions:
+        rest = rest.weakened(Strength.CLAIMED, WORDS_OF_DATA)
+        rest = replace(rest, assumptions=tuple(line for line in rest.assumptions if line != WORDS_BEFORE))
+    whole = composed(words, rest, delta=delta)
+    return replace(whole, assumptions=tuple(line for line in whole.assumptions if line != PUBLIC_WORDS))
 
 
 def show(number: float) -> str:

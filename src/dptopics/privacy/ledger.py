@@ -21,10 +21,11 @@ from numpy.random import Generator
 
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import BudgetExceeded, DptopicsError, InputError, LedgerError, PrivacyError
-from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Trust, Unit, check_budget, show, weakest
+from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit, check_budget, show, weakest
 from dptopics.privacy.ledger_file import read, transaction, write_charge, write_terms
 from dptopics.privacy.mechanism import Mechanism
 from dptopics.privacy.pricing import smallest, zcdp_delta, zcdp_of
+from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import is_secure
 from dptopics.release.release import Release
 

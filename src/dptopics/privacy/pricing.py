@@ -8,14 +8,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from dptopics.errors import InputError, PrivacyError
-from dptopics.privacy.events import Event, Failure, Gaussian, Laplace, RandomizedResponse, SampledGaussian
-
-
-def _check_known(events: Sequence[Event]) -> None:
-    """What no formula here prices must not come out as free."""
-    for event in events:
-        if not isinstance(event, Event):
-            raise PrivacyError(f"unknown privacy event {type(event).__name__}: it has no price.")
+from dptopics.privacy.events import Event, Failure, Gaussian, Laplace, RandomizedResponse, SampledGaussian, relation_of
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
@@ -117,7 +110,7 @@ def epsilon_of(events: tuple[Event, ...], delta: float) -> float:
     """
     if not 0 <= delta < 1:
         raise InputError(f"delta must lie in [0, 1), got {delta}.")
-    _check_known(events)
+    relation_of(events)
     left = delta - sum(e.probability for e in events if isinstance(e, Failure))
     if left < 0:
         return inf
@@ -174,7 +167,7 @@ def zcdp_of(events: Sequence[Event]) -> tuple[float, float]:
 
     Gaussian: ρ = 1/(2σ²); pure ε: ρ = ε²/2 (Bun & Steinke 2016, propositions 1.6 and 1.4).
     """
-    _check_known(events)
+    relation_of(events)
     rho = tau = 0.0
     for event in events:
         match event:

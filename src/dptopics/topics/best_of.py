@@ -1,7 +1,6 @@
 """The best of several private topic models by a noisy likelihood, all of them charged."""
 
 from dataclasses import dataclass, replace
-from functools import reduce
 from math import inf, sqrt
 from typing import Any, ClassVar, Self
 
@@ -14,14 +13,16 @@ from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError, NothingReleased, PrivacyError
 from dptopics.kernels.doc_topics import log_likelihoods
 from dptopics.privacy.events import Gaussian
-from dptopics.privacy.guarantee import Guarantee, Relation, Unit, check_budget, weakest
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit, check_budget, composed
 from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import Mechanism, calibrate
 from dptopics.privacy.pricing import epsilon_of, smallest
+from dptopics.privacy.relation import Relation
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 
 _FLOOR = 1e-3  # of a topic goes to all words alike while it is scored: no word is impossible
+_MOVED = {Relation.ADD_OR_REMOVE: 1, Relation.REPLACE: 2}  # clips by which neighbours move the sum of scores
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,9 @@ class BestOf:
             raise InputError(f"a choice needs at least two candidates, got {len(self.candidates)}.")
         if not (0 < self.clip < inf and 0 < self.sigma < inf):
             raise InputError(f"clip and sigma must be positive numbers, got {self.clip} and {self.sigma}.")
-        first, *others = (mechanism.guarantee for mechanism in self.candidates)
-        if any((g.unit, g.relation, g.trust) != (first.unit, first.relation, first.trust) for g in others):
-            raise PrivacyError("all candidates must protect the same unit under the same relation.")
-        if first.relation not in (Relation.ADD_OR_REMOVE, Relation.REPLACE):
-            raise PrivacyError(f"scores hide whole units, candidates only single words ({first.relation}).")
+        whole = self._composed()  # refuses candidates that do not add up
+        if whole.relation not in _MOVED:
+            raise PrivacyError(f"scores hide whole units, candidates only single words ({whole.relation}).")
 
     @classmethod
     def calibrated(
@@ -103,15 +102,18 @@ class BestOf:
     @property
     def guarantee(self) -> Guarantee:
         """The events of all candidates, and one Gaussian for the scores."""
-        parts = [mechanism.guarantee for mechanism in self.candidates]
-        return replace(
-            parts[0],
-            events=(*(event for part in parts for event in part.events), Gaussian(self.sigma)),
-            delta=self.delta,
-            strength=reduce(weakest, (part.strength for part in parts)),
-            gamma=min(1.0, sum(part.gamma for part in parts)),
-            assumptions=tuple(dict.fromkeys(line for part in parts for line in part.assumptions)),
+        return self._composed()
+
+    def _composed(self) -> Guarantee:
+        candidates = composed(*(mechanism.guarantee for mechanism in self.candidates), delta=self.delta)
+        scores = replace(
+            candidates,
+            events=(Gaussian(self.sigma, relation=candidates.relation),),
+            strength=Strength.PROVED,
+            assumptions=(),
+            gamma=0.0,
         )
+        return composed(candidates, scores, delta=self.delta)
 
     def rescaled(self, factor: float) -> Self:
         """All candidates and the scores with other noise."""
@@ -151,7 +153,7 @@ class BestOf:
             np.ascontiguousarray(((1 - _FLOOR) * m.topic_word + _FLOOR / len(m.vocabulary)).T) for m in models
         )
         # One unit more moves the sum by the clip; one in place of another by up to twice that.
-        sigma = self.sigma * (1 if self.candidates[0].guarantee.relation is Relation.ADD_OR_REMOVE else 2)
+        sigma = self.sigma * _MOVED[self.guarantee.relation]
         known = corpus.limited(vocabulary=models[0].vocabulary)
         scores = _Scores(topics, tuple(m.alpha for m in models))
         return np.asarray(noisy_sum(known, scores, bound=self.clip, sigma=sigma, rng=rng)[0])

@@ -7,8 +7,8 @@ from numpy.random import Generator
 
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.errors import InputError, NothingReleased, PrivacyError
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Unit, weakest
+from dptopics.errors import InputError, NothingReleased
+from dptopics.privacy.guarantee import Guarantee, Unit, composed_over_words
 from dptopics.privacy.mechanism import Mechanism
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
@@ -30,9 +30,7 @@ class VocabularyThenTopics:
     paper: ClassVar[str] = "Manzonelli et al. 2024 (FDPTM)"
 
     def __post_init__(self) -> None:
-        first, second = self.vocabulary.guarantee, self.topics.guarantee
-        if (first.unit, first.relation, first.trust) != (second.unit, second.relation, second.trust):
-            raise PrivacyError("vocabulary and topics must protect the same unit under the same relation.")
+        self._composed()  # refuses parts that do not add up
 
     @property
     def unit(self) -> Unit:
@@ -42,15 +40,10 @@ class VocabularyThenTopics:
     @property
     def guarantee(self) -> Guarantee:
         """The events of both parts, composed."""
-        first, second = self.vocabulary.guarantee, self.topics.guarantee
-        return replace(
-            second,
-            events=first.events + second.events,
-            delta=self.delta,
-            strength=weakest(first.strength, second.strength),
-            gamma=min(1.0, first.gamma + second.gamma),
-            assumptions=tuple(a for a in dict.fromkeys(first.assumptions + second.assumptions) if a != PUBLIC_WORDS),
-        )
+        return self._composed()
+
+    def _composed(self) -> Guarantee:
+        return composed_over_words(self.vocabulary.guarantee, self.topics.guarantee, delta=self.delta)
 
     def rescaled(self, factor: float) -> Self:
         """Both parts with other noise."""

@@ -8,8 +8,9 @@ from numpy.random import Generator
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import PrivacyError
 from dptopics.privacy.events import Event, Failure, Gaussian, Laplace
-from dptopics.privacy.guarantee import Guarantee, Relation, Unit
+from dptopics.privacy.guarantee import Guarantee, Unit
 from dptopics.privacy.mechanism import Mechanism
+from dptopics.privacy.relation import Relation
 from dptopics.release.release import Release
 from dptopics.release.vocabulary import Vocabulary
 
@@ -26,6 +27,9 @@ class ReplaceOneVocabulary:
     name: ClassVar[str] = "replace-one-vocabulary"
     paper: ClassVar[str] = "-"
 
+    def __post_init__(self) -> None:
+        self._exchanged()  # refuses a vocabulary that cannot be priced so
+
     @property
     def unit(self) -> Unit:
         """Whose presence it hides."""
@@ -34,8 +38,11 @@ class ReplaceOneVocabulary:
     @property
     def guarantee(self) -> Guarantee:
         """Every event of the vocabulary at twice the sensitivity, every failure twice."""
+        return self._exchanged()
+
+    def _exchanged(self) -> Guarantee:
         base = self.vocabulary.guarantee
-        return replace(base, events=tuple(e for event in base.events for e in _twice(event)), relation=Relation.REPLACE)
+        return replace(base, events=tuple(e for event in base.events for e in _twice(event)))
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""
@@ -51,11 +58,14 @@ class ReplaceOneVocabulary:
 
 
 def _twice(event: Event) -> tuple[Event, ...]:
+    """What a draw made for one unit more or less is for one in place of another."""
+    if event.relation is not Relation.ADD_OR_REMOVE:
+        raise PrivacyError(f"only a vocabulary of add-or-remove can be priced for an exchange, got {event.relation}.")
     match event:
         case Gaussian(sigma, count):
-            return (Gaussian(sigma / 2, count),)
+            return (Gaussian(sigma / 2, count, Relation.REPLACE),)
         case Laplace(scale, count):
-            return (Laplace(scale / 2, count),)
-        case Failure():
-            return (event, event)
+            return (Laplace(scale / 2, count, Relation.REPLACE),)
+        case Failure(probability):
+            return (Failure(probability, Relation.REPLACE),) * 2
     raise PrivacyError(f"no price is known for {type(event).__name__} when one unit is exchanged for another.")

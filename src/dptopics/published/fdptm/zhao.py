@@ -15,9 +15,10 @@ from dptopics.kernels.noisy_gibbs import sweep_fixed
 from dptopics.learners import check_topics
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
-from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Unit
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for
 from dptopics.privacy.mechanism import Calibrated, check_words
+from dptopics.privacy.relation import Relation
 from dptopics.published.fdptm.shared import random_bits
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
@@ -95,10 +96,9 @@ class ZhaoTopics(Calibrated):
         """The published sum, as one event of pure ε: T · (epsilon_noise + epsilon_draws)."""
         claimed = self.steps * (self.epsilon_noise + self.epsilon_draws)
         return Guarantee(
-            events=(Laplace(1 / claimed),),
+            events=(Laplace(1 / claimed, relation=Relation.REPLACE_WORD),),
             delta=self.delta,
             unit=self.unit,
-            relation=Relation.REPLACE_WORD,
             strength=Strength.CLAIMED,
             assumptions=_HOLES,
         )

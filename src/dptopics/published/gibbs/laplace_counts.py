@@ -15,9 +15,10 @@ from dptopics.learners import check_topics
 from dptopics.learners.lda_gibbs import GibbsLda
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength, Unit
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for
 from dptopics.privacy.mechanism import Calibrated, check_words
+from dptopics.privacy.relation import Relation
 from dptopics.published.fdptm.shared import random_bits
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
@@ -74,10 +75,9 @@ class LaplaceCountsTopics(Calibrated):
     def guarantee(self) -> Guarantee:
         """What is claimed, counted for both matrices, and that it does not hold."""
         return Guarantee(
-            events=(Laplace(self.scale, count=2),),
+            events=(Laplace(self.scale, count=2, relation=Relation.ADD_OR_REMOVE_WORD),),
             delta=self.delta,
             unit=self.unit,
-            relation=Relation.ADD_OR_REMOVE_WORD,
             strength=Strength.NONE,
             assumptions=(*_WHY_NONE, PUBLIC_WORDS),
         )

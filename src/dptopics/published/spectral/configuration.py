@@ -5,8 +5,10 @@ from math import sqrt
 from typing import Any, ClassVar, Self
 
 from dptopics.data.bounded import BoundedCorpus
+from dptopics.privacy.events import Event, Failure, Gaussian, Laplace
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.mechanism import Calibrated
+from dptopics.privacy.relation import Relation
 from dptopics.published.spectral import edges as common
 from dptopics.published.spectral.procedure import check_tail
 from dptopics.release.vocabulary import Vocabulary
@@ -68,3 +70,10 @@ class BoundedConfiguration(SpectralConfiguration):
     def template(cls, **settings: Any) -> Self:
         """Noise of one over all edges together, to be rescaled; a tenth of δ for each bound."""
         return super().template(**({"tail": settings["delta"] / 10} | settings))
+
+    def bounded_events(self, *, n_bounds: int) -> tuple[Event, ...]:
+        """Laplace noise on the bounds, the failure of each, and a Gaussian for every other edge."""
+        first, *rest = self.edge_scales.values()
+        failures = (Failure(self.tail, Relation.REPLACE),) * n_bounds
+        edges = (Gaussian(scale, relation=Relation.REPLACE) for scale in rest)
+        return (Laplace(first, relation=Relation.REPLACE), *failures, *edges)

@@ -12,8 +12,9 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.learners.tensor import orthogonal_components, third_moment, unwhitened
 from dptopics.privacy import noise
 from dptopics.privacy.events import Noise
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength, check_budget
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, check_budget
 from dptopics.privacy.mechanism import calibrate
+from dptopics.privacy.relation import Relation
 from dptopics.published.spectral import edges as common
 from dptopics.published.spectral.configuration import SpectralConfiguration
 from dptopics.published.spectral.edges import Floats
@@ -70,12 +71,11 @@ class SpectralMomentsTopics(SpectralConfiguration):
     @property
     def guarantee(self) -> Guarantee:
         """A Gaussian for each edge; Laplace noise is one draw on the vector of all three, of L1 sensitivity one."""
-        events = map(self.noise.event, self.edge_scales.values() if self.noise is Noise.GAUSSIAN else [self.scale])
+        scales = self.edge_scales.values() if self.noise is Noise.GAUSSIAN else [self.scale]
         return Guarantee(
-            events=tuple(events),
+            events=tuple(self.noise.event(scale, Relation.REPLACE) for scale in scales),
             delta=self.delta,
             unit=self.unit,
-            relation=Relation.REPLACE,
             strength=Strength.CLAIMED,
             assumptions=(*common.HOLES, PUBLIC_WORDS),
         )

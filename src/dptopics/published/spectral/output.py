@@ -10,8 +10,7 @@ from numpy.random import Generator
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.learners.tensor import Parameters, on_simplex, orthogonal_components, third_moment, unwhitened
-from dptopics.privacy.events import Failure, Gaussian, Laplace
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength
 from dptopics.published.spectral import edges as common
 from dptopics.published.spectral.configuration import BoundedConfiguration
 from dptopics.published.spectral.edges import ExactMoments
@@ -47,12 +46,10 @@ class SpectralOutputTopics(BoundedConfiguration):
     @property
     def guarantee(self) -> Guarantee:
         """Laplace noise on the pair of bounds, their failures, and a Gaussian on the output."""
-        scales, lost = self.edge_scales, Failure(self.tail)
         return Guarantee(
-            events=(Laplace(scales["bounds"]), lost, lost, Gaussian(scales["e9"])),
+            events=self.bounded_events(n_bounds=2),
             delta=self.delta,
             unit=self.unit,
-            relation=Relation.REPLACE,
             strength=Strength.NONE,
             assumptions=(*common.GAP, *_OUTPUT_HOLE, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
         )

@@ -9,8 +9,7 @@ from numpy.random import Generator
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.learners.tensor import Parameters, orthogonal_components, third_moment, unwhitened
-from dptopics.privacy.events import Failure, Gaussian, Laplace
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength
 from dptopics.published.spectral import edges as common
 from dptopics.published.spectral.configuration import BoundedConfiguration
 from dptopics.published.spectral.edges import ExactMoments, Floats
@@ -41,12 +40,10 @@ class SpectralTensorTopics(BoundedConfiguration):
     @property
     def guarantee(self) -> Guarantee:
         """Laplace noise on the bound, its failure, and a Gaussian for each edge."""
-        scales = self.edge_scales
         return Guarantee(
-            events=(Laplace(scales["bounds"]), Failure(self.tail), Gaussian(scales["e6"]), Gaussian(scales["e8"])),
+            events=self.bounded_events(n_bounds=1),
             delta=self.delta,
             unit=self.unit,
-            relation=Relation.REPLACE,
             strength=Strength.NONE,
             assumptions=(*common.CROSSING, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
         )
@@ -89,12 +86,10 @@ class SpectralComponentsTopics(BoundedConfiguration):
     @property
     def guarantee(self) -> Guarantee:
         """Laplace noise on the pair of bounds, their failures, and a Gaussian for each edge."""
-        scales, lost = self.edge_scales, Failure(self.tail)
         return Guarantee(
-            events=(Laplace(scales["bounds"]), lost, lost, Gaussian(scales["e7"]), Gaussian(scales["e8"])),
+            events=self.bounded_events(n_bounds=2),
             delta=self.delta,
             unit=self.unit,
-            relation=Relation.REPLACE,
             strength=Strength.NONE,
             assumptions=(*common.GAP, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
         )

@@ -15,8 +15,9 @@ from dptopics.errors import InputError
 from dptopics.learners import Learner, check_learner, learn_anyway
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Relation, Strength, Unit, check_budget
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
 from dptopics.privacy.mechanism import calibrate, check_words
+from dptopics.privacy.relation import Relation
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
@@ -70,10 +71,9 @@ class LaplaceOutputTopics:
     def guarantee(self) -> Guarantee:
         """One Laplace event, under the relation of TopicDP; it would hold for any other."""
         return Guarantee(
-            events=(Laplace(self.scale),),
+            events=(Laplace(self.scale, relation=Relation.REPLACE),),
             delta=self.delta,
             unit=self.unit,
-            relation=Relation.REPLACE,
             strength=Strength.PROVED,
             assumptions=(PUBLIC_WORDS,),
         )

@@ -17,8 +17,9 @@ from dptopics.errors import InputError, PrivacyError
 from dptopics.learners.lda_variational import VariationalLda
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
-from dptopics.privacy.guarantee import Guarantee, Relation, Strength, Unit
+from dptopics.privacy.guarantee import WORDS_BEFORE, WORDS_OF_DATA, Guarantee, Strength, Unit
 from dptopics.privacy.mechanism import check_unit
+from dptopics.privacy.relation import Relation
 from dptopics.release.release import Release
 from dptopics.topics.output.neighbours import DrawnUnits, GeneratedUnits, Neighbours, Units
 from dptopics.topics.output.renyi import Calibration, multiplier
@@ -37,14 +38,9 @@ FROM_P = (
     "unit unlike all of those, nothing is promised."
 )
 N_PUBLIC = "The number of units is public: one is exchanged for another."
-WORDS_BEFORE = "The words were chosen without looking at this data."
 PRIVATE_P = (
     "The sensitivity was sampled from the private data itself, as published: the scale of the noise depends on the "
     "data, and no part of the budget covers that (docs/guarantees/output.md)."
-)
-WORDS_OF_DATA = (
-    "The words were released from the same data: given them, the data no longer follow the distribution that the "
-    "sensitivity was sampled from (docs/guarantees/output.md)."
 )
 
 
@@ -124,10 +120,9 @@ class OutputMatrix:
         """One Gaussian of multiplier ``sigma``, with probability 1 − γ over data and sampled neighbours."""
         holes = ([] if self.public is not None else [PRIVATE_P]) + ([WORDS_OF_DATA] if self.words_of_data else [])
         return Guarantee(
-            events=(Gaussian(self.sigma),),
+            events=(Gaussian(self.sigma, relation=Relation.REPLACE),),
             delta=self.delta,
             unit=self.unit,
-            relation=Relation.REPLACE,
             strength=Strength.CLAIMED if holes else Strength.RANDOM,
             gamma=self.gamma,
             assumptions=(*holes, FROM_P, N_PUBLIC, *([] if self.words_of_data else [WORDS_BEFORE])),

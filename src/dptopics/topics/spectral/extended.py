@@ -13,7 +13,7 @@ from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels.doc_topics import words_by_shares
 from dptopics.privacy.events import Gaussian
-from dptopics.privacy.guarantee import Guarantee, Unit
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit, composed
 from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import Calibrated, Mechanism, check_unit
 from dptopics.release.release import Release
@@ -58,9 +58,9 @@ class ExtendedTopics(Calibrated):
 
     Given released topics, a document's shares θ follow from its core words. A unit's vector is the mean over its
     documents of (x⊗θ, θ⊗θ), x the shares of all words, clipped to norm ``clip``; the sum gets noise of multiplier
-    ``sigma``. Since E[x⊗θ] = φᵀE[θ⊗θ], a k × k system gives the topics' weights for all words: post-processing. The
-    heaviest words are those of the noisy weights that a vocabulary mechanism released. Proof:
-    docs/guarantees/spectral.md
+    ``sigma``, for one unit more or less: the core must be about that relation too. Since E[x⊗θ] = φᵀE[θ⊗θ], a k × k
+    system gives the topics' weights for all words: post-processing. The heaviest words are those of the noisy weights
+    that a vocabulary mechanism released. Proof: docs/guarantees/spectral.md
 
     >>> round(ExtendedTopics.calibrated(n_topics=5, epsilon=1.0, delta=1e-6).guarantee.epsilon, 6)
     1.0
@@ -79,6 +79,7 @@ class ExtendedTopics(Calibrated):
             raise InputError(f"clip and sigma must be positive numbers, got {self.clip} and {self.sigma}.")
         if self.core_words < 2:
             raise InputError(f"core_words must be at least 2, got {self.core_words}.")
+        self._composed()  # the histogram's noise is made for one unit more or less: a core of 'replace' is refused
 
     @classmethod
     def template(
@@ -107,8 +108,13 @@ class ExtendedTopics(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """The events of the core, and one Gaussian for the histogram."""
-        core = self.core.guarantee
-        return replace(core, events=(*core.events, Gaussian(self.sigma)), delta=self.delta)
+        return self._composed()
+
+    def _composed(self) -> Guarantee:
+        histogram = Guarantee(
+            events=(Gaussian(self.sigma),), delta=self.delta, unit=self.core.unit, strength=Strength.PROVED
+        )
+        return composed(self.core.guarantee, histogram, delta=self.delta)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""
