@@ -302,6 +302,26 @@ def test_index_that_does_not_fit_is_refused(tmp_path, changes):
         bundle.load(path)
 
 
+@pytest.mark.parametrize("kind", ["../secret", "/{folder}/secret", "topics/../../secret", ["topics"], {}])
+def test_a_kind_cannot_lead_out_of_the_folder(tmp_path, kind):
+    """The arrays would be read from another folder, by whoever loads what somebody else sent."""
+    path = bundle.save(topics(), tmp_path / "out")
+    (tmp_path / "secret.npz").write_bytes((path / "topics.npz").read_bytes())
+    (path / "topics").mkdir()
+    rewritten(path, kind=kind.format(folder=tmp_path) if isinstance(kind, str) else kind)
+    with pytest.raises(BundleError, match="damaged"):
+        bundle.load(path)
+
+
+@pytest.mark.parametrize("name", ["guarantee.json", "vocabulary.txt", "topics.npz"])
+def test_what_is_read_has_a_checksum(tmp_path, name):
+    path = bundle.save(topics(), tmp_path / "out")
+    digests = json.loads((path / "bundle.json").read_text("utf-8"))["sha256"]
+    rewritten(path, sha256={other: digest for other, digest in digests.items() if other != name})
+    with pytest.raises(BundleError, match="lacks a checksum"):
+        bundle.load(path)
+
+
 def test_a_language_that_is_not_installed_is_named(tmp_path):
     path = bundle.save(topics(), tmp_path / "out")
     rewritten(path, model={"alpha": 0.1, "text": {"language": "klingon"}})

@@ -78,6 +78,30 @@ def test_packed_pairs():
         assert np.linalg.norm(row[1 + WORDS :]) == pytest.approx(5 * np.linalg.norm(moments[1]))
 
 
+def test_many_documents_take_no_more_room_than_their_words():
+    """However many documents a unit has; and the sum is the same, bit for bit."""
+    rng = np.random.default_rng(2)
+    alone = [rng.integers(0, 4, WORDS).tolist() for _ in range(50)]
+    documents, scales = scaled([alone, [[1, 1, 1, 1]]])
+    start, rows, values = packed_pairs(*documents, scales, np.array([2.0, 3.0, 5.0]), WORDS)
+    room = 1 + WORDS + WORDS * (WORDS + 1) // 2
+    assert np.diff(start).tolist() == [room, room]
+    assert sorted(rows[:room].tolist()) == list(range(room))
+    # The same documents as units of their own, each with the factor of the whole: added up one after another.
+    unit_start, doc_start, word, count, norms = documents
+    apart = np.arange(doc_start.size, dtype=np.int64)
+    factors = np.repeat(scales, np.diff(unit_start))
+    start, apart_rows, apart_values = packed_pairs(
+        apart, doc_start, word, count, norms, factors, np.array([2.0, 3.0, 5.0]), WORDS
+    )
+    expected, order = np.zeros(room), []
+    for row, value in zip(apart_rows[: start[50]].tolist(), apart_values[: start[50], 0].tolist(), strict=True):
+        expected[row] += value
+        order += [row] if row not in order else []
+    assert rows[:room].tolist() == order
+    assert values[:room, 0].tolist() == expected[order].tolist()
+
+
 def triples_of(units, view):
     documents, scales = scaled(units)
     return packed_triples(*documents, scales, view)

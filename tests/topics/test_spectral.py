@@ -271,3 +271,11 @@ def test_estimator():
     model = PrivateTopics(2, epsilon=8.0, mechanism="spectral", vocabulary=words, unit="document").fit(texts)
     assert model.guarantee_.strength == "proved"
     assert {frozenset(top) for top in model.top_words(4)} == {frozenset(text.split()) for text in texts[:2]}
+
+
+def test_room_does_not_grow_with_one_authors_documents():
+    """Pairs of words, not pairs of each document: 800 documents of 60 words would take 18 MB, ten times as many 180."""
+    counts = np.ones((800, 60), int)
+    corpus = Corpus.from_counts(counts, [f"w{i:02d}" for i in range(60)], authors=["a"] * 800, public_vocabulary=True)
+    found = corpus.bounded().fold(lambda seen, block: [*seen, spectral._Pairs(60, np.ones(3), np.ones(3))(block)], [])
+    assert sum(rows.values.size for rows in found) == 1 + 60 + 60 * 61 // 2

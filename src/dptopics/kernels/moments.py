@@ -83,6 +83,73 @@ def unit_scales(
 
 
 @jit
+def _write(
+    word: NDArray[np.int32],
+    count: NDArray[np.int32],
+    scale: float,
+    weights: NDArray[np.float64],
+    n_words: int,
+    at: int,
+    rows: NDArray[np.int32],
+    values: NDArray[np.float64],
+) -> int:
+    """A document's entries, from place ``at`` on. Returns the next free place."""
+    length = 0.0
+    for e in range(word.size):
+        length += count[e]
+    rows[at], values[at, 0] = 0, scale * weights[0]
+    at += 1
+    one = scale * weights[1] / length
+    two = scale * weights[2] / (length * (length - 1))
+    for e in range(word.size):
+        c = float(count[e])
+        rows[at], values[at, 0] = 1 + word[e], c * one
+        at += 1
+        for f in range(e, word.size):
+            i, j = np.int64(min(word[e], word[f])), np.int64(max(word[e], word[f]))
+            rows[at] = 1 + n_words + i * (2 * n_words - i + 1) // 2 + j - i
+            values[at, 0] = c * (c - 1) * two if e == f else np.sqrt(2.0) * c * count[f] * two
+            at += 1
+    return at
+
+
+@jit
+def _add(
+    word: NDArray[np.int32],
+    count: NDArray[np.int32],
+    scale: float,
+    weights: NDArray[np.float64],
+    n_words: int,
+    m: int,
+    place: NDArray[np.int64],
+    where: NDArray[np.int64],
+    at: int,
+    rows: NDArray[np.int32],
+    values: NDArray[np.float64],
+) -> int:
+    """The same, added to the entries that its unit has. ``place`` numbers the unit's m words; where[i] is the entry of
+    the unit's i-th row (count, words, pairs), −1 if it has none yet."""
+    n = 1 + word.size + word.size * (word.size + 1) // 2
+    new_rows, new_values, own = np.empty(n, np.int32), np.empty((n, 1)), np.zeros(n, np.int64)
+    _write(word, count, scale, weights, n_words, 0, new_rows, new_values)
+    i = 1
+    for e in range(word.size):
+        own[i] = 1 + place[word[e]]
+        i += 1
+        for f in range(e, word.size):
+            low, high = min(place[word[e]], place[word[f]]), max(place[word[e]], place[word[f]])
+            own[i] = 1 + m + high * (high + 1) // 2 + low
+            i += 1
+    for i in range(n):
+        if where[own[i]] < 0:
+            where[own[i]] = at
+            rows[at], values[at, 0] = new_rows[i], 0.0
+            at += 1
+        values[where[own[i]], 0] += new_values[i, 0]
+    return at
+
+
+@jit
 def packed_pairs(
     unit_start: NDArray[np.int64],
     doc_start: NDArray[np.int64],
@@ -96,44 +163,54 @@ def packed_pairs(
     """(start, rows, values): weights[j] times the scaled moments j = 0, 1, 2 of each unit, as a sparse vector.
 
     Row 0 is the count, 1 + w word w of M̃₁, then the upper triangle of M̃₂ by rows; entries off the diagonal are
-    multiplied by √2, so that the vector's norm is the Frobenius norm of the whole.
+    multiplied by √2, so that the vector's norm is the Frobenius norm of the whole. Where a unit's documents have more
+    entries than its m distinct words have pairs, equal rows are added up here, in the order of documents and each in
+    its first place: no unit takes more than 1 + m + m(m + 1)/2 entries, however many documents it has.
     """
     n_units = unit_start.size - 1
-    start = np.zeros(n_units + 1, np.int64)
+    room = np.zeros(n_units, np.int64)
+    own_words = np.full(n_units, -1, np.int64)  # of a unit whose equal rows are added up
+    mark = np.full(n_words, -1, np.int64)
     for unit in range(n_units):
-        size = 0
+        own = np.int64(0)
         for doc in range(unit_start[unit], unit_start[unit + 1]):
             if norms[doc, 0] > 0:
                 n = doc_start[doc + 1] - doc_start[doc]
-                size += 1 + n + n * (n + 1) // 2
-        start[unit + 1] = start[unit] + size
-    rows = np.empty(start[-1], np.int32)
-    values = np.empty((start[-1], 1))
+                room[unit] += 1 + n + n * (n + 1) // 2
+                for e in range(doc_start[doc], doc_start[doc + 1]):
+                    if mark[word[e]] != unit:
+                        mark[word[e]] = unit
+                        own += 1
+        if room[unit] > 1 + own + own * (own + 1) // 2:
+            room[unit] = 1 + own + own * (own + 1) // 2
+            own_words[unit] = own
+    start = np.zeros(n_units + 1, np.int64)
+    rows = np.empty(room.sum(), np.int32)
+    values = np.empty((rows.size, 1))
+    place = np.empty(n_words, np.int64)  # of a word among its unit's own
+    mark[:] = -1
     at = 0
     for unit in range(n_units):
+        m = own_words[unit]
+        where = np.full(room[unit] if m >= 0 else 0, -1, np.int64)
+        known = 0
         for doc in range(unit_start[unit], unit_start[unit + 1]):
             if norms[doc, 0] == 0:
                 continue
             first, last = doc_start[doc], doc_start[doc + 1]
-            length = 0.0
+            if m < 0:
+                at = _write(word[first:last], count[first:last], scales[unit], weights, n_words, at, rows, values)
+                continue
             for e in range(first, last):
-                length += count[e]
-            rows[at] = 0
-            values[at, 0] = scales[unit] * weights[0]
-            at += 1
-            one = scales[unit] * weights[1] / length
-            two = scales[unit] * weights[2] / (length * (length - 1))
-            for e in range(first, last):
-                c = float(count[e])
-                rows[at] = 1 + word[e]
-                values[at, 0] = c * one
-                at += 1
-                for f in range(e, last):
-                    i, j = np.int64(min(word[e], word[f])), np.int64(max(word[e], word[f]))
-                    rows[at] = 1 + n_words + i * (2 * n_words - i + 1) // 2 + j - i
-                    values[at, 0] = c * (c - 1) * two if e == f else np.sqrt(2.0) * c * count[f] * two
-                    at += 1
-    return start, rows, values
+                if mark[word[e]] != unit:
+                    mark[word[e]] = unit
+                    place[word[e]] = known
+                    known += 1
+            at = _add(
+                word[first:last], count[first:last], scales[unit], weights, n_words, m, place, where, at, rows, values
+            )
+        start[unit + 1] = at
+    return start, rows[:at], values[:at]
 
 
 @jit

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dptopics.data.builder import GrowingArray
 from dptopics.data.tables import check_file, explain, read_lines
+from dptopics.durable import make_folder, sync_folder
 from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.local.collection import Collection, Report
 from dptopics.public.word_lists import suffix_of
@@ -59,7 +60,7 @@ class SentFolder:
 
     def __call__(self, name: str) -> bool:
         """Note a collection; False if it was there already. Two processes at once cannot both get True."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
         place = self._folder / f"{hashlib.sha256(name.encode()).hexdigest()}.sent"
         try:
             handle = os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -67,6 +68,7 @@ class SentFolder:
             return False
         os.fsync(handle)
         os.close(handle)
+        sync_folder(self._folder)  # else a loss of power could take the name away again, after the report was sent
         return True
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dptopics.durable import sync_folder
 from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.public.text import TextSettings
@@ -26,6 +27,7 @@ SCHEMA = 1
 _INDEX = "bundle.json"
 _CSV_WORDS = 30
 _SPACE = ("mean", "projection", "middle", "centres")
+_ARRAYS = {kind: f"{kind}.npz" for kind in ("topics", "ngrams", "vocabulary")}
 
 
 def check_target(path: str | Path) -> Path:
@@ -42,7 +44,10 @@ def check_target(path: str | Path) -> Path:
 
 
 def save(release: Release[Any], path: str | Path) -> Path:
-    """Write a release to a new folder, atomically: a crash leaves no folder of that name."""
+    """Write a release to a new folder, atomically: a crash leaves no folder of that name, or a whole one.
+
+    Once this returns, it is on disk, its name included: a loss of power does not undo what was charged and saved.
+    """
     path = check_target(path)
     files = _contents(release)
     index = {
@@ -61,8 +66,10 @@ def save(release: Release[Any], path: str | Path) -> Path:
                 file.flush()
                 os.fsync(file.fileno())
         partial.chmod(0o755)
+        sync_folder(partial)
         check_target(path)
         os.rename(partial, path)
+        sync_folder(path.absolute().parent)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
@@ -85,15 +92,23 @@ def load(path: str | Path) -> Release[Any]:
     if own != hashlib.sha256(_json(index)).hexdigest():
         raise BundleError(f"{str(path)!r} is damaged: {_INDEX} was changed. Get the release again.")
     try:
+        kind = index["kind"]
+        if kind not in _ARRAYS:
+            raise BundleError(
+                f"{str(path)!r} is damaged, or newer than this version: {_INDEX} names a kind of release that is not "
+                f"one of {', '.join(_ARRAYS)}. Get the release again, or update dptopics."
+            )
+        if not {"guarantee.json", "vocabulary.txt", _ARRAYS[kind]} <= set(index["sha256"]):
+            raise BundleError(f"{str(path)!r} is damaged: {_INDEX} lacks a checksum. Get the release again.")
         for name, digest in index["sha256"].items():
             if hashlib.sha256((path / Path(name).name).read_bytes()).hexdigest() != digest:
                 raise BundleError(f"{str(path)!r} is damaged: {name} was changed. Get the release again.")
         guarantee = Guarantee.from_dict(_read_json(path, "guarantee.json"))
         words = tuple(map(_word, path.joinpath("vocabulary.txt").read_bytes().decode().split("\n")[:-1]))
-        arrays = np.load(path / f"{index['kind']}.npz", allow_pickle=False)
+        arrays = np.load(path / _ARRAYS[kind], allow_pickle=False)
         weights = tuple(map(float, arrays["vocabulary_weight"])) if "vocabulary_weight" in arrays else None
         value: Any = Vocabulary(words, weights)
-        if index["kind"] == "topics":
+        if kind == "topics":
             model = index["model"]
             value = TopicModel(
                 topic_word=arrays["topic_word"],
@@ -106,7 +121,7 @@ def load(path: str | Path) -> Release[Any]:
             )
             if value.topic_word.shape != (value.topic_share.size, len(words)):
                 raise BundleError(f"{str(path)!r} is damaged: topics and vocabulary do not fit together.")
-        if index["kind"] == "ngrams":
+        if kind == "ngrams":
             model = index["model"]
             value = NgramTable(
                 vocabulary=value,
@@ -142,7 +157,7 @@ def _contents(release: Release[Any]) -> dict[str, bytes]:
         "guarantee.json": release.guarantee.to_json().encode(),
         "vocabulary.txt": "".join(f"{_line(w)}\n" for w in vocabulary.words).encode(),
         "README.txt": _readme(release).encode(),
-        f"{kind}.npz": _npz(arrays),
+        _ARRAYS[kind]: _npz(arrays),
     }
     if isinstance(value, NgramTable):
         files["ngrams.csv"] = value.csv().encode()
