@@ -19,8 +19,8 @@ import numpy as np
 
 from dptopics import Corpus, Unit, Vocabulary
 from dptopics.kernels.counts import count_tokens
+from dptopics.plan import Plan
 from dptopics.public.ngrams import PublicNgrams
-from dptopics.registry import ngram_mechanism
 from results import bar, save
 
 AUTHORS, CONTRIBUTIONS, LIST = 4_400_000, 100, 50_000
@@ -64,7 +64,7 @@ def one_size(authors: int) -> dict[str, float]:
     common = {"epsilon": 1.0, "delta": 1e-8, "unit": Unit.AUTHOR, "max_words": CONTRIBUTIONS}
     small = synthetic_corpus(2000)  # compile the kernels first
     public = PublicNgrams(small.vocabulary, 1e6 / np.arange(1, LIST + 1))
-    plans = {name: ngram_mechanism(name, prior=public, **common) for name in ("bayes-published", "bayes")}
+    plans = {name: Plan.ngrams(mechanism=name, prior=public, **common).build() for name in ("bayes-published", "bayes")}
     rng = np.random.default_rng(0)
     for plan in plans.values():
         plan(small.bounded(), rng)

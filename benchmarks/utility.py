@@ -31,8 +31,8 @@ from dptopics.kernels.embedded import mean_of_words, projected
 from dptopics.learners import learn
 from dptopics.learners.adapters import TomotopyLearner
 from dptopics.learners.lda_gibbs import GibbsLda
+from dptopics.plan import Plan
 from dptopics.public.embeddings import Embedding, cached, common_words, embedding, unit
-from dptopics.registry import topic_mechanism
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.embedded.public_space import of_words
 from results import RESULTS
@@ -107,15 +107,15 @@ def measured(data: Data, tops: list[list[str]], main: np.ndarray, **more: Any) -
 
 def private(data: Data, kind: str, unit_: Unit, epsilon: float, seed: int, model: Embedding | None) -> dict[str, Any]:
     settings = {"text": TextSettings()} | PRIVATE[kind]
-    mechanism = topic_mechanism(
-        settings.pop("name"),
+    mechanism = Plan.topics(
+        mechanism=settings.pop("name"),
         n_topics=data.n_topics,
         epsilon=epsilon,
         delta=DELTA,
         unit=unit_,
         embedding=model,
         **settings,
-    )
+    ).build()
     bounded = data.corpus.bounded(unit=unit_)
     start = time.perf_counter()
     found: TopicModel = mechanism(bounded, np.random.default_rng(seed)).value

@@ -25,10 +25,10 @@ from dptopics import Corpus, TextSettings, Unit, Vocabulary
 from dptopics.audit.ngram_attack import attack_most_contributing
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.kernels.counts import count_tokens
+from dptopics.plan import Plan
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.published.ngrams.bayes_local import noisy_softmax, posterior_mean
 from dptopics.published.ngrams.shared import Units
-from dptopics.registry import ngram_mechanism
 from dptopics.release.language_model import LanguageModel
 from dptopics.release.ngram_table import NgramTable
 
@@ -174,7 +174,8 @@ class Study:
             units = Units(corpus.bounded(max_words=limit), most)
             tally = units.tally()
             scale = {
-                e: ngram_mechanism("bayes-published", epsilon=e, delta=DELTA, unit=Unit.AUTHOR).sigma for e in EPSILONS
+                e: Plan.ngrams(mechanism="bayes-published", epsilon=e, delta=DELTA, unit=Unit.AUTHOR).build().sigma
+                for e in EPSILONS
             }
             best: dict[str, list[float]] = {}
             rng = self.rng(row)
@@ -205,9 +206,9 @@ class Study:
             private, found = shares(totals(corpus, LIST)), {}
             for limit in LIMITS:
                 name = {"bayes": "max_words", "laplace": "max_total"}[series]
-                mechanism = ngram_mechanism(
-                    series, epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR, prior=public, **{name: limit}
-                )
+                mechanism = Plan.ngrams(
+                    mechanism=series, epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR, prior=public, **{name: limit}
+                ).build()
                 found[limit] = divergence(private, mechanism(corpus.bounded(), self.rng(row)).value.probability)
             self.keep(row, found=found)
         return self.best_limit("bayes")
@@ -226,18 +227,26 @@ class Study:
         limit = self.limit
         common = {"epsilon": epsilon, "delta": DELTA, "unit": Unit.AUTHOR, "prior": public}
         found = {
-            "bayes (proved)": ngram_mechanism("bayes", max_words=limit, **common),
-            "bayes, log form (proved)": ngram_mechanism("bayes", max_words=limit, slope=1e-4, **common),
-            "laplace, W of the paper (proved)": ngram_mechanism("laplace", max_total=wide, max_count=most, **common),
-            "laplace, W tuned (proved)": ngram_mechanism("laplace", max_total=self.best_limit("laplace"), **common),
-            "laplace-public (claimed)": ngram_mechanism("laplace-public", max_words=wide, max_count=most, **common),
-            "EndToEndDP (claimed)": ngram_mechanism("end-to-end", max_words=wide, max_count=most, **common),
+            "bayes (proved)": Plan.ngrams(mechanism="bayes", max_words=limit, **common).build(),
+            "bayes, log form (proved)": Plan.ngrams(mechanism="bayes", max_words=limit, slope=1e-4, **common).build(),
+            "laplace, W of the paper (proved)": Plan.ngrams(
+                mechanism="laplace", max_total=wide, max_count=most, **common
+            ).build(),
+            "laplace, W tuned (proved)": Plan.ngrams(
+                mechanism="laplace", max_total=self.best_limit("laplace"), **common
+            ).build(),
+            "laplace-public (claimed)": Plan.ngrams(
+                mechanism="laplace-public", max_words=wide, max_count=most, **common
+            ).build(),
+            "EndToEndDP (claimed)": Plan.ngrams(
+                mechanism="end-to-end", max_words=wide, max_count=most, **common
+            ).build(),
         }
         if tuned:
             _, slope, weight = self.settings(authors, public)[str(epsilon)]
-            found["BayesianDP (claimed)"] = ngram_mechanism(
-                "bayes-published", max_words=wide, max_count=most, slope=slope, weight=weight, **common
-            )
+            found["BayesianDP (claimed)"] = Plan.ngrams(
+                mechanism="bayes-published", max_words=wide, max_count=most, slope=slope, weight=weight, **common
+            ).build()
         return found
 
     def arranged(self, corpus: Corpus, limit: int | None) -> BoundedCorpus:
@@ -304,10 +313,10 @@ class Study:
             worse = PublicNgrams(public.vocabulary, np.maximum(public.counts + harm, 0.0))
             common = {"epsilon": 0.1, "delta": DELTA, "unit": Unit.AUTHOR, "prior": worse}
             for name, mechanism in {
-                "bayes (proved)": ngram_mechanism("bayes", max_words=self.limit, **common),
-                "BayesianDP (claimed)": ngram_mechanism(
-                    "bayes-published", max_words=wide, max_count=most, slope=slope, weight=weight, **common
-                ),
+                "bayes (proved)": Plan.ngrams(mechanism="bayes", max_words=self.limit, **common).build(),
+                "BayesianDP (claimed)": Plan.ngrams(
+                    mechanism="bayes-published", max_words=wide, max_count=most, slope=slope, weight=weight, **common
+                ).build(),
             }.items():
                 if (row := self.place("4", "4 million synthetic", name, 0.1, scale)) is not None:
                     private = shares(totals(crowd(), LIST))
@@ -353,7 +362,9 @@ class Study:
 
         for k in (1, 5, 10, 20, 50, 100, 200):
             if (row := self.place("5", "synthetic", "k-anonymity (none)", None, k)) is not None:
-                mechanism = ngram_mechanism("k-anonymity", k=k, epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR)
+                mechanism = Plan.ngrams(
+                    mechanism="k-anonymity", k=k, epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR
+                ).build()
                 private = shares(totals(crowd(), LIST))
                 self.keep(
                     row,
@@ -369,12 +380,14 @@ class Study:
         for epsilon in (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0):
             common = {"epsilon": epsilon, "delta": DELTA, "unit": Unit.AUTHOR, "prior": public}
             for name, mechanism in {
-                "bayes (proved)": ngram_mechanism("bayes", max_words=self.limit, **common),
-                "laplace, W of the paper (proved)": ngram_mechanism("laplace", max_total=60, **common),
-                "laplace-public (claimed)": ngram_mechanism("laplace-public", **common),
-                "BayesianDP (claimed)": ngram_mechanism("bayes-published", slope=0.01, weight=0.5, **common),
-                "EndToEndDP (claimed)": ngram_mechanism("end-to-end", **common),
-                "k-anonymity (none)": ngram_mechanism("k-anonymity", k=50, **common),
+                "bayes (proved)": Plan.ngrams(mechanism="bayes", max_words=self.limit, **common).build(),
+                "laplace, W of the paper (proved)": Plan.ngrams(mechanism="laplace", max_total=60, **common).build(),
+                "laplace-public (claimed)": Plan.ngrams(mechanism="laplace-public", **common).build(),
+                "BayesianDP (claimed)": Plan.ngrams(
+                    mechanism="bayes-published", slope=0.01, weight=0.5, **common
+                ).build(),
+                "EndToEndDP (claimed)": Plan.ngrams(mechanism="end-to-end", **common).build(),
+                "k-anonymity (none)": Plan.ngrams(mechanism="k-anonymity", k=50, **common).build(),
             }.items():
                 if name.startswith(("k-", "EndToEnd")) and epsilon > 0.1:  # no ε in the one, forty fits in the other
                     continue
@@ -414,9 +427,9 @@ class Study:
                     self.score(row, NgramTable(vocabulary=public.vocabulary, probability=probability), texts)
             found = self.mechanisms(authors, public, 0.2)
             found |= {
-                f"k-anonymity, k = {k} (none)": ngram_mechanism(
-                    "k-anonymity", k=k, epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR
-                )
+                f"k-anonymity, k = {k} (none)": Plan.ngrams(
+                    mechanism="k-anonymity", k=k, epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR
+                ).build()
                 for k in (50,)
             }
             for name, mechanism in found.items():

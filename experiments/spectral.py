@@ -31,9 +31,10 @@ from dptopics.evaluate import npmi, perplexity
 from dptopics.learners.lda_variational import VariationalLda
 from dptopics.learners.spectral import CountMoments, SpectralLda
 from dptopics.learners.tensor import orthogonal_components, second_moment, third_moment, top_eigenpairs
+from dptopics.plan import Plan
 from dptopics.privacy.mechanism import calibrate
 from dptopics.published.spectral import edges as spectral_edges
-from dptopics.registry import PUBLISHED, topic_mechanism
+from dptopics.registry import PUBLISHED
 from dptopics.topics.best_of import BestOf
 from dptopics.topics.spectral.extended import ExtendedTopics
 from dptopics.topics.spectral.mechanism import SpectralTopics
@@ -290,7 +291,7 @@ def table2(folder: Path) -> None:
         for row in part.cells(series=name, epsilon=epsilon):
             corpus = Corpus.from_texts(texts)
             settings = {"n_topics": 10, "epsilon": epsilon, "delta": 1e-6, "unit": Unit.DOCUMENT}
-            mechanism = topic_mechanism(name, vocabulary="weighted", **settings)
+            mechanism = Plan.topics(mechanism=name, vocabulary="weighted", **settings).build()
             model = mechanism(corpus.bounded(unit=Unit.DOCUMENT), seeded(row)).value
             row["words"] = [" ".join(words) for words in model.top_words(10)]
             row["vocabulary"] = len(model.vocabulary)

@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from dptopics import Corpus, Unit, Vocabulary, secure_rng
-from dptopics.registry import VOCABULARIES, vocabulary_mechanism
+from dptopics.plan import Plan
+from dptopics.registry import mechanisms
 
 CORPORA = ("newsgroups20", "amazon_5core", "pheme_threads")
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 DELTA, MAX_WORDS, RUNS = 1e-6, 100, 3
-CHOICES = [(name, str(noise)) for name, kind in VOCABULARIES.items() for noise in kind.noises]
+CHOICES = [(name, str(noise)) for name, kind in mechanisms("vocabulary").items() for noise in kind.noises]
 RESULTS = Path(__file__).parent / "results"
 MARK = "not for release: computed from the data without noise"
 
@@ -35,9 +36,9 @@ def measure(corpus: Corpus) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for name, noise in CHOICES:
         for epsilon in EPSILONS:
-            mechanism = vocabulary_mechanism(
-                name, epsilon=epsilon, delta=DELTA, unit=Unit.AUTHOR, noise=noise, max_words=MAX_WORDS
-            )
+            mechanism = Plan.words(
+                mechanism=name, epsilon=epsilon, delta=DELTA, unit=Unit.AUTHOR, noise=noise, max_words=MAX_WORDS
+            ).build()
             start = time.perf_counter()
             released = [mechanism(bounded, secure_rng()).value for _ in range(RUNS)]
             seconds = (time.perf_counter() - start) / RUNS
@@ -81,7 +82,7 @@ def draw(results: dict[str, list[dict[str, object]]]) -> None:
                     EPSILONS,
                     [row[key] for row in own],
                     "-o" if noise == "gaussian" else "--s",
-                    color=f"C{list(VOCABULARIES).index(mechanism)}",
+                    color=f"C{list(mechanisms('vocabulary')).index(mechanism)}",
                     markersize=3,
                     label=f"{mechanism}, {noise}",
                 )

@@ -14,6 +14,7 @@ from dptopics import Corpus, Vocabulary
 from dptopics.errors import PrivacyError
 from dptopics.learners.lda_variational import VariationalLda
 from dptopics.ngrams.pipeline import VocabularyThenNgrams
+from dptopics.plan import Plan
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import (
     PUBLIC_WORDS,
@@ -28,9 +29,8 @@ from dptopics.privacy.guarantee import (
 from dptopics.privacy.mechanism import calibrate
 from dptopics.privacy.pricing import epsilon_of
 from dptopics.privacy.relation import Relation
-from dptopics.published.topicdp.laplace_output import LaplaceOutputTopics
 from dptopics.published.topicdp.mvg import MvgTopics
-from dptopics.registry import NGRAMS, PUBLISHED, TOPICS, VOCABULARIES, output_mechanism
+from dptopics.registry import mechanisms
 from dptopics.topics.best_of import BestOf
 from dptopics.topics.output.matrix import OutputMatrix
 from dptopics.topics.output.mechanism import OutputTopics
@@ -64,15 +64,21 @@ class OfDocuments:
 
 
 def vocabularies():
-    found = {name: kind.template(delta=DELTA, tail=DELTA / 8) for name, kind in VOCABULARIES.items()}
+    found = {name: kind.template(delta=DELTA, tail=DELTA / 8) for name, kind in mechanisms("vocabulary").items()}
     found["public"] = PublicVocabulary(vocabulary=Vocabulary.of(["a", "b"]), delta=DELTA)
-    found |= {f"{name}, replace": ReplaceOneVocabulary(vocabulary=found[name]) for name in (*VOCABULARIES, "public")}
+    found |= {
+        f"{name}, replace": ReplaceOneVocabulary(vocabulary=found[name])
+        for name in (*mechanisms("vocabulary"), "public")
+    }
     return found | {"weighted, of documents": OfDocuments(part=found["weighted"])}
 
 
 def topics():
-    found = {name: kind.template(n_topics=2, delta=DELTA) for name, kind in (TOPICS | PUBLISHED).items()}
-    found["laplace"] = LaplaceOutputTopics(learner=LEARNER, n_topics=2, scale=1.0, delta=DELTA)
+    found = {
+        name: kind.template(n_topics=2, delta=DELTA)
+        for name, kind in mechanisms("topics").items()
+        if not kind.needs_preparation
+    }
     for kind, (label, public) in product((OutputTopics, MvgTopics), {"": PUBLIC, ", private P": None}.items()):
         found[kind.name + label] = kind.calibrated(gamma=0.1, public=public, **SETTINGS)
     found["output, of these words"] = OutputTopics.calibrated(gamma=0.1, public=PUBLIC, words_of_data=True, **SETTINGS)
@@ -81,7 +87,7 @@ def topics():
 
 
 def ngrams():
-    found = {name: kind.template(delta=DELTA) for name, kind in NGRAMS.items()}
+    found = {name: kind.template(delta=DELTA) for name, kind in mechanisms("n-grams").items()}
     return found | {"laplace, of documents": OfDocuments(part=found["laplace"])}
 
 
@@ -91,15 +97,15 @@ WORDS, MODELS, TABLES = vocabularies(), topics(), ngrams()
 def test_every_mechanism_is_here():
     made = {type(part) for part in (*WORDS.values(), *MODELS.values(), *TABLES.values())}
     composing = {VocabularyThenTopics, VocabularyThenNgrams, BestOf}  # ExtendedTopics is a topic mechanism too
-    found = {kind for room in ("vocabulary", "topics", "ngrams", "published") for kind in mechanisms(room)}
+    found = {kind for room in ("vocabulary", "topics", "ngrams", "published") for kind in classes(room)}
     assert len(found) > 20
     assert found - made - composing == {OutputMatrix}  # any function's matrix: neither words nor topics
 
 
-def mechanisms(room):
+def classes(room):
     """The classes with a guarantee and a name of their own in all modules of a folder."""
     folder = importlib.import_module(f"dptopics.{room}")
-    for module in pkgutil.iter_modules(folder.__path__, f"{folder.__name__}."):
+    for module in pkgutil.walk_packages(folder.__path__, f"{folder.__name__}."):
         for kind in vars(importlib.import_module(module.name)).values():
             if isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "guarantee") and hasattr(kind, "name"):
                 yield kind
@@ -201,8 +207,8 @@ def test_compositions_of_compositions(model):
 def test_labels_of_output_perturbation_over_words_of_the_data():
     # What the command line builds, and what anybody can build by hand: the same label.
     by_hand = VocabularyThenTopics(vocabulary=WORDS["weighted, replace"], topics=MODELS["output"], delta=DELTA)
-    settings = {"share": 0.4, "n_topics": 2, "epsilon": 3.0, "delta": DELTA, "unit": Unit.AUTHOR, "public": PUBLIC}
-    by_name = output_mechanism("output", WORDS["weighted"], **settings)
+    settings = {"n_topics": 2, "epsilon": 3.0, "delta": DELTA, "unit": Unit.AUTHOR, "public": PUBLIC}
+    by_name = Plan.topics(mechanism="output", vocabulary="weighted", **settings).build()
     assert by_hand.guarantee.strength is by_name.guarantee.strength is Strength.CLAIMED
     assert by_hand.guarantee.assumptions == by_name.guarantee.assumptions
     over_public = VocabularyThenTopics(vocabulary=WORDS["public"], topics=MODELS["output"], delta=DELTA)

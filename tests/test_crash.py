@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dptopics import durable
+from dptopics.privacy import durable
 from dptopics.privacy.ledger import Ledger
 
 SCRIPTS = Path(__file__).parents[1] / "benchmarks" / "crash"

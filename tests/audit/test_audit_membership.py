@@ -17,9 +17,9 @@ from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
 from dptopics.learners.adapters import SklearnLearner
 from dptopics.learners.lda_gibbs import GibbsLda
+from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Guarantee, Unit
 from dptopics.privacy.relation import Relation
-from dptopics.registry import topic_mechanism
 
 LEARNER = GibbsLda(n_topics=3, sweeps=10)
 
@@ -34,9 +34,13 @@ def audited(corpus, **options):
 
 
 def claim(epsilon=0.1):
-    return topic_mechanism(
-        "variational", vocabulary="weighted", n_topics=2, epsilon=epsilon, delta=1e-6, unit=Unit.DOCUMENT
-    ).guarantee
+    return (
+        Plan.topics(
+            mechanism="variational", vocabulary="weighted", n_topics=2, epsilon=epsilon, delta=1e-6, unit=Unit.DOCUMENT
+        )
+        .build()
+        .guarantee
+    )
 
 
 def test_rates_over_documents_never_call_a_claim_violated():

@@ -13,8 +13,8 @@ from dptopics.data.corpus import Corpus
 from dptopics.data.counts import Counts
 from dptopics.errors import InputError
 from dptopics.learners.lda_gibbs import GibbsLda
+from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
-from dptopics.registry import topic_mechanism
 
 
 def leaky_counts(n_documents=120, n_words=400, seed=0):
@@ -178,14 +178,14 @@ def test_a_mechanism_can_be_attacked():
         ["knee pain running", "glasses eyes reading", "knee running shoes", "reading eyes light"] * 30,
         authors=[f"a{i}" for i in range(120)],
     )
-    private = topic_mechanism(
-        "variational", vocabulary="weighted", n_topics=2, epsilon=8.0, delta=1e-5, unit=Unit.AUTHOR, steps=3
-    )
+    private = Plan.topics(
+        mechanism="variational", vocabulary="weighted", n_topics=2, epsilon=8.0, delta=1e-5, unit=Unit.AUTHOR, steps=3
+    ).build()
     shadows = train_shadows(of_mechanism(private, corpus), corpus.counts(), n_shadows=8)
     assert np.all(np.isfinite(shadows.statistics))
     assert attack(shadows, targets=8).area() < 0.7
-    nothing = topic_mechanism(
-        "variational", vocabulary="weighted", n_topics=2, epsilon=0.05, delta=1e-5, unit=Unit.AUTHOR, steps=3
-    )
+    nothing = Plan.topics(
+        mechanism="variational", vocabulary="weighted", n_topics=2, epsilon=0.05, delta=1e-5, unit=Unit.AUTHOR, steps=3
+    ).build()
     empty = train_shadows(of_mechanism(nothing, corpus), corpus.counts(), n_shadows=4)
     assert np.all(np.isfinite(empty.statistics))

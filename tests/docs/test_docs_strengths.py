@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from markdown_pages import ROOT, name
 
-from dptopics.catalogue import catalogue
+from dptopics.registry import catalogue
 
 GUARANTEES = ROOT / "docs" / "guarantees"
 PAGES = sorted(set(GUARANTEES.glob("*.md")) - {GUARANTEES / "README.md"})

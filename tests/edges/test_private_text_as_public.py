@@ -13,10 +13,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from dptopics import Corpus, PrivateTopics, PublicNgrams, TextSettings, Vocabulary, cli
 from dptopics.errors import InputError
+from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.word_lists import check_entries, check_not_the_data
-from dptopics.registry import ngram_mechanism, topic_mechanism, vocabulary_mechanism
-from dptopics.vocabulary.public import read_words
+from dptopics.public.word_lists import check_entries, check_not_the_data, read_words
 
 NOTE = "my hiv test is positive, anna zanzibarina, ward 7"
 SETTINGS = {"epsilon": 50.0, "delta": 1e-6, "unit": Unit.DOCUMENT}
@@ -110,7 +109,7 @@ def test_entries_that_no_text_gives_are_refused_by_number(tmp_path, lines):
     with pytest.raises(InputError, match=r"entries|words, but n is|must be a number"):
         PublicNgrams.from_file(path, n=1)
     with pytest.raises(InputError, match="cannot come out"):
-        vocabulary_mechanism(Vocabulary.public(lines.split("\n")), text=TextSettings(), **SETTINGS)
+        Plan.words(mechanism=Vocabulary.public(lines.split("\n")), text=TextSettings(), **SETTINGS).build()
 
 
 def test_what_the_tokeniser_gives_is_never_refused():
@@ -147,9 +146,9 @@ def test_words_must_be_stated_to_be_public(words):
             PrivateTopics(2, mechanism=mechanism, vocabulary=words, unit="document").fit(texts)
         assert "zanzibarina" not in str(no.value)
     with pytest.raises(InputError, match=rule):
-        topic_mechanism("mixture", vocabulary=words, n_topics=2, **SETTINGS)
+        Plan.topics(mechanism="mixture", vocabulary=words, n_topics=2, **SETTINGS).build()
     with pytest.raises(InputError, match=rule):
-        vocabulary_mechanism(words, **SETTINGS)
+        Plan.words(mechanism=words, **SETTINGS).build()
     with pytest.raises(InputError, match=rule):
         Corpus.from_texts(texts, vocabulary=words)
 
@@ -177,4 +176,4 @@ def test_a_file_is_not_a_private_choice_of_ngrams(run, notes, tmp_path):
     assert code == 2
     assert "a public list goes to prior= (--public)" in said
     with pytest.raises(InputError, match="no way to choose n-grams"):
-        ngram_mechanism("bayes", vocabulary=str(notes), **SETTINGS)
+        Plan.ngrams(mechanism="bayes", vocabulary=str(notes), **SETTINGS).build()

@@ -7,19 +7,12 @@ import pytest
 
 from dptopics import Corpus, Ledger, PrivateTopics, Vocabulary
 from dptopics.errors import NothingReleased, PrivacyWarning
+from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.privacy.ledger import Unrecorded
 from dptopics.privacy.rng import secure_rng
 from dptopics.public.ngrams import PublicNgrams
-from dptopics.registry import (
-    NGRAMS,
-    PUBLISHED,
-    TOPICS,
-    VOCABULARIES,
-    ngram_mechanism,
-    topic_mechanism,
-    vocabulary_mechanism,
-)
+from dptopics.registry import mechanisms
 
 LISTED = Vocabulary.of(["chorea", "huntington", "knee", "tremor"])
 NOBODY = ["it is", "new glasses", "flu in may"]  # none of the listed words
@@ -45,18 +38,20 @@ def outcomes(mechanism, corpora):
             yield "nothing"
 
 
-@pytest.mark.parametrize("name", sorted(VOCABULARIES))
+@pytest.mark.parametrize("name", sorted(mechanisms("vocabulary")))
 @pytest.mark.parametrize("kind", ["gaussian", "laplace"])
 def test_vocabularies_run_on_no_data(name, kind):
-    if kind not in [str(n) for n in VOCABULARIES[name].noises]:
+    if kind not in [str(n) for n in mechanisms("vocabulary")[name].noises]:
         return
-    mechanism = vocabulary_mechanism(name, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR, noise=kind)
+    mechanism = Plan.words(mechanism=name, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR, noise=kind).build()
     assert set(outcomes(mechanism, neighbours())) == {"released"}
 
 
-@pytest.mark.parametrize("name", sorted({**TOPICS, **PUBLISHED}))
+@pytest.mark.parametrize("name", [name for name, kind in mechanisms("topics").items() if not kind.needs_preparation])
 def test_topics_over_public_words_run_on_no_data(name):
-    mechanism = topic_mechanism(name, vocabulary=LISTED, n_topics=2, epsilon=50.0, delta=1e-3, unit=Unit.AUTHOR)
+    mechanism = Plan.topics(
+        mechanism=name, vocabulary=LISTED, n_topics=2, epsilon=50.0, delta=1e-3, unit=Unit.AUTHOR
+    ).build()
     found = list(outcomes(mechanism, neighbours(vocabulary=LISTED)))
     if mechanism.guarantee.strength is Strength.PROVED:
         assert set(found) == {"released"}
@@ -66,14 +61,16 @@ def test_topics_over_public_words_run_on_no_data(name):
 @pytest.mark.parametrize("name", ["mixture", "embedded", "variational", "spectral", "spectral-extended"])
 def test_topics_over_private_words_run_on_no_data(name):
     """No word clears the threshold: nothing released, after the charge, on every one of them."""
-    mechanism = topic_mechanism(name, vocabulary="weighted", n_topics=2, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR)
+    mechanism = Plan.topics(
+        mechanism=name, vocabulary="weighted", n_topics=2, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR
+    ).build()
     assert set(outcomes(mechanism, neighbours())) == {"nothing"}
 
 
-@pytest.mark.parametrize("name", sorted(NGRAMS))
+@pytest.mark.parametrize("name", sorted(mechanisms("n-grams")))
 def test_ngrams_run_on_no_data(name):
     prior = PublicNgrams(LISTED, np.array([3, 2, 5, 1]))
-    mechanism = ngram_mechanism(name, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR, prior=prior)
+    mechanism = Plan.ngrams(mechanism=name, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR, prior=prior).build()
     assert set(outcomes(mechanism, neighbours(vocabulary=LISTED))) == {"released"}
 
 
@@ -81,9 +78,9 @@ def test_ngrams_run_on_no_data(name):
 @pytest.mark.parametrize("learner", ["variational", "gibbs", "spectral", "lsi", "plsa", "hdp"])
 def test_learners_fail_into_uniform_topics(learner):
     """The largest change there can be is priced, also that from a learner's failure to its success."""
-    mechanism = topic_mechanism(
-        "laplace", vocabulary=LISTED, n_topics=2, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR, learner=learner
-    )
+    mechanism = Plan.topics(
+        mechanism="laplace", vocabulary=LISTED, n_topics=2, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR, learner=learner
+    ).build()
     assert mechanism.guarantee.strength is Strength.PROVED
     assert set(outcomes(mechanism, neighbours(vocabulary=LISTED))) == {"released"}
 
@@ -92,9 +89,9 @@ def test_a_learner_that_never_works_is_refused_before_the_charge():
     def broken(counts):
         raise RuntimeError("out of order")
 
-    mechanism = topic_mechanism(
-        "laplace", vocabulary=LISTED, n_topics=2, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR, learner=broken
-    )
+    mechanism = Plan.topics(
+        mechanism="laplace", vocabulary=LISTED, n_topics=2, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR, learner=broken
+    ).build()
     corpus = next(neighbours(vocabulary=LISTED)).bounded()
     with pytest.raises(RuntimeError):
         mechanism.check(corpus)

@@ -20,10 +20,10 @@ from dptopics.data.bounded import Sample, UnitRows
 from dptopics.data.engines import spark_errors
 from dptopics.data.engines.spark import spark_session
 from dptopics.errors import EngineError, InputError, PrivacyWarning
+from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.public.embeddings import TextModel
 from dptopics.public.text import TextSettings
-from dptopics.registry import ngram_mechanism, topic_mechanism, vocabulary_mechanism
 from dptopics.topics import variational
 from dptopics.topics.embedded.mechanism import EmbeddedTopics
 from dptopics.topics.mixture import MixtureTopics
@@ -103,11 +103,11 @@ def on_spark(frame, partitions=2, settings=None, **bounds):
 
 
 MECHANISMS = {
-    "count": lambda: vocabulary_mechanism("count", epsilon=9, delta=DELTA, unit=Unit.AUTHOR, max_words=9),
-    "policy": lambda: vocabulary_mechanism("policy", epsilon=9, delta=DELTA, unit=Unit.AUTHOR, max_words=9),
-    "variational": lambda: topic_mechanism(
-        "variational", vocabulary="weighted", n_topics=3, epsilon=20, delta=DELTA, unit=Unit.AUTHOR, steps=2
-    ),
+    "count": lambda: Plan.words(mechanism="count", epsilon=9, delta=DELTA, unit=Unit.AUTHOR, max_words=9).build(),
+    "policy": lambda: Plan.words(mechanism="policy", epsilon=9, delta=DELTA, unit=Unit.AUTHOR, max_words=9).build(),
+    "variational": lambda: Plan.topics(
+        mechanism="variational", vocabulary="weighted", n_topics=3, epsilon=20, delta=DELTA, unit=Unit.AUTHOR, steps=2
+    ).build(),
 }
 ON_PUBLIC_WORDS = {
     "mixture": lambda: MixtureTopics(n_topics=3, sigma=0.5, delta=DELTA, steps=2),
@@ -190,7 +190,9 @@ def test_a_bucket_lies_in_one_task(frame, monkeypatch):
 @needs_java
 def test_the_same_ngrams_from_the_same_seed(frame, rows):
     settings = TextSettings.for_ngrams(2)
-    mechanism = ngram_mechanism("bayes", epsilon=30, delta=DELTA, unit=Unit.AUTHOR, vocabulary="weighted", max_words=20)
+    mechanism = Plan.ngrams(
+        mechanism="bayes", epsilon=30, delta=DELTA, unit=Unit.AUTHOR, vocabulary="weighted", max_words=20
+    ).build()
     corpora = in_memory(rows, settings=settings), on_spark(frame, settings=settings)
     first, second = (mechanism(corpus, np.random.default_rng(7)).value for corpus in corpora)
     assert len(first.vocabulary) > 0

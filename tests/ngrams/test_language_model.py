@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from dptopics import Corpus, TextSettings, Unit, Vocabulary
 from dptopics.errors import BundleError, InputError, NothingReleased
+from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.rng import secure_rng
 from dptopics.public.ngrams import PublicNgrams
-from dptopics.registry import ngram_mechanism
 from dptopics.release import bundle
 from dptopics.release.language_model import LanguageModel
 from dptopics.release.ngram_table import NgramTable
@@ -40,7 +40,9 @@ def released(epsilon=20.0, n=3, **settings):
     corpus = Corpus.from_texts(
         TEXTS, AUTHORS, settings=TextSettings.for_ngrams(n), vocabulary=public.vocabulary
     ).bounded()
-    mechanism = ngram_mechanism("bayes", epsilon=epsilon, delta=1e-5, unit=Unit.AUTHOR, prior=public, **settings)
+    mechanism = Plan.ngrams(
+        mechanism="bayes", epsilon=epsilon, delta=1e-5, unit=Unit.AUTHOR, prior=public, **settings
+    ).build()
     return mechanism(corpus, secure_rng())
 
 
@@ -247,7 +249,9 @@ def test_author_with_more_ngrams_than_the_limit(monkeypatch):
         monkeypatch.setattr(noise, kind, lambda rng, scale, size: np.zeros(size, np.int64))
     words = [f"w{i:02} x" for i in range(40)]
     corpus = Corpus.from_counts(np.full((1, 40), 9), words, authors=["one"], public_vocabulary=True).bounded()
-    mechanism = ngram_mechanism("bayes", epsilon=1.0, delta=1e-5, unit=Unit.AUTHOR, max_words=7, max_count=3)
+    mechanism = Plan.ngrams(
+        mechanism="bayes", epsilon=1.0, delta=1e-5, unit=Unit.AUTHOR, max_words=7, max_count=3
+    ).build()
     steps = mechanism._steps(corpus) * mechanism.grid
     assert sorted(steps.tolist()) == [0.0] * 33 + [3.0] * 7
 
@@ -258,7 +262,9 @@ def test_counts_that_overflow_32_bits(monkeypatch):
     rows[:, 1] = 1
     authors = ["a", "a", "b", "b", "c", "c"]
     corpus = Corpus.from_counts(rows, ["x y", "y z"], authors=authors, public_vocabulary=True).bounded()
-    mechanism = ngram_mechanism("laplace", epsilon=1.0, delta=1e-5, unit=Unit.AUTHOR, max_total=5.0, max_count=4)
+    mechanism = Plan.ngrams(
+        mechanism="laplace", epsilon=1.0, delta=1e-5, unit=Unit.AUTHOR, max_total=5.0, max_count=4
+    ).build()
     table = mechanism(corpus, np.random.default_rng(0)).value
     # Each author: min(2 · (2³¹ − 1), 4) = 4 and 2, scaled to a sum of 5.
     assert table.counts == pytest.approx([3 * 10 / 3 + 1, 3 * 5 / 3 + 1], rel=1e-4)
@@ -268,7 +274,7 @@ def test_counts_that_overflow_32_bits(monkeypatch):
 
 def test_private_list_in_front():
     corpus = Corpus.from_texts(TEXTS * 10, [f"{i}" for i in range(600)], settings=TextSettings.for_ngrams(2)).bounded()
-    mechanism = ngram_mechanism("bayes", epsilon=4.0, delta=1e-5, unit=Unit.AUTHOR, vocabulary="weighted")
+    mechanism = Plan.ngrams(mechanism="bayes", epsilon=4.0, delta=1e-5, unit=Unit.AUTHOR, vocabulary="weighted").build()
     assert mechanism.guarantee.epsilon == pytest.approx(4.0, rel=1e-6)
     release = mechanism(corpus, secure_rng())
     assert release.guarantee == mechanism.guarantee
@@ -276,7 +282,9 @@ def test_private_list_in_front():
     with pytest.raises(NothingReleased, match="no n-gram cleared"):
         mechanism.rescaled(1000)(corpus, secure_rng())
     with pytest.raises(InputError, match="vocabulary_share must lie"):
-        ngram_mechanism("bayes", epsilon=1.0, delta=1e-5, unit=Unit.AUTHOR, vocabulary="weighted", vocabulary_share=1.0)
+        Plan.ngrams(
+            mechanism="bayes", epsilon=1.0, delta=1e-5, unit=Unit.AUTHOR, vocabulary="weighted", vocabulary_share=1.0
+        ).build()
 
 
 # --- commands ---

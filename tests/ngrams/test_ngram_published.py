@@ -11,9 +11,9 @@ from dptopics import Corpus, Vocabulary, progress
 from dptopics.audit.canaries import audit_by_trials
 from dptopics.audit.ngram_attack import attack_most_contributing
 from dptopics.audit.units import Canary
-from dptopics.catalogue import catalogue
 from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels.local_sensitivity import largest_weighted_log
+from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.privacy.ledger import Ledger, Unrecorded
@@ -25,7 +25,7 @@ from dptopics.published.ngrams.end_to_end import EndToEndNgrams
 from dptopics.published.ngrams.k_anonymity import KAnonymousNgrams
 from dptopics.published.ngrams.laplace_public import LaplacePublicNgrams
 from dptopics.published.ngrams.shared import Tally, Units, centred_log, claim_1, softmax
-from dptopics.registry import NGRAMS, ngram_mechanism
+from dptopics.registry import catalogue, mechanisms
 
 DELTA = 1e-3
 WORDS = Vocabulary.of(["a b", "a c", "b c", "c a", "c b", "c c"])
@@ -53,10 +53,24 @@ def raw(rows=60, order=None):
 
 
 def test_all_names_are_registered():
-    assert list(NGRAMS) == ["bayes", "bayes-published", "end-to-end", "laplace", "laplace-public", "k-anonymity"]
+    assert list(mechanisms("n-grams")) == [
+        "bayes",
+        "bayes-published",
+        "end-to-end",
+        "k-anonymity",
+        "laplace",
+        "laplace-public",
+    ]
     rows = {row["name"]: row for row in catalogue() if row["job"] == "n-grams"}
-    assert [rows[name]["strength"] for name in NGRAMS] == ["proved", "none", "none", "proved", "none", "none"]
-    assert {rows[name]["unit"] for name in NGRAMS if rows[name]["strength"] == "none"} == {"nobody"}
+    assert [rows[name]["strength"] for name in mechanisms("n-grams")] == [
+        "proved",
+        "none",
+        "none",
+        "proved",
+        "none",
+        "none",
+    ]
+    assert {rows[name]["unit"] for name in mechanisms("n-grams") if rows[name]["strength"] == "none"} == {"nobody"}
     assert (rows["k-anonymity"]["noise"], rows["bayes-published"]["noise"]) == ("-", "gaussian")
 
 
@@ -152,11 +166,11 @@ def test_settings_that_make_no_sense(change, message):
 @pytest.mark.parametrize("shares", [(0.5, 0.6), (1.0, 0.0), (0.9, 0.2), (-0.5, 1.5)])
 def test_shares_that_do_not_add_up(shares):
     with pytest.raises(InputError, match="positive and add up to 1"):
-        ngram_mechanism("end-to-end", epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR, shares=shares)
+        Plan.ngrams(mechanism="end-to-end", epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR, shares=shares).build()
 
 
 def test_shares_of_the_paper():
-    mechanism = ngram_mechanism("end-to-end", epsilon=0.9, delta=1e-6, unit=Unit.AUTHOR)
+    mechanism = Plan.ngrams(mechanism="end-to-end", epsilon=0.9, delta=1e-6, unit=Unit.AUTHOR).build()
     assert 1 / mechanism.tuning_scale == pytest.approx(0.3)
     assert replace(mechanism, tuning_scale=1e9).guarantee.epsilon == pytest.approx(0.6, rel=1e-6)
     assert mechanism.guarantee.epsilon <= 0.9
@@ -164,9 +178,9 @@ def test_shares_of_the_paper():
 
 def test_setting_of_another_mechanism_is_refused():
     with pytest.raises(InputError, match="'laplace' has no setting k, slope"):
-        ngram_mechanism("laplace", epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR, k=5, slope=1.0)
+        Plan.ngrams(mechanism="laplace", epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR, k=5, slope=1.0).build()
     with pytest.raises(InputError, match="there is no n-gram mechanism 'magic'"):
-        ngram_mechanism("magic", epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR)
+        Plan.ngrams(mechanism="magic", epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR).build()
 
 
 # --- what they compute ---
@@ -292,13 +306,13 @@ def heavy():
     return Corpus.from_counts(counts, WORDS.words, authors=range(400), public_vocabulary=True)
 
 
-@pytest.mark.parametrize("name", NGRAMS)
+@pytest.mark.parametrize("name", mechanisms("n-grams"))
 def test_attack_on_the_most_contributing_author(name):
     settings = {"epsilon": 1000.0, "delta": DELTA, "unit": Unit.AUTHOR, "prior": PUBLIC}
     if name == "laplace-public":
         settings["max_words"] = 6  # a thousandth of the authors would be one n-gram each
     found = attack_most_contributing(
-        ngram_mechanism(name, **settings), heavy(), repeats=4, rng=np.random.default_rng(0)
+        Plan.ngrams(mechanism=name, **settings).build(), heavy(), repeats=4, rng=np.random.default_rng(0)
     )
     assert (found.mechanism, found.repeats, found.limit) == (name, 4, 1.0)
     assert 0 <= found.probability <= 1
@@ -308,20 +322,20 @@ def test_attack_on_the_most_contributing_author(name):
 
 
 def test_attack_learns_little_from_much_noise():
-    mechanism = ngram_mechanism("bayes", epsilon=0.05, delta=1e-6, unit=Unit.AUTHOR, prior=PUBLIC)
+    mechanism = Plan.ngrams(mechanism="bayes", epsilon=0.05, delta=1e-6, unit=Unit.AUTHOR, prior=PUBLIC).build()
     found = attack_most_contributing(mechanism, heavy(), repeats=40, rng=np.random.default_rng(0))
     assert 0.2 < found.probability < 0.8
     assert 0.5 < found.limit < 0.53
 
 
 def test_attack_by_document():
-    mechanism = ngram_mechanism("laplace", epsilon=100.0, delta=DELTA, unit=Unit.DOCUMENT)
+    mechanism = Plan.ngrams(mechanism="laplace", epsilon=100.0, delta=DELTA, unit=Unit.DOCUMENT).build()
     found = attack_most_contributing(mechanism, heavy(), repeats=2, rng=np.random.default_rng(0))
     assert found.probability == 1
 
 
 def test_attack_needs_a_public_list_and_company():
-    mechanism = ngram_mechanism("laplace", epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR)
+    mechanism = Plan.ngrams(mechanism="laplace", epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR).build()
     private = Corpus.from_counts(np.ones((2, 2)), ["a b", "c d"], authors=["x", "y"])
     with pytest.raises(InputError, match="public list"):
         attack_most_contributing(mechanism, private, repeats=1, rng=np.random.default_rng(0))
@@ -334,7 +348,7 @@ def test_attack_needs_a_public_list_and_company():
 
 def test_general_audit_reads_ngram_tables():
     designs = (Canary(), Canary(n_words=4))
-    mechanism = ngram_mechanism("laplace", epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR)
+    mechanism = Plan.ngrams(mechanism="laplace", epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR).build()
     settings = {"trials": 300, "rehearsals": 16, "designs": designs}
     sound = audit_by_trials(mechanism, heavy(), rng=np.random.default_rng(0), **settings)
     assert sound.lower_bound <= 1.0

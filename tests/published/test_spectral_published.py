@@ -13,6 +13,7 @@ from dptopics import Corpus
 from dptopics.errors import InputError, NothingReleased, PrivacyError
 from dptopics.learners.spectral import SpectralLda
 from dptopics.learners.tensor import coefficients, orthogonal_components, third_moment
+from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.events import Failure, Gaussian, Laplace, Noise
 from dptopics.privacy.guarantee import Unit
@@ -22,7 +23,6 @@ from dptopics.published.spectral import edges
 from dptopics.published.spectral.moments import SpectralMomentsTopics
 from dptopics.published.spectral.output import SpectralOutputTopics
 from dptopics.published.spectral.whitened import SpectralComponentsTopics, SpectralTensorTopics
-from dptopics.registry import topic_mechanism
 from dptopics.release.vocabulary import Vocabulary
 
 DELTA = 1e-3
@@ -346,18 +346,20 @@ def test_by_name():
     words = Vocabulary.of(f"w{i:03}" for i in range(12))
     settings = {"n_topics": 3, "epsilon": 2.0, "delta": DELTA, "unit": Unit.DOCUMENT}
     for number in range(1, 5):
-        mechanism = topic_mechanism(f"spectral-{number}", vocabulary=words, alpha0=0.5, **settings)
+        mechanism = Plan.topics(mechanism=f"spectral-{number}", vocabulary=words, alpha0=0.5, **settings).build()
         assert (mechanism.name, mechanism.alpha0, mechanism.vocabulary) == (f"spectral-{number}", 0.5, words)
         assert mechanism.guarantee.epsilon == pytest.approx(2.0, rel=1e-6)
         with pytest.raises(PrivacyError, match="list of public words"):
-            topic_mechanism(f"spectral-{number}", vocabulary="weighted", **settings)
+            Plan.topics(mechanism=f"spectral-{number}", vocabulary="weighted", **settings).build()
         with pytest.raises(InputError, match="takes no steps"):
-            topic_mechanism(f"spectral-{number}", vocabulary=words, steps=3, **settings)
+            Plan.topics(mechanism=f"spectral-{number}", vocabulary=words, steps=3, **settings).build()
         with pytest.raises(InputError, match="at most 2,000 words"):
-            topic_mechanism(f"spectral-{number}", vocabulary=Vocabulary.of(f"w{i}" for i in range(2001)), **settings)
-    pure = topic_mechanism("spectral-1", vocabulary=words, noise="laplace", **settings)
+            Plan.topics(
+                mechanism=f"spectral-{number}", vocabulary=Vocabulary.of(f"w{i}" for i in range(2001)), **settings
+            ).build()
+    pure = Plan.topics(mechanism="spectral-1", vocabulary=words, noise="laplace", **settings).build()
     assert pure.noise is Noise.LAPLACE
     with pytest.raises(InputError, match="at most 500 words"):
-        topic_mechanism(
-            "spectral-1", vocabulary=Vocabulary.of(f"w{i}" for i in range(501)), noise="laplace", **settings
-        )
+        Plan.topics(
+            mechanism="spectral-1", vocabulary=Vocabulary.of(f"w{i}" for i in range(501)), noise="laplace", **settings
+        ).build()

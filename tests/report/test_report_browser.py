@@ -10,10 +10,10 @@ import pytest
 from dptopics import Corpus, Guarantee, Ledger, NgramTable, Release, Strength, TopicModel, Unit, Vocabulary, secure_rng
 from dptopics.audit.membership import audit_membership
 from dptopics.audit.targets import of_mechanism
+from dptopics.plan import Plan
 from dptopics.privacy import events as ev
 from dptopics.privacy.ledger import Unrecorded
 from dptopics.public.datasets import demo_corpus
-from dptopics.registry import topic_mechanism
 from dptopics.release import report as page
 from dptopics.release.release import describe
 
@@ -213,9 +213,9 @@ def test_tables_of_words_and_ngrams(browser, tmp_path):
 def test_the_demo_with_its_audit(browser, tmp_path):
     demo = demo_corpus()
     corpus = Corpus.from_texts(demo.texts[:3000], demo.authors[:3000])
-    plan = topic_mechanism(
-        "variational", vocabulary="weighted", n_topics=4, epsilon=8.0, delta=1e-6, unit=Unit.AUTHOR, steps=3
-    )
+    plan = Plan.topics(
+        mechanism="variational", vocabulary="weighted", n_topics=4, epsilon=8.0, delta=1e-6, unit=Unit.AUTHOR, steps=3
+    ).build()
     made = Unrecorded().run(plan, corpus.bounded(), secure_rng())
     audit = audit_membership(
         of_mechanism(plan, corpus), corpus, n_shadows=4, by_author=True, claim=plan.guarantee,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dptopics import Corpus, Unit
 from dptopics.errors import InputError, NothingReleased, PrivacyError
 from dptopics.kernels.doc_topics import doc_shares, log_likelihoods
+from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Guarantee, Strength
@@ -18,7 +19,6 @@ from dptopics.privacy.looks import grid_for
 from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import secure_rng
 from dptopics.published.spectral.choice import recommended
-from dptopics.registry import topic_mechanism
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
@@ -196,18 +196,18 @@ def test_refusals():
 
 def test_by_name():
     settings = {"n_topics": 2, "epsilon": 50.0, "delta": DELTA, "unit": Unit.DOCUMENT}
-    mechanism = topic_mechanism("spectral, variational", vocabulary=WORDS, **settings)
+    mechanism = Plan.topics(mechanism="spectral, variational", vocabulary=WORDS, **settings).build()
     assert mechanism.guarantee.strength is Strength.PROVED
     assert mechanism.guarantee.epsilon == pytest.approx(50.0, rel=1e-6)
     model = mechanism(Corpus.from_texts(TEXTS).bounded(), np.random.default_rng(0)).value
     assert {frozenset(top) for top in model.top_words(2)} == {frozenset(("cast", "knee")), frozenset(("cream", "rash"))}
     with pytest.raises(InputError, match="one list of public words"):
-        topic_mechanism("spectral,variational", **settings)
+        Plan.topics(mechanism="spectral,variational", **settings).build()
     with pytest.raises(InputError, match="one list of public words"):  # each would choose other words
-        topic_mechanism("embedded,mixture", vocabulary="common+weighted", **settings)
+        Plan.topics(mechanism="embedded,mixture", vocabulary="common+weighted", **settings).build()
     with pytest.raises(PrivacyError, match="same unit under the same relation"):
-        topic_mechanism("spectral,spectral-1", vocabulary=WORDS, **settings)
-    published = topic_mechanism("spectral-1,spectral-2", vocabulary=WORDS, **settings)
+        Plan.topics(mechanism="spectral,spectral-1", vocabulary=WORDS, **settings).build()
+    published = Plan.topics(mechanism="spectral-1,spectral-2", vocabulary=WORDS, **settings).build()
     assert published.guarantee.strength is Strength.NONE
 
 

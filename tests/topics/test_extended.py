@@ -12,12 +12,12 @@ from scipy.optimize import linear_sum_assignment
 from dptopics import Corpus, Unit
 from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels.doc_topics import doc_shares, words_by_shares
+from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Strength
 from dptopics.privacy.looks import grid_for
 from dptopics.privacy.rng import secure_rng
-from dptopics.registry import topic_mechanism
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.spectral import extended
@@ -217,12 +217,12 @@ def test_refusals():
 def test_by_name():
     texts = ["fracture knee cast bone", "rash skin cream itch"] * 300
     settings = {"n_topics": 2, "epsilon": 30.0, "delta": DELTA, "unit": Unit.DOCUMENT, "core_words": 6}
-    pipeline = topic_mechanism("spectral-extended", vocabulary="weighted", **settings)
+    pipeline = Plan.topics(mechanism="spectral-extended", vocabulary="weighted", **settings).build()
     assert pipeline.guarantee.epsilon == pytest.approx(30.0, rel=1e-6)
     model = pipeline(Corpus.from_texts(texts).bounded(), np.random.default_rng(0)).value
     assert {frozenset(top) for top in model.top_words(4)} == {frozenset(text.split()) for text in texts[:2]}
     assert len(model.vocabulary) == 8
     with pytest.raises(InputError, match="takes no steps"):
-        topic_mechanism("spectral-extended", steps=2, **settings)
+        Plan.topics(mechanism="spectral-extended", steps=2, **settings).build()
     with pytest.raises(InputError, match="7 words without weights"):  # before anything is charged
-        topic_mechanism("spectral-extended", vocabulary=Vocabulary.of("abcdefg"), **settings)
+        Plan.topics(mechanism="spectral-extended", vocabulary=Vocabulary.of("abcdefg"), **settings).build()

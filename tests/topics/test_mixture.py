@@ -6,9 +6,9 @@ from scipy.optimize import linear_sum_assignment
 
 from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError, PrivacyError
+from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Unit
-from dptopics.registry import topic_mechanism
 from dptopics.topics.mixture import MixtureTopics
 
 GROUPS, PER_GROUP, DOCUMENTS = 4, 8, 3000
@@ -138,6 +138,8 @@ def test_documents_without_known_words_are_no_trouble():
 
 
 def test_is_the_default_for_word_counts():
-    mechanism = topic_mechanism(None, n_topics=2, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR)  # no texts: no embeddings
+    mechanism = Plan.topics(
+        mechanism=None, n_topics=2, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR
+    ).build()  # no texts: no embeddings
     assert mechanism.topics.name == "mixture"
     assert mechanism.guarantee.epsilon == pytest.approx(1.0)

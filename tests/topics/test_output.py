@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from dptopics import Corpus, Ledger, PrivateTopics, progress
-from dptopics.catalogue import catalogue
 from dptopics.errors import BudgetExceeded, BundleError, InputError, NothingReleased, PrivacyError
 from dptopics.learners.lda_gibbs import GibbsLda
 from dptopics.learners.lda_variational import VariationalLda
 from dptopics.learners.named import named_learner
+from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.events import Failure, Gaussian
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
@@ -19,7 +19,7 @@ from dptopics.privacy.ledger import Unrecorded
 from dptopics.privacy.mechanism import calibrate
 from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import secure_rng
-from dptopics.registry import topic_mechanism
+from dptopics.registry import catalogue
 from dptopics.release import bundle
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.output import sensitivity_file
@@ -376,29 +376,41 @@ def test_topics_without_words():
 
 
 def test_private_words_make_it_a_claim():
-    whole = topic_mechanism(
-        "output", vocabulary="weighted", n_topics=2, epsilon=3.0, delta=DELTA, unit=Unit.AUTHOR, public=public()
-    )
+    whole = Plan.topics(
+        mechanism="output",
+        vocabulary="weighted",
+        n_topics=2,
+        epsilon=3.0,
+        delta=DELTA,
+        unit=Unit.AUTHOR,
+        public=public(),
+    ).build()
     promise = whole.guarantee
     assert 3 * (1 - 1e-6) <= promise.epsilon <= 3
     assert (promise.strength, promise.relation, promise.gamma) == (Strength.CLAIMED, Relation.REPLACE, 0.1)
     assert "released from the same data" in " ".join(promise.card().split())
     with pytest.raises(InputError, match="only calibration 'analytic'"):
-        topic_mechanism(
-            "output", vocabulary="weighted", n_topics=2, epsilon=3.0, delta=DELTA, unit="author", calibration="renyi"
-        )
+        Plan.topics(
+            mechanism="output",
+            vocabulary="weighted",
+            n_topics=2,
+            epsilon=3.0,
+            delta=DELTA,
+            unit="author",
+            calibration="renyi",
+        ).build()
     with pytest.raises(InputError, match="--yes"):
-        topic_mechanism(
-            "output", vocabulary="weighted", n_topics=2, epsilon=3.0, delta=DELTA, unit="author", gamma=0.02,
+        Plan.topics(
+            mechanism="output", vocabulary="weighted", n_topics=2, epsilon=3.0, delta=DELTA, unit="author", gamma=0.02,
             sample_size="dkw",
-        )  # fmt: skip
+        ).build()  # fmt: skip
 
 
 def test_words_then_noisy_topics():
-    whole = topic_mechanism(
-        "output", vocabulary="weighted", n_topics=2, epsilon=60.0, delta=0.02, unit=Unit.AUTHOR, public=public(),
-        gamma=0.3, steps=2,
-    )  # fmt: skip
+    whole = Plan.topics(
+        mechanism="output", vocabulary="weighted", n_topics=2, epsilon=60.0, delta=0.02, unit=Unit.AUTHOR,
+        public=public(), gamma=0.3, steps=2,
+    ).build()  # fmt: skip
     release = Unrecorded().run(whole, bounded(TEXTS), secure_rng(), accept_unproven=True)
     assert release.value.n_topics == 2
 

@@ -12,10 +12,10 @@ from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels.moments import document_norms
 from dptopics.learners import tensor
 from dptopics.learners.spectral import CountMoments
+from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Unit
-from dptopics.registry import topic_mechanism
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.spectral import mechanism as spectral
 from dptopics.topics.spectral import packed
@@ -253,16 +253,16 @@ def test_other_refusals():
 
 def test_by_name():
     settings = {"n_topics": 3, "epsilon": 2.0, "delta": DELTA, "unit": Unit.AUTHOR}
-    pipeline = topic_mechanism("spectral", **settings)
+    pipeline = Plan.topics(mechanism="spectral", **settings).build()
     assert pipeline.guarantee.epsilon == pytest.approx(2.0, rel=1e-6)
     assert pipeline.vocabulary.max_size == 1000
-    assert topic_mechanism("spectral", alpha0=0.5, max_vocabulary=50, **settings).topics.alpha0 == 0.5
+    assert Plan.topics(mechanism="spectral", alpha0=0.5, max_vocabulary=50, **settings).build().topics.alpha0 == 0.5
     with pytest.raises(InputError, match="takes no steps"):
-        topic_mechanism("spectral", steps=3, **settings)
+        Plan.topics(mechanism="spectral", steps=3, **settings).build()
     with pytest.raises(InputError, match="at most 10,000 words"):
-        topic_mechanism("spectral", max_vocabulary=20_000, **settings)
+        Plan.topics(mechanism="spectral", max_vocabulary=20_000, **settings).build()
     with pytest.raises(InputError, match="at most 10,000 words"):
-        topic_mechanism("spectral", vocabulary=Vocabulary.of(f"w{n}" for n in range(10_001)), **settings)
+        Plan.topics(mechanism="spectral", vocabulary=Vocabulary.of(f"w{n}" for n in range(10_001)), **settings).build()
 
 
 def test_estimator():

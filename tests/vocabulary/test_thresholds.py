@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from dptopics import Corpus, Vocabulary
-from dptopics.catalogue import catalogue
 from dptopics.errors import InputError
+from dptopics.plan import Plan
 from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import Unit
-from dptopics.registry import VOCABULARIES, topic_mechanism, vocabulary_mechanism
+from dptopics.registry import catalogue, mechanisms
 from dptopics.vocabulary import threshold
 from dptopics.vocabulary.count import CountVocabulary
 from dptopics.vocabulary.greedy import GreedyVocabulary
@@ -137,7 +137,7 @@ def test_greedy_threshold(epsilon, delta, max_words):
 
 
 @pytest.mark.parametrize("tail", [0.3, 0.6, 0.99])
-@pytest.mark.parametrize("kind", VOCABULARIES.values())
+@pytest.mark.parametrize("kind", mechanisms("vocabulary").values())
 def test_large_tails_are_on_the_safe_side(kind, tail):
     for noise in kind.noises:
         mechanism = kind(scale=2.0, tail=tail, max_words=3, delta=0.999, noise=noise)
@@ -184,10 +184,10 @@ def test_strictly_above_the_rounded_threshold():
     assert kept(11) == ("d",)
 
 
-@pytest.mark.parametrize("name", VOCABULARIES)
+@pytest.mark.parametrize("name", mechanisms("vocabulary"))
 def test_the_threshold_is_rounded_up(name, monkeypatch):
     """With what rounding may add to a lone word's weight on top."""
-    mechanism = vocabulary_mechanism(name, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR)
+    mechanism = Plan.words(mechanism=name, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR).build()
     seen = []
     monkeypatch.setattr(threshold, "clearing", lambda *a, least, **more: seen.append(least) or Vocabulary(()))
     mechanism(Corpus.from_texts(["knee"], ["a"]).bounded(), np.random.default_rng(0))
@@ -204,22 +204,30 @@ def test_ties_at_the_maximal_size_go_by_the_alphabet():
 # --- by name ---
 
 
-@pytest.mark.parametrize("name", VOCABULARIES)
+@pytest.mark.parametrize("name", mechanisms("vocabulary"))
 def test_every_noise_by_name(name):
-    for noise in (None, *VOCABULARIES[name].noises):
-        mechanism = vocabulary_mechanism(name, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR, noise=noise, max_words=9)
+    for noise in (None, *mechanisms("vocabulary")[name].noises):
+        mechanism = Plan.words(
+            mechanism=name, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR, noise=noise, max_words=9
+        ).build()
         assert mechanism.name == name
-        assert mechanism.noise is (noise or VOCABULARIES[name].noise)
+        assert mechanism.noise is (noise or mechanisms("vocabulary")[name].noise)
         assert mechanism.max_words == 9
         assert 1 - 1e-6 <= mechanism.guarantee.epsilon <= 1
 
 
-@pytest.mark.parametrize("name", VOCABULARIES)
+@pytest.mark.parametrize("name", mechanisms("vocabulary"))
 def test_every_noise_in_a_pipeline(name):
-    for noise in VOCABULARIES[name].noises:
-        pipeline = topic_mechanism(
-            "variational", vocabulary=name, noise=str(noise), n_topics=5, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR
-        )
+    for noise in mechanisms("vocabulary")[name].noises:
+        pipeline = Plan.topics(
+            mechanism="variational",
+            vocabulary=name,
+            noise=str(noise),
+            n_topics=5,
+            epsilon=1.0,
+            delta=1e-6,
+            unit=Unit.AUTHOR,
+        ).build()
         assert pipeline.vocabulary.noise is noise
         assert 1 - 1e-6 <= pipeline.guarantee.epsilon <= 1
         assert pipeline.vocabulary.tail == 5e-7  # the topics' noise needs the rest of δ
@@ -229,18 +237,18 @@ def test_every_noise_in_a_pipeline(name):
 
 def test_bad_names_of_noise():
     for build in (
-        vocabulary_mechanism,
-        lambda name, **more: topic_mechanism("variational", vocabulary=name, n_topics=2, **more),
+        lambda name, **more: Plan.words(mechanism=name, **more).build(),
+        lambda name, **more: Plan.topics(mechanism="variational", vocabulary=name, n_topics=2, **more).build(),
     ):
         with pytest.raises(InputError, match="noise must be 'gaussian' or 'laplace', got 'uniform'"):
             build("weighted", epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR, noise="uniform")
-        with pytest.raises(InputError, match="Laplace noise only"):
+        with pytest.raises(InputError, match="laplace noise only"):
             build("greedy", epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR, noise="gaussian")
 
 
 def test_catalogue_lists_mechanisms_and_their_noise():
     rows = {row["name"]: row for row in catalogue() if row["job"] == "vocabulary"}
-    assert {name: rows[name]["noise"] for name in VOCABULARIES} == {
+    assert {name: rows[name]["noise"] for name in mechanisms("vocabulary")} == {
         "weighted": "gaussian, laplace",
         "count": "gaussian, laplace",
         "policy": "gaussian, laplace",

@@ -5,13 +5,14 @@ import pytest
 
 from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
+from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
-from dptopics.registry import VOCABULARIES, topic_mechanism, vocabulary_mechanism
+from dptopics.registry import mechanisms
 from dptopics.release.vocabulary import Vocabulary
 
 COMMON, RARE, AUTHORS = 20, 2000, 4000
 WORDS = [*(f"common{i:02d}" for i in range(COMMON)), *(f"rare{i:04d}" for i in range(RARE))]
-CHOICES = [(name, noise) for name, kind in VOCABULARIES.items() for noise in kind.noises]
+CHOICES = [(name, noise) for name, kind in mechanisms("vocabulary").items() for noise in kind.noises]
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +27,15 @@ def corpus():
 
 
 def released(corpus, name, noise, **settings):
-    mechanism = vocabulary_mechanism(
-        name, epsilon=settings.pop("epsilon", 2.0), delta=1e-6, unit=Unit.AUTHOR, noise=noise, max_words=10, **settings
-    )
+    mechanism = Plan.words(
+        mechanism=name,
+        epsilon=settings.pop("epsilon", 2.0),
+        delta=1e-6,
+        unit=Unit.AUTHOR,
+        noise=noise,
+        max_words=10,
+        **settings,
+    ).build()
     return mechanism(corpus, np.random.default_rng(1)).value
 
 
@@ -47,7 +54,9 @@ def test_weights_are_noisy_weights(corpus, name, noise):
     if expected is not None:
         assert np.mean(found.weights) == pytest.approx(expected, rel=0.05)
     else:
-        mechanism = vocabulary_mechanism(name, epsilon=8.0, delta=1e-6, unit=Unit.AUTHOR, noise=noise, max_words=10)
+        mechanism = Plan.words(
+            mechanism=name, epsilon=8.0, delta=1e-6, unit=Unit.AUTHOR, noise=noise, max_words=10
+        ).build()
         assert np.mean(found.weights) == pytest.approx(mechanism.cutoff, rel=0.2)
 
 
@@ -66,10 +75,12 @@ def test_one_author_alone_is_not_seen(name, noise):
 
 def test_public_words_are_there_anyway_and_cost_the_others_nothing(corpus):
     known = Vocabulary.of([*WORDS[: COMMON - 5], "nobody wrote this"])
-    mechanism = vocabulary_mechanism(
-        "weighted", epsilon=2.0, delta=1e-6, unit=Unit.AUTHOR, max_words=10, besides=known, max_size=5
-    )
-    alone = vocabulary_mechanism("weighted", epsilon=2.0, delta=1e-6, unit=Unit.AUTHOR, max_words=10, max_size=5)
+    mechanism = Plan.words(
+        mechanism="weighted", epsilon=2.0, delta=1e-6, unit=Unit.AUTHOR, max_words=10, besides=known, max_vocabulary=5
+    ).build()
+    alone = Plan.words(
+        mechanism="weighted", epsilon=2.0, delta=1e-6, unit=Unit.AUTHOR, max_words=10, max_vocabulary=5
+    ).build()
     release = mechanism(corpus, np.random.default_rng(1))
     assert set(release.value.words) == {*known.words, *WORDS[COMMON - 5 : COMMON]}
     assert release.value.weights is None
@@ -81,10 +92,14 @@ def test_common_words_and_private_ones_by_name():
     texts = ["metformin helps my knee"] * 400 + ["the weather is fine"] * 400
     corpus = Corpus.from_texts(texts)
     settings = {"n_topics": 2, "epsilon": 8.0, "delta": 1e-6, "unit": Unit.DOCUMENT, "text": corpus.text}
-    pipeline = topic_mechanism("mixture", vocabulary="common+weighted", **settings)
+    pipeline = Plan.topics(mechanism="mixture", vocabulary="common+weighted", **settings).build()
     assert pipeline.guarantee.epsilon == pytest.approx(8.0)
     words = pipeline.vocabulary(corpus.bounded(), np.random.default_rng(0)).value
     assert {"metformin", "knee", "weather", "mountain"} <= set(words.words)
-    assert topic_mechanism("embedded", **settings).vocabulary == pipeline.vocabulary  # the default with embeddings
+    assert (
+        Plan.topics(mechanism="embedded", **settings).build().vocabulary == pipeline.vocabulary
+    )  # the default with embeddings
     with pytest.raises(InputError, match="spectral"):
-        topic_mechanism("spectral", vocabulary="common+weighted", **settings)  # before anything is charged
+        Plan.topics(
+            mechanism="spectral", vocabulary="common+weighted", **settings
+        ).build()  # before anything is charged

@@ -14,11 +14,11 @@ from scipy import sparse
 from dptopics import progress
 from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
+from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.ledger import Unrecorded
 from dptopics.privacy.rng import secure_rng
 from dptopics.public.datasets import demo_corpus
-from dptopics.registry import topic_mechanism
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 
@@ -61,9 +61,14 @@ def run(*, epsilon: float, sink: progress.Sink, say: Callable[[str], None]) -> D
     say("Writing 20,000 messages by 8,000 invented patients ...")
     texts = demo_corpus()
     corpus = Corpus.from_texts(texts.texts, texts.authors)
-    mechanism = topic_mechanism(
-        "variational", vocabulary="weighted", n_topics=_TOPICS, epsilon=epsilon, delta=_DELTA, unit=Unit.AUTHOR
-    )
+    mechanism = Plan.topics(
+        mechanism="variational",
+        vocabulary="weighted",
+        n_topics=_TOPICS,
+        epsilon=epsilon,
+        delta=_DELTA,
+        unit=Unit.AUTHOR,
+    ).build()
     with progress.shown_by(sink):
         with progress.part(0.0, 0.5):
             release = Unrecorded().run(mechanism, corpus.bounded(), secure_rng())

@@ -15,8 +15,7 @@ from dptopics.errors import InputError, shielded, tell_owner
 from dptopics.kernels.counts import count_tokens
 from dptopics.public.embeddings import check_vectors, embedding
 from dptopics.public.text import TextSettings
-from dptopics.release.release import check_stated
-from dptopics.release.vocabulary import Vocabulary
+from dptopics.release.vocabulary import Vocabulary, check_stated
 
 C = TypeVar("C", bound=Corpus)
 T = TypeVar("T")

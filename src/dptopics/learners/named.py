@@ -32,3 +32,8 @@ def named_learner(name: str, n_topics: int, *, steps: int = 15) -> Learner:
     if steps < 1:
         raise InputError(f"steps must be at least 1, got {steps}.")
     return _LEARNERS[name](n_topics, steps)
+
+
+def learner_of(learner: str | Learner, n_topics: int, steps: int = 15) -> Learner:
+    """A learner by its name, or one that is given as such."""
+    return named_learner(learner, n_topics, steps=steps) if isinstance(learner, str) else learner

@@ -15,6 +15,7 @@ from dptopics.kernels.local_hash import buckets, support
 from dptopics.local.randomizer import ASSUMPTIONS, NOISES, check_common
 from dptopics.privacy.events import RandomizedResponse
 from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
+from dptopics.privacy.mechanism import Job, Registered
 from dptopics.privacy.relation import Relation
 from dptopics.release.vocabulary import Vocabulary
 
@@ -82,7 +83,7 @@ class LocalHash:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HashedPair:
+class HashedPair(Registered):
     """Send one (topic, word) pair: the document's public topic and one of its words, by optimised local hashing.
 
     Topics are public lists of words; a document belongs to the list that most of its words are on. One word is drawn
@@ -100,9 +101,15 @@ class HashedPair:
     topics: tuple[tuple[str, ...], ...] = field(repr=False)
     epsilon: float
     delta: float = 0.0
+    job: ClassVar[Job] = Job.LOCAL
     name: ClassVar[str] = "pair"
     paper: ClassVar[str] = "ours; hashing by Wang et al. 2017"
     noises: ClassVar[tuple[str, ...]] = NOISES
+
+    @classmethod
+    def example(cls) -> Self:
+        """One of them, for tables."""
+        return cls(vocabulary=Vocabulary(("word",)), topics=(("word",),), epsilon=1.0)
 
     def __post_init__(self) -> None:
         check_common(self.vocabulary, self.delta)
@@ -163,7 +170,7 @@ class HashedPair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThreeWords:
+class ThreeWords(Registered):
     """Send three words of the document, each hashed at ε/3: enough, with many reports, to find topics nobody listed.
 
     Three places of the document are drawn without replacement; a shorter document sends "no word" for the rest.
@@ -177,9 +184,15 @@ class ThreeWords:
     vocabulary: Vocabulary = field(repr=False)
     epsilon: float
     delta: float = 0.0
+    job: ClassVar[Job] = Job.LOCAL
     name: ClassVar[str] = "three-words"
     paper: ClassVar[str] = "ours; hashing by Wang et al. 2017"
     noises: ClassVar[tuple[str, ...]] = NOISES
+
+    @classmethod
+    def example(cls) -> Self:
+        """One of them, for tables."""
+        return cls(vocabulary=Vocabulary(("word",)), epsilon=1.0)
 
     def __post_init__(self) -> None:
         check_common(self.vocabulary, self.delta)

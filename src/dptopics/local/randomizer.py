@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dptopics.errors import InputError
 from dptopics.privacy.events import RandomizedResponse
 from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit, show
+from dptopics.privacy.mechanism import Job, Registered
 from dptopics.privacy.relation import Relation
 from dptopics.release.vocabulary import Vocabulary
 
@@ -59,7 +60,7 @@ class Randomizer(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BitFlips:
+class BitFlips(Registered):
     """Send one bit for each public word, whether it is in the document; each is replaced by a coin with probability f.
 
     ε of one bit is ln((1 − f/2)/(f/2)). ``per`` says what the headline is about. Per document, a random choice of
@@ -77,9 +78,15 @@ class BitFlips:
     max_words: int
     per: str = "document"
     delta: float = 0.0
+    job: ClassVar[Job] = Job.LOCAL
     name: ClassVar[str] = "bits"
     paper: ClassVar[str] = "Zhao et al. 2019 (LP-LDA)"
     noises: ClassVar[tuple[str, ...]] = NOISES
+
+    @classmethod
+    def example(cls) -> Self:
+        """One of them, for tables."""
+        return cls(vocabulary=Vocabulary(("word",)), f=0.5, max_words=1)
 
     def __post_init__(self) -> None:
         if not 0 < self.f <= 1:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from dptopics.data.builder import GrowingArray
 from dptopics.data.tables import check_file, explain, read_lines
-from dptopics.durable import make_folder, sync_folder
 from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.local.collection import Collection, Report
+from dptopics.privacy.durable import make_folder, sync_folder
 from dptopics.public.word_lists import suffix_of
 
 _BATCH = 8192

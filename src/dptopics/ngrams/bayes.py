@@ -17,7 +17,7 @@ from dptopics.ngrams.sensitivity import largest_step, weighted_log
 from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for, noisy, through
-from dptopics.privacy.mechanism import Calibrated
+from dptopics.privacy.mechanism import Calibrated, Job
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.release import Release
@@ -51,6 +51,7 @@ class BayesNgrams(Calibrated):
     noise: Noise = Noise.GAUSSIAN
     prior: PublicNgrams | None = field(default=None, repr=False)
     amount: ClassVar[str] = "scale"
+    job: ClassVar[Job] = Job.NGRAMS
     name: ClassVar[str] = "bayes"
     paper: ClassVar[str] = "after Ramadan et al. 2021"
     noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)

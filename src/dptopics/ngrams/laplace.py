@@ -14,7 +14,7 @@ from dptopics.ngrams.counts import LimitedCounts, check_limits, check_list, posi
 from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import noisy_sum
-from dptopics.privacy.mechanism import Calibrated
+from dptopics.privacy.mechanism import Calibrated, Job
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.release import Release
@@ -42,6 +42,7 @@ class LaplaceNgrams(Calibrated):
     noise: Noise = Noise.LAPLACE
     prior: PublicNgrams | None = field(default=None, repr=False)
     amount: ClassVar[str] = "scale"
+    job: ClassVar[Job] = Job.NGRAMS
     name: ClassVar[str] = "laplace"
     paper: ClassVar[str] = "Dwork et al. 2006"
     noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)

@@ -1,7 +1,8 @@
 """Mechanism: a frozen dataclass of public settings whose guarantee and noise read the same fields."""
 
-from dataclasses import replace
-from math import inf
+from dataclasses import fields, replace
+from enum import StrEnum
+from math import inf, sqrt
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from numpy.random import Generator
@@ -14,6 +15,19 @@ from dptopics.release.release import Release
 from dptopics.release.vocabulary import Vocabulary
 
 T = TypeVar("T")
+
+
+class Job(StrEnum):
+    """What a mechanism is for."""
+
+    VOCABULARY = "vocabulary"
+    TOPICS = "topics"
+    NGRAMS = "n-grams"
+    LOCAL = "local"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Job":
+        raise InputError(f"a job is one of {', '.join(cls)}, got {value!r}.")
 
 
 class Mechanism(Protocol[T]):
@@ -37,7 +51,11 @@ class Mechanism(Protocol[T]):
         ...
 
     def check(self, corpus: BoundedCorpus) -> None:
-        """Refuse a corpus that this mechanism cannot run on, before anything is charged."""
+        """Refuse a corpus that it cannot run on, before anything is charged: by its form, never by its data."""
+        ...
+
+    def check_documents(self, corpus: BoundedCorpus) -> None:
+        """The part of :meth:`check` that holds whatever the words."""
         ...
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[T]:
@@ -46,6 +64,81 @@ class Mechanism(Protocol[T]):
 
 
 M = TypeVar("M", bound=Mechanism[Any])
+REGISTERED: dict[tuple[Job, str], type[Any]] = {}
+
+
+class Registered:
+    """A class that has a ``job`` and a ``name`` of its own can be asked for by that name, wherever it is defined.
+
+    What the front doors need to know of a class stands on the class. Here are the answers of most.
+    """
+
+    job: ClassVar[Job]
+    noises: ClassVar[tuple[str, ...]] = ()  # to choose from
+    usual_vocabulary: ClassVar[str] = "weighted"  # of topics, where nothing else is asked for
+    usual_max_vocabulary: ClassVar[int | None] = None
+    public_words_only: ClassVar[str] = ""  # why it cannot follow words that are chosen from the data
+    needs_preparation: ClassVar[bool] = False  # it samples its sensitivity, before anything is charged
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "name" in cls.__dict__ and hasattr(cls, "job"):
+            key = cls.job, cls.__dict__["name"]
+            known = REGISTERED.setdefault(key, cls)
+            if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+                raise InputError(f"there are two {key[0]} mechanisms {key[1]!r}: {known.__module__}, {cls.__module__}.")
+            REGISTERED[key] = cls
+
+    @classmethod
+    def accepts(cls) -> frozenset[str]:
+        """Settings of its own that a plan may give it: fields, but for the noise and what every plan says."""
+        mine: Any = cls
+        common = {"n_topics", "delta", "unit", "vocabulary", "prior", "tail", "max_size", getattr(cls, "amount", "")}
+        return frozenset(field.name for field in fields(mine) if field.init) - common
+
+    @classmethod
+    def example(cls) -> Self:
+        """One of them, for tables: nothing that is shown depends on its numbers."""
+        mine: Any = cls
+        topics = {"n_topics": 2} if cls.job is Job.TOPICS else {}
+        made: Self = mine.template(delta=1e-6, **topics)
+        return made
+
+    def check_size(self, public: int, private: int = 0) -> None:
+        """Refuse words that it cannot work with, by their number: public ones, and at most so many chosen privately."""
+
+    def check_documents(self, corpus: BoundedCorpus) -> None:
+        """Refuse documents whose form does not fit, whatever the words."""
+
+    def over(self, vocabulary: Vocabulary) -> Any:
+        """The same with public words of its own."""
+        mine: Any = self
+        return replace(mine, vocabulary=vocabulary)
+
+
+class Calibrated(Registered):
+    """Gives a mechanism its ways to be made for an (ε, δ): the field ``amount`` scales all its noise."""
+
+    amount: ClassVar[str] = "sigma"
+
+    @classmethod
+    def template(cls, **settings: Any) -> Self:
+        """Noise of one, to be rescaled; ``settings`` are other fields."""
+        return cls(**({cls.amount: 1.0} | settings))
+
+    @classmethod
+    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
+        """The least noise for (ε, δ); ``settings`` as for ``template``: other fields."""
+        check_budget(epsilon, delta)
+        made: Any = cls.template(delta=delta, **settings)
+        found: Self = calibrate(made, epsilon=epsilon)
+        return found
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise."""
+        mine: Any = self
+        changed: Self = replace(mine, **{self.amount: getattr(self, self.amount) * factor})
+        return changed
 
 
 def calibrate(template: M, *, epsilon: float) -> M:
@@ -62,29 +155,13 @@ def calibrate(template: M, *, epsilon: float) -> M:
     return template.rescaled(factor)
 
 
-class Calibrated:
-    """Gives a mechanism its ways to be made for an (ε, δ): the field ``amount`` scales all its noise."""
+def in_shares(*parts: tuple[float, Any], epsilon: float) -> list[Any]:
+    """Parts of a whole, each with the noise for its share of the budget (of μ², the squared signal-to-noise ratio).
 
-    amount: ClassVar[str] = "sigma"
-
-    @classmethod
-    def template(cls, **settings: Any) -> Self:
-        """Noise of one, to be rescaled; ``settings`` are other fields."""
-        return cls(**({cls.amount: 1.0} | settings))
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        mine: Any = self
-        changed: Self = replace(mine, **{self.amount: getattr(self, self.amount) * factor})
-        return changed
-
-    @classmethod
-    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ); ``settings`` as for ``template``: other fields."""
-        check_budget(epsilon, delta)
-        made: Any = cls
-        found: Self = calibrate(made.template(delta=delta, **settings), epsilon=epsilon)
-        return found
+    Each alone at ε, then with 1/√share times the noise: kinds of noise differ in price, and the whole is calibrated
+    once more anyway.
+    """
+    return [calibrate(part, epsilon=epsilon).rescaled(1 / sqrt(share)) for share, part in parts]
 
 
 def check_unit(mechanism: Mechanism[Any], corpus: BoundedCorpus) -> None:

@@ -7,9 +7,11 @@ seen: it is the data's own file, a table, or full of entries that no text is eve
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from unicodedata import normalize
 
 from dptopics.errors import InputError
 from dptopics.public.text import TextSettings
+from dptopics.release.vocabulary import Vocabulary
 
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".xlsx", ".xls")
@@ -35,6 +37,17 @@ def read_list(path: str | Path, what: str) -> list[str]:
         raise InputError(f"the {what} {path.name!r} is not valid UTF-8.") from None
     except OSError as error:
         raise InputError(f"cannot read the {what} {str(path)!r}: {error.strerror}.") from None
+
+
+def read_words(path: str | Path) -> Vocabulary:
+    """A word list, one word per line."""
+    # Written as texts are read (see TextSettings.words), or an accent in two pieces would match nothing.
+    lines = read_list(path, "word list")
+    words = [w for line in lines if (w := normalize("NFKC", line).strip().lower())]
+    if not words:
+        raise InputError(f"the word list {Path(path).name!r} is empty. Put one word on each line.")
+    check_entries(words, TextSettings())
+    return Vocabulary.of(words)
 
 
 def check_entries(entries: Sequence[str], text: TextSettings) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dptopics.durable import sync_folder
 from dptopics.errors import BundleError, DptopicsError, InputError
+from dptopics.privacy.durable import sync_folder
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.public.text import TextSettings
 from dptopics.release.ngram_table import NgramTable

@@ -5,25 +5,13 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from numpy.random import Generator
 
-from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.privacy.rng import is_secure
-from dptopics.release.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from dptopics.privacy.mechanism import Mechanism
 
 T = TypeVar("T")
-
-
-def check_stated(words: object) -> None:
-    """Refuse words that nobody said are public: a list, an array or a column may come from the private texts."""
-    if words is not None and not isinstance(words, Vocabulary):
-        raise InputError(
-            f"public words must be stated as such, got {type(words).__name__}. If these words were public before, "
-            "write Vocabulary.public(words). Words that were taken from the texts are private: let them be chosen "
-            "privately, for example by vocabulary='weighted'."
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,12 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from dptopics.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -61,3 +58,13 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.words)
+
+
+def check_stated(words: object) -> None:
+    """Refuse words that nobody said are public: a list, an array or a column may come from the private texts."""
+    if words is not None and not isinstance(words, Vocabulary):
+        raise InputError(
+            f"public words must be stated as such, got {type(words).__name__}. If these words were public before, "
+            "write Vocabulary.public(words). Words that were taken from the texts are private: let them be chosen "
+            "privately, for example by vocabulary='weighted'."
+        )

@@ -15,7 +15,7 @@ from dptopics.kernels.doc_topics import log_likelihoods
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit, check_budget, composed
 from dptopics.privacy.looks import noisy_sum
-from dptopics.privacy.mechanism import Mechanism, calibrate
+from dptopics.privacy.mechanism import Mechanism, Registered, calibrate
 from dptopics.privacy.pricing import epsilon_of, smallest
 from dptopics.privacy.relation import Relation
 from dptopics.release.release import Release
@@ -48,7 +48,7 @@ class _Scores:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BestOf:
+class BestOf(Registered):
     """Run all candidates, score each on the data by a noisy likelihood, release the one with the highest score.
 
     All candidates are charged, those too that are not released: the choice depends on them. A unit's scores are its log

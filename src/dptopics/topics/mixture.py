@@ -16,7 +16,7 @@ from dptopics.kernels.mixture import assigned_words
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import noisy_sum
-from dptopics.privacy.mechanism import Calibrated, check_words
+from dptopics.privacy.mechanism import Calibrated, Job, check_words
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.topics.rounds import learned_in_rounds
@@ -69,6 +69,7 @@ class MixtureTopics(Calibrated):
     sharpness: float = 5.0
     alpha: float = 0.1
     start: int = 0
+    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "mixture"
     paper: ClassVar[str] = "ours; after Nigam et al. 2000 (mixture of unigrams)"
 

@@ -16,7 +16,7 @@ from dptopics.kernels.doc_topics import expected_counts
 from dptopics.privacy.events import Event, Gaussian, SampledGaussian
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for, noisy_sum
-from dptopics.privacy.mechanism import Calibrated, check_words
+from dptopics.privacy.mechanism import Calibrated, Job, check_words
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.topics.rounds import learned_in_rounds
@@ -64,6 +64,7 @@ class VariationalTopics(Calibrated):
     sampling_rate: float = 1.0
     alpha: float = 0.1
     start: int = 0
+    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "variational"
     paper: ClassVar[str] = "Park et al. 2016 (VIPS)"
 

@@ -9,14 +9,14 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import PrivacyError
 from dptopics.privacy.events import Event, Failure, Gaussian, Laplace
 from dptopics.privacy.guarantee import Guarantee, Unit
-from dptopics.privacy.mechanism import Mechanism
+from dptopics.privacy.mechanism import Mechanism, Registered
 from dptopics.privacy.relation import Relation
 from dptopics.release.release import Release
 from dptopics.release.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplaceOneVocabulary:
+class ReplaceOneVocabulary(Registered):
     """The same words with the same noise, priced for one unit exchanged for another.
 
     An exchange is a removal and an addition: weights move by at most twice as much, and words of either unit alone may

@@ -18,7 +18,7 @@ from dptopics.privacy.events import Failure, Noise
 from dptopics.privacy.fields import check_fields, whole
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for, noisy, through
-from dptopics.privacy.mechanism import Calibrated, check_unit
+from dptopics.privacy.mechanism import Calibrated, Job, check_unit
 from dptopics.release.release import Release
 from dptopics.release.vocabulary import Vocabulary
 
@@ -108,6 +108,7 @@ class ThresholdVocabulary(Calibrated):
     unit: Unit = Unit.AUTHOR
     noise: Noise = Noise.GAUSSIAN
     max_size: int | None = None
+    job: ClassVar[Job] = Job.VOCABULARY
     name: ClassVar[str]
     paper: ClassVar[str]
     amount: ClassVar[str] = "scale"

@@ -31,8 +31,7 @@ from dptopics.data.tables import check_columns, type_name
 from dptopics.errors import EngineError, InputError
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.text import TextSettings
-from dptopics.release.release import check_stated
-from dptopics.release.vocabulary import Vocabulary
+from dptopics.release.vocabulary import Vocabulary, check_stated
 
 S = TypeVar("S")
 Shape = tuple[int, int]

@@ -17,7 +17,7 @@ from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for
-from dptopics.privacy.mechanism import Calibrated, check_words
+from dptopics.privacy.mechanism import Calibrated, Job, check_words
 from dptopics.privacy.relation import Relation
 from dptopics.published.fdptm.shared import random_bits
 from dptopics.release.release import Release
@@ -59,7 +59,9 @@ class ZhaoTopics(Calibrated):
     alpha: float = 0.1
     beta: float = 0.01
     vocabulary: Vocabulary | None = field(default=None, repr=False)
+    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "zhao"
+    public_words_only: ClassVar[str] = "it is about single words, a vocabulary chosen from the data about whole units"
     paper: ClassVar[str] = "Zhao et al. 2021 (HDP-LDA)"
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for
-from dptopics.privacy.mechanism import Calibrated, check_words
+from dptopics.privacy.mechanism import Calibrated, Job, check_words
 from dptopics.published.fdptm.shared import random_bits
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
@@ -46,6 +46,7 @@ class ZhuTopics(Calibrated):
     steps: int = 15
     alpha: float = 0.1
     beta: float = 0.01
+    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "zhu"
     paper: ClassVar[str] = "Zhu et al. 2016"
     amount: ClassVar[str] = "epsilon"

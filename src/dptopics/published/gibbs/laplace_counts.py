@@ -17,7 +17,7 @@ from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for
-from dptopics.privacy.mechanism import Calibrated, check_words
+from dptopics.privacy.mechanism import Calibrated, Job, check_words
 from dptopics.privacy.relation import Relation
 from dptopics.published.fdptm.shared import random_bits
 from dptopics.release.release import Release
@@ -57,7 +57,9 @@ class LaplaceCountsTopics(Calibrated):
     beta: float = 0.01
     vocabulary: Vocabulary | None = field(default=None, repr=False)
     amount: ClassVar[str] = "scale"
+    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "laplace-counts"
+    public_words_only: ClassVar[str] = "it is about single words, a vocabulary chosen from the data about whole units"
     paper: ClassVar[str] = "Zhao et al. 2019 (baseline)"
 
     def __post_init__(self) -> None:

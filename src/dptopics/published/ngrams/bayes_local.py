@@ -15,7 +15,7 @@ from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for
-from dptopics.privacy.mechanism import Calibrated
+from dptopics.privacy.mechanism import Calibrated, Job
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.published.ngrams.shared import Tally, Units, centred_log, claim_1, softmax
 from dptopics.release.ngram_table import NgramTable
@@ -51,6 +51,7 @@ class BayesLocalNgrams(Calibrated):
     weight: float = 0.5
     sensitivity: str = "brute-force"
     prior: PublicNgrams | None = field(default=None, repr=False)
+    job: ClassVar[Job] = Job.NGRAMS
     name: ClassVar[str] = "bayes-published"
     paper: ClassVar[str] = "Ramadan et al. 2021"
 

@@ -13,7 +13,7 @@ from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for
-from dptopics.privacy.mechanism import Calibrated
+from dptopics.privacy.mechanism import Calibrated, Job
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.published.ngrams.bayes_local import limited_as_published
 from dptopics.published.ngrams.shared import Units
@@ -46,6 +46,7 @@ class LaplacePublicNgrams(Calibrated):
     max_count: int = 1
     prior: PublicNgrams | None = field(default=None, repr=False)
     amount: ClassVar[str] = "scale"
+    job: ClassVar[Job] = Job.NGRAMS
     name: ClassVar[str] = "laplace-public"
     paper: ClassVar[str] = "Ramadan et al. 2021"
 

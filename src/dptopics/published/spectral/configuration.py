@@ -1,13 +1,14 @@
 """What the four published spectral configurations have in common: settings, budgets of edges, public words."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any, ClassVar, Self
 
 from dptopics.data.bounded import BoundedCorpus
+from dptopics.errors import InputError
 from dptopics.privacy.events import Event, Failure, Gaussian, Laplace
 from dptopics.privacy.guarantee import Unit
-from dptopics.privacy.mechanism import Calibrated
+from dptopics.privacy.mechanism import Calibrated, Job
 from dptopics.privacy.relation import Relation
 from dptopics.published.spectral import edges as common
 from dptopics.published.spectral.procedure import check_tail
@@ -28,15 +29,17 @@ class SpectralConfiguration(Calibrated):
     alpha0: float = 1.0
     shares: tuple[float, ...]
     vocabulary: Vocabulary | None = field(default=None, repr=False)
+    job: ClassVar[Job] = Job.TOPICS
     amount: ClassVar[str] = "scale"
     edges: ClassVar[tuple[str, ...]]
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    public_words_only: ClassVar[str] = (
+        "it is about units exchanged for others, a vocabulary chosen from the data about units added or removed"
+    )
 
     def __post_init__(self) -> None:
         common.check_settings(self)
-
-    def over(self, vocabulary: Vocabulary) -> Self:
-        """The same with public words of its own."""
-        return replace(self, vocabulary=vocabulary)
 
     @property
     def edge_scales(self) -> dict[str, float]:
@@ -47,6 +50,14 @@ class SpectralConfiguration(Calibrated):
     def most_words(self) -> int:
         """Largest vocabulary."""
         return common.LARGEST_VOCABULARY
+
+    def check_size(self, public: int, private: int = 0) -> None:
+        """A matrix of pairs must fit; the pure form draws a number for every triple of words."""
+        if public + private > self.most_words:
+            raise InputError(
+                f"mechanism {self.name!r} takes at most {self.most_words:,} words with this noise, got "
+                f"{public + private:,}. Give a shorter list, or use 'spectral'."
+            )
 
     def check(self, corpus: BoundedCorpus) -> None:
         """Public words, no fewer than topics, and not too many."""

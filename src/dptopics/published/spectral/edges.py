@@ -213,14 +213,5 @@ def check_corpus(mechanism: Any, corpus: BoundedCorpus) -> Vocabulary:
     """Public words, no fewer than topics, and few enough for a matrix of pairs."""
     checked: Mechanism[Any] = mechanism
     vocabulary = check_words(checked, corpus, mechanism.vocabulary or corpus.vocabulary, mechanism.n_topics)
-    check_size(mechanism, len(vocabulary))
+    mechanism.check_size(len(vocabulary))
     return vocabulary
-
-
-def check_size(mechanism: Any, n_words: int) -> None:
-    """A matrix of pairs must fit; the pure form draws a number for every triple of words."""
-    if n_words > mechanism.most_words:
-        raise InputError(
-            f"mechanism {mechanism.name!r} takes at most {mechanism.most_words:,} words with this noise, got "
-            f"{n_words:,}. Give a shorter list, or use 'spectral'."
-        )

@@ -1,6 +1,6 @@
 """Laplace noise on the topic-word matrix by its global sensitivity, as TopicDP's baseline."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any, ClassVar, Self
 
@@ -13,10 +13,12 @@ from dptopics.data.bounded import BoundedCorpus, raw_counts
 from dptopics.data.counts import Counts
 from dptopics.errors import InputError
 from dptopics.learners import Learner, check_learner, learn_anyway
+from dptopics.learners.named import learner_of
 from dptopics.privacy import noise
-from dptopics.privacy.events import Laplace
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
-from dptopics.privacy.mechanism import calibrate, check_words
+from dptopics.privacy.events import Laplace, Noise
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.privacy.looks import noisy, through
+from dptopics.privacy.mechanism import Calibrated, Job, check_words
 from dptopics.privacy.relation import Relation
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
@@ -27,7 +29,7 @@ _WHOLE = 2**20  # steps of the grid that make up 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceOutputTopics:
+class LaplaceOutputTopics(Calibrated):
     """Topics of any learner with noise for the largest change there can be: 2 for each topic, in L1 norm.
 
     Two rows of non-negative steps that add up to at most one differ by at most two, whatever the data: pure ε, for any
@@ -44,7 +46,9 @@ class LaplaceOutputTopics:
     unit: Unit = Unit.AUTHOR
     post: Post = Post.SIMPLEX
     vocabulary: Vocabulary | None = field(default=None, repr=False)
+    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "laplace"
+    amount: ClassVar[str] = "scale"
     paper: ClassVar[str] = "Wang et al. 2022 (baseline)"
 
     def __post_init__(self) -> None:
@@ -53,19 +57,19 @@ class LaplaceOutputTopics:
             raise InputError(f"scale must be a positive number, got {self.scale}.")
 
     @classmethod
-    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
-        """The least noise for (ε, δ)."""
-        check_budget(epsilon, delta)
-        return calibrate(cls(scale=1.0, delta=delta, **settings), epsilon=epsilon)
+    def template(cls, *, learner: str | Learner = "variational", steps: int = 15, **settings: Any) -> Self:
+        """Noise of one, to be rescaled; ``learner`` may be a name, then with so many ``steps``."""
+        return super().template(learner=learner_of(learner, settings["n_topics"], steps), **settings)
+
+    @classmethod
+    def accepts(cls) -> frozenset[str]:
+        """Settings of a plan."""
+        return frozenset({"learner", "steps", "post"})
 
     @property
     def sensitivity(self) -> int:
         """Most that two matrices can differ by, in L1 norm."""
         return 2 * self.n_topics
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, scale=self.scale * factor)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -97,11 +101,10 @@ class LaplaceOutputTopics:
         self.check(corpus)
         corpus = self._restricted(corpus)
         assert corpus.vocabulary is not None
-        steps = self.steps(raw_counts(corpus))
-        drawn = noise.laplace(rng, self.scale * self.sensitivity * _WHOLE, steps.shape)
+        rows = through(lambda: self._noisy(corpus, rng))
         progress.report(1.0)
         model = TopicModel(
-            topic_word=tidy(np.asarray((steps + drawn) / _WHOLE, np.float64), self.post),
+            topic_word=tidy(rows, self.post),
             vocabulary=corpus.vocabulary,
             topic_share=np.full(self.n_topics, 1 / self.n_topics),
             alpha=0.1,
@@ -109,6 +112,12 @@ class LaplaceOutputTopics:
             text=corpus.text,
         )
         return Release.of(model, self, rng)
+
+    def _noisy(self, corpus: BoundedCorpus, rng: Generator) -> NDArray[np.float64]:
+        """The only look at the corpus."""
+        steps, largest = self.steps(raw_counts(corpus)), float(self.sensitivity * _WHOLE)
+        steps = noisy(steps, kind=Noise.LAPLACE, sensitivity=largest, multiplier=self.scale, rng=rng)
+        return np.asarray(steps / _WHOLE, np.float64)
 
     def _restricted(self, corpus: BoundedCorpus) -> BoundedCorpus:
         return corpus if self.vocabulary is None else corpus.limited(vocabulary=self.vocabulary)

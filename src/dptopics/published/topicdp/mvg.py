@@ -11,13 +11,14 @@ from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.learners import Learner, check_learner
+from dptopics.learners.named import learner_of
 from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Guarantee, Unit, check_budget
-from dptopics.privacy.mechanism import check_words
+from dptopics.privacy.mechanism import Job, Registered, check_words
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
-from dptopics.topics.output.matrix import OutputMatrix
+from dptopics.topics.output.matrix import SETTINGS, USUAL_GAMMA, OutputMatrix, invented_corpus
 from dptopics.topics.output.rows import Post, Topics, tidy
 
 
@@ -50,7 +51,7 @@ def mvg_deviation(rows: int, columns: int, **settings: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MvgTopics:
+class MvgTopics(Registered):
     """TopicDP's baseline: the same function and sampled sensitivity, noise as the MVG theorem asks for.
 
     Isotropic MVG noise is Gaussian noise, of many times the deviation that (ε, δ) needs; ``output.sigma`` is the
@@ -61,27 +62,44 @@ class MvgTopics:
     n_topics: int
     post: Post = Post.SIMPLEX
     vocabulary: Vocabulary | None = field(default=None, repr=False)
+    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "mvg"
+    needs_preparation: ClassVar[bool] = True
     paper: ClassVar[str] = "Chanyaswad et al. 2018"
 
     @classmethod
     def calibrated(
         cls,
         *,
-        learner: Learner,
         n_topics: int,
         epsilon: float,
         delta: float,
-        gamma: float,
+        learner: str | Learner = "variational",
+        steps: int = 15,
+        gamma: float = USUAL_GAMMA,
         vocabulary: Vocabulary | None = None,
         **settings: Any,
     ) -> Self:
         """The noise for (ε, δ); ``settings`` are those of :class:`OutputMatrix`."""
         settings = {"grid": 2.0**-14} | settings  # its noise is far too large for a finer one
-        output = OutputMatrix.calibrated(
-            function=Topics(learner, n_topics), epsilon=epsilon, delta=delta, gamma=gamma, **settings
-        )
+        function = Topics(learner_of(learner, n_topics, steps), n_topics)
+        output = OutputMatrix.calibrated(function=function, epsilon=epsilon, delta=delta, gamma=gamma, **settings)
         return cls(output=output, n_topics=n_topics, vocabulary=vocabulary)
+
+    @classmethod
+    def accepts(cls) -> frozenset[str]:
+        """Settings of a plan."""
+        return SETTINGS
+
+    @classmethod
+    def example(cls) -> Self:
+        """With public neighbours, which make it more than a claim."""
+        return cls.calibrated(n_topics=2, epsilon=1.0, delta=1e-6, public=invented_corpus())
+
+    def check_documents(self, corpus: BoundedCorpus) -> None:
+        """The public corpus must be bounded alike, and the pairs must not be too many to wait for."""
+        self.output.check_documents(corpus)
+        self.output.check_pairs()
 
     @property
     def unit(self) -> Unit:

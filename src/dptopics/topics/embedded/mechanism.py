@@ -15,7 +15,7 @@ from dptopics.kernels.embedded import mean_of_words, nearest, projected, votes
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import noisy_sum
-from dptopics.privacy.mechanism import Calibrated, check_words
+from dptopics.privacy.mechanism import Calibrated, Job, check_words
 from dptopics.public.embeddings import Embedding, WordLlama, frequencies, unit
 from dptopics.public.text_models import check_repeatable
 from dptopics.release.release import Release
@@ -143,7 +143,9 @@ class EmbeddedTopics(Calibrated):
     most_words: int = 8
     start_share: float = 0.08
     centre_share: float = 0.45
+    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "embedded"
+    usual_vocabulary: ClassVar[str] = "common+weighted"
     paper: ClassVar[str] = "ours; after Su et al. 2016 (private k-means)"
 
     def __post_init__(self) -> None:

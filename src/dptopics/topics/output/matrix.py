@@ -18,7 +18,7 @@ from dptopics.learners.lda_variational import VariationalLda
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import WORDS_BEFORE, WORDS_OF_DATA, Guarantee, Strength, Unit
-from dptopics.privacy.mechanism import check_unit
+from dptopics.privacy.mechanism import Registered, check_unit
 from dptopics.privacy.relation import Relation
 from dptopics.release.release import Release
 from dptopics.topics.output.neighbours import DrawnUnits, GeneratedUnits, Neighbours, Units
@@ -29,10 +29,16 @@ from dptopics.topics.output.sensitivity import (
     SampledSensitivity,
     SampleSize,
     check_gamma,
+    n_pairs,
     sample_sensitivity,
     steps_of,
 )
 
+USUAL_GAMMA = 0.1  # the paper's
+# What a plan may set, of mechanisms that are made of this.
+SETTINGS = frozenset(
+    {"learner", "steps", "gamma", "public", "generated", "sample_size", "calibration", "max_pairs", "seed"}
+)
 FROM_P = (
     "The data are units drawn independently from the distribution that the sampled neighbours were drawn from. For a "
     "unit unlike all of those, nothing is promised."
@@ -45,7 +51,7 @@ PRIVATE_P = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputMatrix:
+class OutputMatrix(Registered):
     """Add Gaussian noise to the matrix that any fixed function makes of the data.
 
     The noise has deviation sigma · Δ, where Δ is the largest distance between the function's values on pairs of
@@ -133,11 +139,7 @@ class OutputMatrix:
         check_unit(self, corpus)
         if corpus.vocabulary is None:
             raise PrivacyError("the words of this corpus are private. Put a vocabulary in front, or give public words.")
-        if self.public is not None and self.public.bounds != corpus.bounds:
-            raise PrivacyError(
-                f"the public corpus is bounded by {self.public.bounds}, the private one by {corpus.bounds}. Bound both "
-                "alike, or the sampled sensitivity is that of another function."
-            )
+        self.check_documents(corpus)
         units = unit_sizes(self._source(corpus)).size
         if units * self.gamma < 1:
             raise InputError(
@@ -155,6 +157,20 @@ class OutputMatrix:
                 f"noise of {self.sigma * self.sensitivity.value:.3g} is too large for a grid of {self.grid:.3g}. "
                 "Use a coarser grid; for topics: nothing would be left of them, so raise epsilon."
             )
+
+    def check_documents(self, corpus: BoundedCorpus) -> None:
+        """The public corpus must be bounded alike."""
+        if self.public is not None and self.public.bounds != corpus.bounds:
+            raise PrivacyError(
+                f"the public corpus is bounded by {self.public.bounds}, the private one by {corpus.bounds}. Bound both "
+                "alike, or the sampled sensitivity is that of another function."
+            )
+
+    def check_pairs(self) -> None:
+        """Refuse more pairs than one may want to wait for, where that cannot be told in time: after the charge."""
+        wanted = n_pairs(self.gamma, self.sample_size)
+        if self.max_pairs is not None and wanted > self.max_pairs:
+            raise InputError(f"{wanted:,} pairs of fits are more than {self.max_pairs:,}. Say --yes (max_pairs=None).")
 
     def key(self, corpus: BoundedCorpus) -> str:
         """A hash of all that the sampled sensitivity depends on.
@@ -245,6 +261,13 @@ class OutputMatrix:
     def _source(self, corpus: BoundedCorpus) -> BoundedCorpus:
         """Whose units the neighbours are drawn from."""
         return corpus if self.public is None else self.public.limited(vocabulary=corpus.vocabulary)
+
+
+def invented_corpus() -> BoundedCorpus:
+    """A public corpus of one text: for examples."""
+    from dptopics.data.corpus import Corpus
+
+    return Corpus.from_texts(["some public text"]).bounded()
 
 
 def units_of(corpus: BoundedCorpus) -> Units:

@@ -11,20 +11,21 @@ from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.learners import Learner, check_learner
+from dptopics.learners.named import learner_of
 from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit, check_budget
-from dptopics.privacy.mechanism import check_unit
+from dptopics.privacy.mechanism import Job, Registered, check_unit
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
-from dptopics.topics.output.matrix import OutputMatrix
+from dptopics.topics.output.matrix import SETTINGS, USUAL_GAMMA, OutputMatrix, invented_corpus
 from dptopics.topics.output.rows import Post, Topics, heaviest, tidy
 
 TOP_WORDS = "Which words are the heaviest of each topic is released without noise (docs/guarantees/output.md)."
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputTopics:
+class OutputTopics(Registered):
     """Topics of any learner, made private by noise on the topic-word matrix (Wang et al. 2022).
 
     What is protected is one fixed function of the data: the learner with its public key and start. The strength is
@@ -45,7 +46,9 @@ class OutputTopics:
     post: Post = Post.SIMPLEX
     vocabulary: Vocabulary | None = field(default=None, repr=False)
     alpha: float = 0.1
+    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "output"
+    needs_preparation: ClassVar[bool] = True
     paper: ClassVar[str] = "Wang et al. 2022 (TopicDP)"
 
     def __post_init__(self) -> None:
@@ -57,21 +60,37 @@ class OutputTopics:
     def calibrated(
         cls,
         *,
-        learner: Learner,
         n_topics: int,
         epsilon: float,
         delta: float,
-        gamma: float,
+        learner: str | Learner = "variational",
+        steps: int = 15,
+        gamma: float = USUAL_GAMMA,
         top: int | None = None,
         post: Post | str = Post.SIMPLEX,
         vocabulary: Vocabulary | None = None,
         **settings: Any,
     ) -> Self:
-        """The noise for (ε, δ); ``settings`` are those of :class:`OutputMatrix`."""
+        """The noise for (ε, δ); ``learner`` may be a name, ``settings`` are those of :class:`OutputMatrix`."""
         check_budget(epsilon, delta)
-        function = Topics(learner, n_topics, top)
+        function = Topics(learner_of(learner, n_topics, steps), n_topics, top)
         output = OutputMatrix.calibrated(function=function, epsilon=epsilon, delta=delta, gamma=gamma, **settings)
         return cls(output=output, n_topics=n_topics, top=top, post=Post(post), vocabulary=vocabulary)
+
+    @classmethod
+    def accepts(cls) -> frozenset[str]:
+        """Settings of a plan."""
+        return SETTINGS | {"top", "post"}
+
+    @classmethod
+    def example(cls) -> Self:
+        """With public neighbours, which make it more than a claim."""
+        return cls.calibrated(n_topics=2, epsilon=1.0, delta=1e-6, public=invented_corpus())
+
+    def check_documents(self, corpus: BoundedCorpus) -> None:
+        """The public corpus must be bounded alike, and the pairs must not be too many to wait for."""
+        self.output.check_documents(corpus)
+        self.output.check_pairs()
 
     @property
     def unit(self) -> Unit:

@@ -15,7 +15,7 @@ from dptopics.kernels.doc_topics import words_by_shares
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit, composed
 from dptopics.privacy.looks import noisy_sum
-from dptopics.privacy.mechanism import Calibrated, Mechanism, check_unit
+from dptopics.privacy.mechanism import Calibrated, Job, Mechanism, check_unit
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
@@ -71,6 +71,7 @@ class ExtendedTopics(Calibrated):
     delta: float
     core_words: int = 1000
     clip: float = 0.1
+    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "spectral-extended"
     paper: ClassVar[str] = "after DeCarolis et al. 2020"
 
@@ -82,23 +83,23 @@ class ExtendedTopics(Calibrated):
         self._composed()  # the histogram's noise is made for one unit more or less: a core of 'replace' is refused
 
     @classmethod
-    def template(
-        cls,
-        *,
-        n_topics: int,
-        delta: float,
-        unit: Unit = Unit.AUTHOR,
-        core_words: int = 1000,
-        clip: float = 0.1,
-        share: float = 0.2,
-        **more: Any,
-    ) -> Self:
-        """Spectral topics with ``more`` settings as the core, a ``share`` of the budget for the histogram."""
+    def template(cls, *, share: float = 0.2, **settings: Any) -> Self:
+        """Spectral topics as the core, a ``share`` of the budget for the histogram; settings are those of either."""
         if not 0 < share < 1:
             raise InputError(f"share must lie strictly between 0 and 1, got {share}.")
-        core = SpectralTopics.template(n_topics=n_topics, delta=delta, unit=unit, **more)
-        core = core.rescaled(1 / sqrt(1 - share))
-        return cls(core=core, sigma=1 / sqrt(share), delta=delta, core_words=core_words, clip=clip)
+        own = {name: settings.pop(name) for name in ("core_words", "clip") if name in settings}
+        core = SpectralTopics.template(**settings).rescaled(1 / sqrt(1 - share))
+        return cls(core=core, sigma=1 / sqrt(share), delta=settings["delta"], **own)
+
+    @classmethod
+    def accepts(cls) -> frozenset[str]:
+        """Its own settings, and those of its core."""
+        return SpectralTopics.accepts() | {"core_words", "clip", "share"}
+
+    def check_size(self, public: int, private: int = 0) -> None:
+        """Public words have no weights: which of them are the heaviest cannot be told."""
+        if public and public + private > self.core_words:
+            raise self._too_many(public + private)
 
     @property
     def unit(self) -> Unit:
@@ -132,11 +133,14 @@ class ExtendedTopics(Calibrated):
                 "the words of this corpus are private. Put a vocabulary in front (VocabularyThenTopics)."
             )
         if len(vocabulary) > self.core_words and vocabulary.weights is None:
-            raise InputError(
-                f"{len(vocabulary):,} words without weights cannot be told apart: which {self.core_words:,} are the "
-                "heaviest? Let a vocabulary mechanism choose them, or give a shorter list."
-            )
+            raise self._too_many(len(vocabulary))
         return Vocabulary.of(vocabulary.heaviest(self.core_words))
+
+    def _too_many(self, n_words: int) -> InputError:
+        return InputError(
+            f"{n_words:,} words without weights cannot be told apart: which {self.core_words:,} are the heaviest? Let "
+            "a vocabulary mechanism choose them, or give a shorter list."
+        )
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
         """Core topics, histogram, all topics."""

@@ -17,7 +17,7 @@ from dptopics.learners.tensor import parameters
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import noisy_sum
-from dptopics.privacy.mechanism import Calibrated, check_words
+from dptopics.privacy.mechanism import Calibrated, Job, check_words
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.topics.shrink import posterior_mean
@@ -125,7 +125,9 @@ class SpectralTopics(Calibrated):
     mean_share: float = 0.08
     pair_share: float = 0.75
     max_words: int = 400
+    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "spectral"
+    usual_max_vocabulary: ClassVar[int | None] = 1000  # there is noise on every pair of words
     paper: ClassVar[str] = "after DeCarolis et al. 2020"
 
     def __post_init__(self) -> None:
@@ -189,12 +191,12 @@ class SpectralTopics(Calibrated):
         """The words must be public: no fewer than topics, and not too many."""
         self.check_size(len(check_words(self, corpus, corpus.vocabulary, self.n_topics)))
 
-    def check_size(self, n_words: int) -> None:
+    def check_size(self, public: int, private: int = 0) -> None:
         """A number for each pair of words must fit in memory."""
-        if n_words > LARGEST_VOCABULARY:
+        if public + private > LARGEST_VOCABULARY:
             raise InputError(
                 f"mechanism 'spectral' counts pairs of words and takes at most {LARGEST_VOCABULARY:,} words, got "
-                f"{n_words:,}. Limit them (--max-vocabulary; about 1,000 are best), or use another mechanism."
+                f"{public + private:,}. Limit them (--max-vocabulary; about 1,000 are best), or use another mechanism."
             )
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:

@@ -1,0 +1,369 @@
+"""Plan: everything public that decides a release. It builds the mechanism, and is saved with the release.
+
+The command line, the estimator, Spark and audits make a plan in one of three ways (:meth:`Plan.topics`,
+:meth:`Plan.words`, :meth:`Plan.ngrams`) and hand it to :func:`dptopics.door.publish`.
+"""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+from dptopics.errors import InputError, PrivacyError
+from dptopics.ngrams.pipeline import VocabularyThenNgrams
+from dptopics.privacy.events import Noise
+from dptopics.privacy.fields import check_fields, whole
+from dptopics.privacy.guarantee import Unit, check_budget
+from dptopics.privacy.mechanism import Job, Mechanism, calibrate
+from dptopics.privacy.relation import Relation
+from dptopics.public.embeddings import available, common_words
+from dptopics.public.given import IN_PYTHON, Given, described, difference, file_finder, replayable, restored
+from dptopics.public.ngrams import PublicNgrams
+from dptopics.public.text import TextSettings
+from dptopics.public.word_lists import check_entries, is_file, read_words
+from dptopics.registry import mechanism_class, mechanisms
+from dptopics.release.vocabulary import Vocabulary, check_stated
+from dptopics.topics.best_of import BestOf
+from dptopics.topics.pipeline import VocabularyThenTopics
+from dptopics.vocabulary.public import PublicVocabulary
+from dptopics.vocabulary.replaced import ReplaceOneVocabulary
+
+SCHEMA = 1
+COMMON = "common"  # the public list of a language's common words
+EXTENDED = "common+weighted"  # that list, and other words chosen privately
+USUAL_SHARE = 0.4  # of the budget (in μ²) for the vocabulary; chosen on the demo corpus and 20 Newsgroups
+EXTENDED_SHARE = 0.1  # for words beside common ones; chosen on Wikipedia for Schools and Reddit posts
+MAX_WORDS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """One release, as far as it is public: what it is made by, from whose contributions, and how much it may cost.
+
+    Make one with :meth:`topics`, :meth:`words` or :meth:`ngrams`, which fill in what is usual.
+
+    >>> plan = Plan.topics(mechanism="mixture", n_topics=20, epsilon=1.0, delta=1e-6, unit="author")
+    >>> plan.vocabulary, plan.vocabulary_share, round(plan.build().guarantee.epsilon, 6)
+    ('weighted', 0.4, 1.0)
+    >>> Plan.from_dict(plan.to_dict()) == plan
+    True
+    """
+
+    job: Job
+    mechanism: str
+    epsilon: float
+    delta: float
+    unit: Unit
+    text: TextSettings | None = None  # how texts become words; None: the data are counts
+    n_topics: int | None = None
+    vocabulary: str | Given | None = None  # the name of a mechanism, "common", "common+weighted", or a public list
+    vocabulary_share: float | None = None
+    prior: Given | None = None  # public n-grams
+    max_docs: int | None = None
+    max_words: int | None = None  # distinct words that each unit may propose
+    max_vocabulary: int | None = None
+    noise: Noise | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the mechanism
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "job", Job(self.job))
+        object.__setattr__(self, "unit", Unit(self.unit))
+        object.__setattr__(self, "noise", None if self.noise is None else Noise(self.noise))
+        check_fields(self)
+        check_budget(self.epsilon, self.delta)
+        for name in ("max_docs", "max_words", "max_vocabulary"):
+            if getattr(self, name) is not None:
+                whole(name, getattr(self, name), least=1)
+        if self.job is Job.TOPICS and self.n_topics is None:
+            raise InputError("a plan for topics must say how many: n_topics.")
+        private = self.vocabulary in mechanisms(Job.VOCABULARY) if isinstance(self.vocabulary, str) else False
+        if private and self.max_vocabulary is not None and self.max_vocabulary < (self.n_topics or 0):
+            raise InputError(
+                f"{self.n_topics} topics need at least as many words, but the vocabulary may have only "
+                f"{self.max_vocabulary} (max_vocabulary)."
+            )
+
+    @classmethod
+    def topics(
+        cls,
+        *,
+        mechanism: str | None = None,
+        n_topics: int,
+        epsilon: float,
+        delta: float,
+        unit: Unit | str,
+        text: TextSettings | None = None,
+        vocabulary: str | Path | Vocabulary | Given | None = None,
+        max_words: int | None = MAX_WORDS,
+        max_vocabulary: int | None = None,
+        noise: Noise | str | None = None,
+        vocabulary_share: float | None = None,
+        max_docs: int | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Topics. Several mechanisms, with commas between: all are charged, the best by a noisy likelihood is released.
+
+        Without a ``mechanism`` the best that is installed for the texts (:func:`usual_mechanism`), without a
+        ``vocabulary`` the mechanism's usual one. ``settings`` are the mechanism's own; those that are None are left.
+        """
+        name = mechanism or usual_mechanism(text)
+        kinds = [mechanism_class(Job.TOPICS, part) for part in _names(name)]
+        if vocabulary is None:
+            vocabulary = kinds[0].usual_vocabulary
+        if max_vocabulary is None:
+            max_vocabulary = kinds[0].usual_max_vocabulary
+        if vocabulary_share is None:
+            vocabulary_share = EXTENDED_SHARE if vocabulary == EXTENDED else USUAL_SHARE
+        return cls(
+            job=Job.TOPICS,
+            mechanism=name,
+            n_topics=n_topics,
+            epsilon=epsilon,
+            delta=delta,
+            unit=Unit(unit),
+            text=text,
+            vocabulary=_vocabulary(vocabulary, text),
+            vocabulary_share=vocabulary_share,
+            max_words=max_words,
+            max_vocabulary=max_vocabulary,
+            max_docs=max_docs,
+            noise=None if noise is None else Noise(noise),
+            settings=_set(settings),
+        )
+
+    @classmethod
+    def words(
+        cls,
+        *,
+        mechanism: str = "weighted",
+        epsilon: float,
+        delta: float,
+        unit: Unit | str,
+        max_words: int | None = MAX_WORDS,
+        **more: Any,
+    ) -> Self:
+        """A vocabulary; ``more`` are other fields of a plan, and settings of the mechanism."""
+        kind = mechanism_class(Job.VOCABULARY, mechanism)
+        settings = {name: more.pop(name) for name in kind.accepts() & more.keys() if name not in _FIELDS}
+        return cls(
+            job=Job.VOCABULARY,
+            mechanism=mechanism,
+            epsilon=epsilon,
+            delta=delta,
+            unit=Unit(unit),
+            max_words=max_words,
+            settings=_set(settings),
+            **more,
+        )
+
+    @classmethod
+    def ngrams(
+        cls,
+        *,
+        mechanism: str = "bayes",
+        epsilon: float,
+        delta: float,
+        unit: Unit | str,
+        text: TextSettings | None = None,
+        prior: PublicNgrams | Given | None = None,
+        vocabulary: str | None = None,
+        vocabulary_share: float = USUAL_SHARE,
+        max_vocabulary: int | None = None,
+        max_docs: int | None = None,
+        **settings: Any,
+    ) -> Self:
+        """N-grams of a public list (``prior``), or of one that a ``vocabulary`` mechanism chooses."""
+        if prior is not None and vocabulary is not None:
+            raise InputError("give public n-grams or a vocabulary mechanism that chooses them privately, not both.")
+        given = Given.ngrams(prior) if isinstance(prior, PublicNgrams) else prior
+        return cls(
+            job=Job.NGRAMS,
+            mechanism=mechanism,
+            epsilon=epsilon,
+            delta=delta,
+            unit=Unit(unit),
+            text=text,
+            prior=given,
+            vocabulary=vocabulary,
+            vocabulary_share=None if vocabulary is None else vocabulary_share,
+            max_vocabulary=max_vocabulary,
+            max_docs=max_docs,
+            settings=_set(settings),
+        )
+
+    def build(self) -> Mechanism[Any]:
+        """The mechanism with the least noise that costs at most (ε, δ). Whatever settings make impossible ends here."""
+        build = {Job.VOCABULARY: self._words, Job.TOPICS: self._topics, Job.NGRAMS: self._ngrams}[self.job]
+        built: Mechanism[Any] = build()
+        return built
+
+    def _words(self) -> Any:
+        return self._private_words(self.mechanism, own=self.settings)
+
+    def _topics(self) -> Any:
+        names = _names(self.mechanism)
+        if len(names) > 1:
+            if not isinstance(self.vocabulary, Given):
+                raise InputError("a choice among mechanisms needs one list of public words (--vocabulary FILE).")
+            parts = [replace(self, mechanism=name).build() for name in names]
+            return BestOf.calibrated(parts, epsilon=self.epsilon, delta=self.delta)
+        kind = mechanism_class(Job.TOPICS, self.mechanism)
+        alone = self._alone(kind, n_topics=self.n_topics)
+        public = self._public_words()
+        if public is not None and self.vocabulary != EXTENDED:
+            return self._over(alone, public)
+        if kind.public_words_only:
+            raise PrivacyError(
+                f"{self.mechanism}: {kind.public_words_only}. The two do not add up: give a list of public words."
+            )
+        assert isinstance(self.vocabulary, str)
+        alone.check_size(0 if public is None else len(public), self.max_vocabulary or 0)
+        # An exchange of units can fail twice. Topics need a part of δ, whatever the noise of the vocabulary.
+        exchanged = alone.guarantee.relation is Relation.REPLACE
+        besides = {} if public is None else {"besides": public}
+        name = "weighted" if public is not None else self.vocabulary
+        words: Any = self._private_words(name, tail=self.delta / (4 if exchanged else 2), own=besides)
+        return VocabularyThenTopics.shared(
+            ReplaceOneVocabulary(vocabulary=words) if exchanged else words,
+            alone,
+            share=self.vocabulary_share or 0.0,
+            epsilon=self.epsilon,
+            delta=self.delta,
+        )
+
+    def _ngrams(self) -> Any:
+        prior = None if self.prior is None else self.prior.value
+        alone = self._alone(mechanism_class(Job.NGRAMS, self.mechanism), prior=prior)
+        if self.vocabulary is None:
+            return alone
+        assert isinstance(self.vocabulary, str)
+        words = self._private_words(self.vocabulary, tail=self.delta / 2)
+        share = self.vocabulary_share or 0.0
+        return VocabularyThenNgrams.shared(words, alone, share=share, epsilon=self.epsilon, delta=self.delta)
+
+    def _alone(self, kind: Any, **more: Any) -> Any:
+        """The mechanism as if it had the whole budget."""
+        settings = dict(self.settings)
+        if self.noise is not None and "noise" in kind.accepts():
+            settings["noise"] = self.noise
+        if unknown := sorted(settings.keys() - kind.accepts()):
+            raise InputError(
+                f"mechanism {self.mechanism!r} has no setting {', '.join(unknown)}. It has: "
+                f"{', '.join(sorted(kind.accepts())) or 'none'}."
+            )
+        values = {name: value.value if isinstance(value, Given) else value for name, value in settings.items()}
+        return kind.calibrated(epsilon=self.epsilon, delta=self.delta, unit=self.unit, **more, **values)
+
+    def _public_words(self) -> Vocabulary | None:
+        """Words that are public before anything is released, if there are any."""
+        if isinstance(self.vocabulary, Given):
+            words: Vocabulary = self.vocabulary.value
+            return words
+        return common_words(self.text or TextSettings()) if self.vocabulary in (COMMON, EXTENDED) else None
+
+    def _over(self, alone: Any, words: Vocabulary) -> Any:
+        """Topics over words that were public before."""
+        if (self.n_topics or 0) > len(words):
+            raise InputError(f"{self.n_topics} topics need at least as many words, but the list has {len(words)}.")
+        alone.check_size(len(words))
+        if "vocabulary" in {f.name for f in fields(alone)}:
+            return alone.over(words)
+        public = PublicVocabulary(vocabulary=words, delta=self.delta, unit=self.unit)
+        return VocabularyThenTopics(vocabulary=public, topics=alone, delta=self.delta)
+
+    def _private_words(self, name: str, *, tail: float | None = None, own: Mapping[str, Any] | None = None) -> Any:
+        """A vocabulary mechanism that has the whole budget."""
+        kind = mechanism_class(Job.VOCABULARY, name)
+        given = {"tail": tail, "max_words": self.max_words, "noise": self.noise, "max_size": self.max_vocabulary}
+        settings = {**{key: value for key, value in given.items() if value is not None}, **(own or {})}
+        return calibrate(kind.template(delta=self.delta, unit=self.unit, **settings), epsilon=self.epsilon)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON. Public things are named, with a checksum; see :mod:`dptopics.public.given`."""
+        data = {f.name: described(getattr(self, f.name)) for f in fields(self) if f.name != "text"}
+        return {"schema": SCHEMA, **data, "text": None if self.text is None else asdict(self.text)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], *, folder: str | Path = ".", known: tuple[Given, ...] = ()) -> Self:
+        """Inverse of :meth:`to_dict`. Public lists are taken from ``known``, or read from ``folder``, and compared."""
+        plain = dict(data)
+        if plain.pop("schema", SCHEMA) != SCHEMA:
+            raise InputError(f"this plan is of a newer version (schema {data['schema']}). Update dptopics.")
+        if unknown := sorted(plain.keys() - _FIELDS):
+            raise InputError(f"a plan has no field {', '.join(unknown)}. Its fields are: {', '.join(sorted(_FIELDS))}.")
+        try:
+            text = plain.pop("text", None)
+            settings = None if text is None else TextSettings(**text)
+            find = file_finder(Path(folder), {one.sha256: one.value for one in known}, getattr(settings, "ngrams", 1))
+            return cls(text=settings, **{name: restored(value, find) for name, value in plain.items()})
+        except TypeError as error:
+            raise InputError(f"this plan is incomplete or damaged: {error}.") from None
+
+    @property
+    def replayable(self) -> bool:
+        """Whether the plan alone is enough to run the mechanism again: not if it uses a lambda."""
+        return replayable(self.to_dict())
+
+    def differences(self, other: "Plan") -> list[str]:
+        """Fields in which another plan differs, by name."""
+        return difference(self.to_dict(), other.to_dict())
+
+
+_FIELDS = frozenset(f.name for f in fields(Plan))
+
+
+def usual_mechanism(text: TextSettings | None) -> str:
+    """``embedded`` for English texts where the extra is installed (its model knows English), else ``mixture``."""
+    english = text is not None and text.language in ("english", "en")
+    return "embedded" if english and available() else "mixture"
+
+
+def read_plan(path: str | Path, known: tuple[Given, ...] = ()) -> Plan:
+    """A plan from a TOML or JSON file; public lists that it names are looked for beside it."""
+    path = Path(path)
+    try:
+        raw = path.read_text("utf-8")
+        data = tomllib.loads(raw) if path.suffix == ".toml" else json.loads(raw)
+    except OSError as error:
+        raise InputError(f"cannot read the plan {str(path)!r}: {error.strerror}.") from None
+    except ValueError as error:
+        raise InputError(
+            f"{path.name!r} is not valid {'TOML' if path.suffix == '.toml' else 'JSON'}: {error}"
+        ) from None
+    if not isinstance(data, dict):
+        raise InputError(f"{path.name!r} is not a plan: it must be a table of fields.")
+    return Plan.from_dict(data, folder=path.parent, known=known)
+
+
+def _names(mechanism: str) -> list[str]:
+    return [part.strip() for part in mechanism.split(",")]
+
+
+def _set(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that say something."""
+    return {name: value for name, value in sorted(settings.items()) if value is not None}
+
+
+def _vocabulary(vocabulary: str | Path | Vocabulary | Given, text: TextSettings | None) -> str | Given:
+    """A name, or a list of words that were public before, checked to be one."""
+    if isinstance(vocabulary, Given):
+        return vocabulary
+    known = [*mechanisms(Job.VOCABULARY), COMMON, EXTENDED]
+    if isinstance(vocabulary, str) and vocabulary in known:
+        return vocabulary
+    if not isinstance(vocabulary, str | Path):
+        check_stated(vocabulary)
+        listed, name = vocabulary, IN_PYTHON
+    elif not is_file(vocabulary):
+        raise InputError(
+            f"there is no vocabulary mechanism and no word list of that name. Use {', '.join(known)} (common: public "
+            "words of the language, common+weighted: those, and others chosen privately), or the path of a file with "
+            "one public word on each line."
+        )
+    else:
+        listed, name = read_words(vocabulary), Path(vocabulary).name
+    if text is not None:
+        check_entries(listed.words, text)
+    return Given.words(listed, name)

@@ -1,0 +1,180 @@
+"""Public things that a plan names and does not hold: word lists, n-grams, corpora and code, with a checksum each."""
+
+import hashlib
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any
+
+from dptopics.errors import InputError
+from dptopics.public.embeddings import TextModel, embedding
+from dptopics.release.vocabulary import Vocabulary
+
+IN_PYTHON = "given in Python"
+
+
+@dataclass(frozen=True)
+class Given:
+    """Something public by its name and checksum; ``value`` is the thing itself, and is not written down."""
+
+    kind: str  # words, n-grams or corpus
+    name: str
+    sha256: str
+    value: Any = field(repr=False, compare=False)
+
+    @classmethod
+    def words(cls, vocabulary: Vocabulary, name: str = IN_PYTHON) -> "Given":
+        """A list of public words."""
+        return cls("words", name, checksum("\n".join(vocabulary.words)), vocabulary)
+
+    @classmethod
+    def ngrams(cls, counted: Any, name: str = IN_PYTHON) -> "Given":
+        """Public n-grams with their counts."""
+        lines = (f"{word}\t{count}" for word, count in zip(counted.vocabulary.words, counted.counts, strict=True))
+        return cls("n-grams", name, checksum("\n".join(lines)), counted)
+
+    @classmethod
+    def corpus(cls, corpus: Any, digest: str, name: str = IN_PYTHON) -> "Given":
+        """A public corpus, bounded."""
+        return cls("corpus", name, digest, corpus)
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain data for JSON."""
+        return {"kind": self.kind, "name": self.name, "sha256": self.sha256}
+
+
+def checksum(text: str) -> str:
+    """SHA-256 of a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def described(value: Any) -> Any:
+    """A setting as plain data: public things by name and checksum, code by where it is defined."""
+    if value is None or (isinstance(value, bool | int | float | str) and type(value) in (bool, int, float, str)):
+        return value
+    if isinstance(value, Given):
+        return value.to_dict()
+    if isinstance(value, str):  # an enumeration
+        return str(value)
+    if isinstance(value, tuple | list):
+        return [described(part) for part in value]
+    if isinstance(value, Mapping):
+        return {str(name): described(part) for name, part in value.items()}
+    if isinstance(value, TextModel) or hasattr(value, "of_words"):
+        return _model(value)
+    return _code(value)
+
+
+def restored(data: Any, find: Callable[[Mapping[str, Any]], Any]) -> Any:
+    """Inverse of :func:`described`. ``find`` is asked for public things, by their kind, name and checksum."""
+    if isinstance(data, list):
+        return tuple(restored(part, find) for part in data)
+    if not isinstance(data, Mapping):
+        return data
+    if "sha256" in data and "kind" in data:
+        return find(data)
+    if "embedding" in data:
+        return embedding(data["embedding"])
+    if "code" in data:
+        return _loaded(data)
+    return {name: restored(part, find) for name, part in data.items()}
+
+
+def replayable(data: Any) -> bool:
+    """Whether all code in a description can be found again: a lambda cannot."""
+    if isinstance(data, Mapping):
+        return not ("code" in data and data["code"] is None) and all(replayable(part) for part in data.values())
+    return all(replayable(part) for part in data) if isinstance(data, list | tuple) else True
+
+
+def difference(one: Any, other: Any, where: str = "") -> list[str]:
+    """Names of the fields in which two descriptions differ, with what each says.
+
+    >>> difference({"epsilon": 1.0, "settings": {"steps": 3}}, {"epsilon": 1.0, "settings": {"steps": 15}})
+    ['settings.steps is 3, not 15']
+    """
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        found = []
+        for name in sorted({*one, *other}):
+            found += difference(one.get(name), other.get(name), f"{where}.{name}" if where else str(name))
+        return found
+    return [] if one == other else [f"{where} is {json.dumps(one)}, not {json.dumps(other)}"]
+
+
+def _model(model: Any) -> dict[str, Any]:
+    """An embedding model by a name that finds it again, or by its code."""
+    name = str(model.name)
+    kind = name.partition(":")[0]
+    if kind in ("wordllama", "sentence-transformers", "model2vec"):
+        return {"embedding": name, "version": _version(kind)}
+    return _code(getattr(model, "encode", model))
+
+
+def _code(thing: Any) -> dict[str, Any]:
+    """Where code is defined, its version and a hash of its source; a frozen dataclass with its fields."""
+    made_of = type(thing) if is_dataclass(thing) and not isinstance(thing, type) else thing
+    module, name = getattr(made_of, "__module__", None), getattr(made_of, "__qualname__", None)
+    if module in (None, "__main__") or name is None or "<" in name:
+        return {"code": None, "note": "a function without a name of its own cannot be found again"}
+    try:
+        source = inspect.getsource(made_of)
+    except (OSError, TypeError):
+        return {"code": None, "note": "the source cannot be read"}
+    found: dict[str, Any] = {
+        "code": f"{module}:{name}",
+        "version": _version(module.partition(".")[0]),
+        "source": checksum(source),
+    }
+    if made_of is not thing:
+        found["settings"] = {f.name: described(getattr(thing, f.name)) for f in fields(thing) if f.init}
+    return found
+
+
+def _loaded(data: Mapping[str, Any]) -> Any:
+    """The code that a description names, if it is still the same."""
+    where = data["code"]
+    if where is None:
+        raise InputError("this plan uses a function without a name of its own: it cannot be run again from the plan.")
+    module, _, name = str(where).partition(":")
+    try:
+        thing: Any = import_module(module)
+        for part in name.split("."):
+            thing = getattr(thing, part)
+    except (ImportError, AttributeError):
+        raise InputError(f"the plan names the code {where!r}, which is not there. Install it.") from None
+    if data.get("source") != _code(thing).get("source"):
+        raise InputError(f"the code {where!r} has changed since the plan was made. Make a new plan.")
+    if "settings" in data:
+        return thing(**{key: restored(value, lambda found: found) for key, value in data["settings"].items()})
+    return thing
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def file_finder(folder: Path, known: Mapping[str, Any], n: int) -> Callable[[Mapping[str, Any]], Given]:
+    """Finds public things among ``known`` ones (by checksum), or as files beside the plan: words, or n-grams of n."""
+    from dptopics.public.ngrams import PublicNgrams
+    from dptopics.public.word_lists import read_words
+
+    def find(data: Mapping[str, Any]) -> Given:
+        kind, name, digest = str(data["kind"]), str(data["name"]), str(data["sha256"])
+        if digest in known:
+            return Given(kind, name, digest, known[digest])
+        path = next((p for p in (folder / name, Path(name)) if p.is_file()), None)
+        if path is None or kind not in ("words", "n-grams"):
+            raise InputError(f"the plan needs the public {kind} {name!r}, which is not there. Put it beside the plan.")
+        listed = kind == "words"
+        found = Given.words(read_words(path), name) if listed else Given.ngrams(PublicNgrams.from_file(path, n=n), name)
+        if found.sha256 != digest:
+            raise InputError(f"the public {kind} {name!r} have changed since the plan was made. Make a new plan.")
+        return found
+
+    return find

@@ -1,0 +1,91 @@
+"""Words chosen privately, then a look at the data through them: what pipelines share."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from numpy.random import Generator
+
+from dptopics import progress
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.errors import InputError, NothingReleased
+from dptopics.privacy.guarantee import Guarantee, Unit, composed_over_words
+from dptopics.privacy.mechanism import Mechanism, Registered, calibrate, in_shares
+from dptopics.release.release import Release
+from dptopics.release.vocabulary import Vocabulary
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularyThen(Registered, Generic[T]):
+    """Choose words privately, restrict the raw data to them, and run a mechanism on that.
+
+    The two compose: the events of both are priced together at one δ. Proof: docs/guarantees/pipeline.md
+    """
+
+    vocabulary: Mechanism[Vocabulary]
+    delta: float
+    part: ClassVar[str]  # the field that holds the mechanism that follows
+    nothing: ClassVar[str]  # what to say, and to advise, where no word was released
+    halfway: ClassVar[float] = 0.1  # of the time
+    name: ClassVar[str]
+    paper: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        self._composed()  # refuses parts that do not add up
+
+    @classmethod
+    def shared(cls, vocabulary: Any, then: Any, *, share: float, epsilon: float, delta: float) -> Self:
+        """For (ε, δ) together, ``share`` of the budget for the vocabulary."""
+        if not 0 < share < 1:
+            raise InputError(f"vocabulary_share must lie strictly between 0 and 1, got {share}.")
+        first, second = in_shares((share, vocabulary), (1 - share, then), epsilon=epsilon)
+        made: Any = cls(**{"vocabulary": first, cls.part: second, "delta": delta})
+        found: Self = calibrate(made, epsilon=epsilon)
+        return found
+
+    @property
+    @abstractmethod
+    def then(self) -> Mechanism[T]:
+        """What runs on the words that were released."""
+
+    @property
+    def unit(self) -> Unit:
+        """Whose presence it hides."""
+        return self.then.unit
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The events of both parts, composed."""
+        return self._composed()
+
+    def _composed(self) -> Guarantee:
+        return composed_over_words(self.vocabulary.guarantee, self.then.guarantee, delta=self.delta)
+
+    def rescaled(self, factor: float) -> Self:
+        """Both parts with other noise."""
+        changed: Any = {"vocabulary": self.vocabulary.rescaled(factor), self.part: self.then.rescaled(factor)}
+        return replace(self, **changed)
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """What the vocabulary can run on, and what of the rest does not depend on the words."""
+        self.vocabulary.check(corpus)
+        self.then.check_documents(corpus)
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[T]:
+        """Words, restriction, the rest."""
+        self.check(corpus)
+        with progress.part(0.0, self.halfway):
+            words = self.vocabulary(corpus, rng).value
+        if len(words) == 0:
+            raise NothingReleased(self.nothing)
+        restricted = corpus.limited(vocabulary=words)
+        try:
+            self.then.check(restricted)
+        except InputError as error:  # it depends on the words just released: charged already
+            raise NothingReleased(f"{error} (The budget was charged.)") from None
+        with progress.part(self.halfway, 1.0):
+            value = self.then(restricted, rng).value
+        mine: Any = self
+        return Release.of(value, mine, rng)
