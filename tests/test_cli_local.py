@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from dptopics import cli
-from dptopics.local.collection import Client
+from dptopics.local.client import Client, InMemory
 from dptopics.local.report_files import read_collection, to_line, to_table
 from dptopics.privacy.guarantee import Trust
 from dptopics.privacy.rng import secure_rng
@@ -53,16 +53,26 @@ def test_from_parameters_to_topics(run, tmp_path):
     assert "everybody, the collector of the data included" in card
     assert "For one certain word, there or not: ε = 7.04, δ = 0." in card
     (tmp_path / "note.txt").write_text(f"{SECRET} has a rash, and itching skin", "utf-8")
-    code, line, _ = run("local", "randomize", "c.json", "note.txt", "--state", "state")
+    ask = ("local", "randomize", "c.json", "note.txt", "--state", "state", "--max-epsilon")
+    code, out, message = run(*ask, 20)
+    assert (code, out) == (3, "")
+    assert "ε = 22, δ = 0 (replace)" in message  # the card comes first
+    assert "asks for ε = 22 of a whole document at δ = 0, and ε = 0 was sent before" in message
+    code, line, message = run(*ask, 22)
     assert code == 0
     assert SECRET not in line
     assert json.loads(line)["collection"] == "survey"
-    code, out, message = run("local", "randomize", "c.json", "note.txt", "--state", "state")
+    assert "sent so far: ε = 0 of at most 22" in message
+    code, out, message = run(*ask, 22)
+    assert (code, out) == (0, line)  # the same text: the same bytes
+    assert "sent so far: ε = 22 of at most 22" in message
+    (tmp_path / "note.txt").write_text(f"{SECRET} has a fracture", "utf-8")
+    code, out, message = run(*ask, 99)
     assert (code, out) == (2, "")
-    assert "sent already" in message
+    assert "sent already, about another text" in message
     collection = read_collection("c.json")
     texts = ["knee fracture cast", "rash itching skin"] * 100
-    sent = [Client(lambda _: True).report(collection, text, secure_rng()) for text in texts]
+    sent = [Client(InMemory(), max_epsilon=99.0).report(collection, text, secure_rng()) for text in texts]
     (tmp_path / "r.jsonl").write_text("\n".join([line.strip(), *map(to_line, sent[:100])]) + "\nnonsense\n", "utf-8")
     parquet.write_table(to_table(sent[90:]), tmp_path / "r.parquet")
     code, out, message = run("local", "fit", "c.json", "r.jsonl", "r.parquet", "--topics", 2, "--out", "release")
@@ -88,7 +98,7 @@ def test_hashed_kinds(run, kind, tmp_path):
     assert "ε = 12, δ = 0 (replace)" in made(run, "--epsilon", 12, *more, kind=kind)
     collection = read_collection("c.json")
     texts = ["knee fracture cast running", "rash itching skin cream"] * 200
-    sent = [Client(lambda _: True).report(collection, text, secure_rng()) for text in texts]
+    sent = [Client(InMemory(), max_epsilon=99.0).report(collection, text, secure_rng()) for text in texts]
     parquet.write_table(to_table(sent), tmp_path / "r.parquet")
     more = () if kind == "pair" else ("--topics", 2)
     code, _, _ = run("local", "fit", "c.json", "r.parquet", "--out", "release", *more)
@@ -118,15 +128,17 @@ def test_what_local_refuses(run, tmp_path):
     assert "no valid reports" in refused("fit", "c.json", "r.jsonl", "--out", "release")
     assert not (tmp_path / "release").exists()
     (tmp_path / "note.txt").write_bytes(b"\xff\xfe\xff")
-    assert "not valid UTF-8" in refused("randomize", "c.json", "note.txt", "--state", "state")
+    assert "not valid UTF-8" in refused("randomize", "c.json", "note.txt", "--state", "state", "--max-epsilon", 9)
     assert not (tmp_path / "state").exists()  # nothing was noted
-    assert "no file" in refused("randomize", "d.json", "note.txt", "--state", "state")
+    assert "no file" in refused("randomize", "d.json", "note.txt", "--state", "state", "--max-epsilon", 9)
+    assert "--max-epsilon" in refused("randomize", "c.json", "note.txt", "--state", "state")  # no default
+    assert "positive number" in refused("randomize", "c.json", "note.txt", "--state", "state", "--max-epsilon", 0)
 
 
 def test_an_empty_document_reports_too(run, tmp_path):
     made(run, "--epsilon", 4)
     (tmp_path / "note.txt").write_text("", "utf-8")
-    code, line, _ = run("local", "randomize", "c.json", "note.txt", "--state", "state")
+    code, line, _ = run("local", "randomize", "c.json", "note.txt", "--state", "state", "--max-epsilon", 4)
     assert code == 0
     assert json.loads(line)["report"]
 

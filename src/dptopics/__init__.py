@@ -21,7 +21,8 @@ if TYPE_CHECKING:
         PrivacyWarning,
     )
     from dptopics.estimators import PrivateTopics
-    from dptopics.local.collection import Client, Collection
+    from dptopics.local.client import Client
+    from dptopics.local.collection import Collection
     from dptopics.local.hashing import HashedPair, ThreeWords
     from dptopics.local.randomizer import BitFlips
     from dptopics.local.topics import fit_reports
@@ -44,7 +45,7 @@ _HOME = {
     "Budget": "privacy.ledger",
     "BudgetExceeded": "errors",
     "BundleError": "errors",
-    "Client": "local.collection",
+    "Client": "local.client",
     "Collection": "local.collection",
     "Corpus": "data.corpus",
     "DptopicsError": "errors",

@@ -1,4 +1,4 @@
-"""Collections, clients and the inbox: one report each, public parameters only, and what is rejected."""
+"""Collections and the inbox: public parameters only, and what is rejected."""
 
 import json
 from dataclasses import replace
@@ -9,11 +9,12 @@ import pytest
 from pyarrow import parquet
 
 from dptopics import Vocabulary
-from dptopics.errors import BundleError, InputError, PrivacyError
-from dptopics.local.collection import RANDOMIZERS, Client, Collection, Report
+from dptopics.errors import BundleError, InputError
+from dptopics.local.client import Client, InMemory
+from dptopics.local.collection import RANDOMIZERS, Collection, Report
 from dptopics.local.hashing import HashedPair, ThreeWords
 from dptopics.local.randomizer import BitFlips
-from dptopics.local.report_files import Inbox, SentFolder, read_collection, to_line, to_table, write_collection
+from dptopics.local.report_files import Inbox, read_collection, to_line, to_table, write_collection
 from dptopics.privacy.rng import secure_rng
 
 WORDS = Vocabulary.of(["cast", "knee", "rash", "skin", "zoë"])
@@ -29,13 +30,10 @@ def collection(kind="bits", **changes):
     return Collection(name="survey", randomizer=replace(KINDS[kind], **changes))
 
 
-def client():
-    seen = set()
-    return Client(lambda name: name not in seen and not seen.add(name))
-
-
 def reports(made, n):
-    return [client().report(made, "my knee hurts, a rash too", secure_rng()) for _ in range(n)]
+    return [
+        Client(InMemory(), max_epsilon=9.0).report(made, "my knee hurts, a rash too", secure_rng()) for _ in range(n)
+    ]
 
 
 def test_all_kinds_are_here():
@@ -79,41 +77,6 @@ def test_the_version_follows_words_and_settings():
 def test_names(name):
     with pytest.raises(InputError, match="printable name"):
         Collection(name=name, randomizer=KINDS["bits"])
-
-
-# --- the client ---
-
-
-def test_a_client_reports_once():
-    one = client()
-    one.report(collection(), "knee", secure_rng())
-    for again in (collection(), collection(f=0.9)):  # other settings are the same collection
-        with pytest.raises(PrivacyError, match="sent already"):
-            one.report(again, "knee", secure_rng())
-    one.report(replace(collection(), name="another"), "knee", secure_rng())
-
-
-def test_a_client_remembers_on_disk(tmp_path):
-    first, second = Client(SentFolder(tmp_path / "state")), Client(SentFolder(tmp_path / "state"))
-    first.report(collection(), "knee", secure_rng())
-    with pytest.raises(PrivacyError, match="sent already"):
-        second.report(collection(), "skin", secure_rng())
-    assert [path.read_bytes() for path in (tmp_path / "state").iterdir()] == [b""]  # nothing about the text
-
-
-def test_noted_before_it_is_drawn(monkeypatch):
-    one = client()
-    monkeypatch.setattr(BitFlips, "__call__", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        one.report(collection(), "knee", secure_rng())
-    monkeypatch.undo()
-    with pytest.raises(PrivacyError, match="sent already"):
-        one.report(collection(), "knee", secure_rng())
-
-
-def test_seeds_are_refused():
-    with pytest.raises(PrivacyError, match="cryptographic"):
-        client().report(collection(), "knee", np.random.default_rng(0))
 
 
 # --- the inbox ---

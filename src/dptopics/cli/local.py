@@ -70,18 +70,31 @@ def randomize(
     collection: Parameters,
     document: Annotated[Path, typer.Argument(help="File with one document, or '-' for standard input.")],
     state: Annotated[Path, typer.Option(help="Folder that remembers what was sent, kept on the client.")],
+    max_epsilon: Annotated[
+        float, typer.Option(help="Most that all reports of this client together may cost: ε of a whole document.")
+    ],
 ) -> None:
-    """Turn one document into one report, on the client. It prints a line of JSON, and only once for each collection."""
-    from dptopics.local.collection import Client
-    from dptopics.local.report_files import SentFolder, read_collection, to_line
+    """Turn one document into one report, on the client, and print it as a line of JSON.
+
+    What the collection asks is shown first (on stderr). A collection that asks more than is left of the limit is
+    refused, and so is another text for the same collection. The same text again gives the same line again.
+    """
+    from dptopics.local.client import Client
+    from dptopics.local.report_files import read_collection, to_line
+    from dptopics.local.sent_folder import SentFolder
     from dptopics.privacy.rng import secure_rng
 
     parameters = read_collection(collection)
+    memory = SentFolder(state)
+    client = Client(memory, max_epsilon=max_epsilon)
     try:
         text = sys.stdin.read() if str(document) == "-" else document.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{document.name!r} is not valid UTF-8.") from None
-    print(to_line(Client(SentFolder(state)).report(parameters, text, secure_rng())))
+    err.print(client.card(parameters), highlight=False, markup=False)
+    if memory.uncounted:
+        warn(f"{memory.uncounted} reports of version 0.1 are not in this total: what they cost was not kept.")
+    print(to_line(client.report(parameters, text, secure_rng())))
 
 
 def fit(

@@ -1,19 +1,15 @@
-"""A collection: public parameters that clients and server share, the client that reports once, and what it sends."""
+"""A collection: public parameters that clients and server share, and what a client sends."""
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any, Self
 
-from numpy.random import Generator
-
-from dptopics.errors import BundleError, InputError, PrivacyError
+from dptopics.errors import BundleError, InputError
 from dptopics.local.hashing import HashedPair, ThreeWords
 from dptopics.local.randomizer import BitFlips
 from dptopics.privacy.guarantee import Guarantee
-from dptopics.privacy.rng import is_secure
 from dptopics.public.text import TextSettings
 from dptopics.release.vocabulary import Vocabulary
 
@@ -45,6 +41,11 @@ class Collection:
     def guarantee(self) -> Guarantee:
         """What one report promises."""
         return self.randomizer.guarantee
+
+    @property
+    def asks(self) -> float:
+        """ε of one report for a whole document at δ = 0, which is what a client counts, whatever the headline."""
+        return self.randomizer.whole_epsilon
 
     @cached_property
     def version(self) -> str:
@@ -100,27 +101,3 @@ class Report:
     version: str
     number: bytes
     data: bytes
-
-
-@dataclass(frozen=True)
-class Client:
-    """Reports once for each collection. ``claim`` notes a collection's name and says whether it was new.
-
-    >>> seen: set[str] = set()
-    >>> client = Client(lambda name: name not in seen and not seen.add(name))
-    """
-
-    claim: Callable[[str], bool]
-
-    def report(self, collection: Collection, text: str, rng: Generator) -> Report:
-        """One report about one text. The collection is noted first: a crash may lose a report, never repeat one."""
-        if not is_secure(rng):
-            raise PrivacyError("a report must be drawn from a cryptographic generator. Use dptopics.secure_rng().")
-        words = collection.text.words(text)
-        if not self.claim(collection.name):
-            raise PrivacyError(
-                f"a report for collection {collection.name!r} was sent already. A second one would double what "
-                "the first reveals: send none."
-            )
-        number = bytes(rng.integers(0, 255, 16, dtype="u1", endpoint=True))
-        return Report(collection.name, collection.version, number, collection.randomizer(words, rng))

@@ -132,6 +132,11 @@ class HashedPair(Registered):
         return len(self.topics) * len(self.vocabulary) + 1
 
     @property
+    def whole_epsilon(self) -> float:
+        """ε at δ = 0 of any two documents."""
+        return self.guarantee.epsilon_at(0.0)
+
+    @property
     def n_bytes(self) -> int:
         """One answer."""
         return ANSWER.itemsize
@@ -211,6 +216,11 @@ class ThreeWords(Registered):
     def n_values(self) -> int:
         """Every word, and one value for "no word"."""
         return len(self.vocabulary) + 1
+
+    @property
+    def whole_epsilon(self) -> float:
+        """ε at δ = 0 of any two documents."""
+        return self.guarantee.epsilon_at(0.0)
 
     @property
     def n_bytes(self) -> int:

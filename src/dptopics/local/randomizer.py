@@ -42,6 +42,11 @@ class Randomizer(Protocol):
         ...
 
     @property
+    def whole_epsilon(self) -> float:
+        """ε at δ = 0 of any two documents, whatever the guarantee's headline is about."""
+        ...
+
+    @property
     def n_bytes(self) -> int:
         """Length of every report: it says nothing."""
         ...
@@ -137,6 +142,12 @@ class BitFlips(Registered):
     def flip_below(self) -> int:
         """A bit is flipped if 64 random bits are a number below this (f/2, rounded up to a multiple of 2⁻⁶⁴)."""
         return ceil(Fraction(self.f) / 2 * 2**64)
+
+    @property
+    def whole_epsilon(self) -> float:
+        """ε at δ = 0 of any two documents; per word, all bits may differ."""
+        bits = len(self.vocabulary) if self.per == "word" else self.most_different_bits
+        return bits * RandomizedResponse(self.flip).epsilon
 
     @property
     def word_epsilon(self) -> float:

@@ -1,10 +1,8 @@
-"""Files of local collection: the public parameters, what a client has sent, and reports as they are received."""
+"""Files of local collection: the public parameters, and reports as they are received."""
 
 import base64
 import binascii
-import hashlib
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -19,7 +17,6 @@ from dptopics.data.builder import GrowingArray
 from dptopics.data.tables import check_file, explain, read_lines
 from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.local.collection import Collection, Report
-from dptopics.privacy.durable import make_folder, sync_folder
 from dptopics.public.word_lists import suffix_of
 
 _BATCH = 8192
@@ -50,26 +47,6 @@ def read_collection(path: str | Path) -> Collection:
     if not isinstance(data, dict):
         raise BundleError(f"{str(path)!r} is not a collection. Get its file again.")
     return Collection.from_dict(data)
-
-
-class SentFolder:
-    """Remembers on disk for which collections a report was sent: one empty file each, made before the report."""
-
-    def __init__(self, folder: str | Path) -> None:
-        self._folder = Path(folder)
-
-    def __call__(self, name: str) -> bool:
-        """Note a collection; False if it was there already. Two processes at once cannot both get True."""
-        make_folder(self._folder)
-        place = self._folder / f"{hashlib.sha256(name.encode()).hexdigest()}.sent"
-        try:
-            handle = os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        except FileExistsError:
-            return False
-        os.fsync(handle)
-        os.close(handle)
-        sync_folder(self._folder)  # else a loss of power could take the name away again, after the report was sent
-        return True
 
 
 def to_line(report: Report) -> str:
