@@ -3,9 +3,11 @@
     DptopicsError
     ├── InputError        a setting or the data breaks a rule; nothing was spent
     ├── PrivacyError      a step would break the guarantee it claims; refused
-    ├── NothingReleased   the mechanism ran and was charged, but there is nothing to publish
+    ├── SpentError        the budget is spent
+    │   ├── NothingReleased   there is nothing to publish
+    │   └── ReleaseLost       the run failed, or its release could not be saved where it should be
     ├── BudgetExceeded    the ledger has too little left; refused before anything ran
-    ├── EngineError       Spark is missing, or failed half-way: if a release was running, its budget is spent
+    ├── EngineError       Spark is missing, or failed
     ├── LedgerError       the ledger file cannot be used
     └── BundleError       a saved release is damaged, incomplete or from a newer version
 
@@ -36,8 +38,24 @@ class PrivacyError(DptopicsError):
     """A step would break the guarantee it claims, so it was refused."""
 
 
-class NothingReleased(DptopicsError):
-    """The mechanism ran and was charged, but what it found is too little to publish."""
+class SpentError(DptopicsError):
+    """The mechanism ran and was charged: the budget is spent, whatever came of it."""
+
+
+class NothingReleased(SpentError):
+    """What the mechanism found is too little to publish."""
+
+
+class ReleaseLost(SpentError):
+    """The run failed after the charge, or its release lies elsewhere; ``release`` holds it if there is one."""
+
+    def __init__(self, message: str, release: object = None) -> None:
+        super().__init__(message)
+        self.release = release
+
+
+class Stopped(KeyboardInterrupt):
+    """Somebody stopped a release; the message says what it may have cost."""
 
 
 class BudgetExceeded(DptopicsError):
@@ -45,7 +63,7 @@ class BudgetExceeded(DptopicsError):
 
 
 class EngineError(DptopicsError):
-    """Spark cannot start, or failed half-way. If a release was running, its budget is spent."""
+    """Spark cannot start, or failed half-way."""
 
 
 class LedgerError(DptopicsError):

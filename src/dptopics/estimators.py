@@ -1,9 +1,9 @@
 """PrivateTopics: the scikit-learn face."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -11,21 +11,37 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines.spark import SparkTable
 from dptopics.data.estimator_input import counts_of, is_texts
+from dptopics.door import publish
 from dptopics.errors import InputError, PrivacyWarning
 from dptopics.learners import Learner
+from dptopics.plan import Plan, usual_mechanism
 from dptopics.privacy.guarantee import Unit
-from dptopics.privacy.ledger import Ledger, Unrecorded
-from dptopics.privacy.rng import secure_rng
+from dptopics.privacy.ledger import Ledger
+from dptopics.privacy.mechanism import Job
 from dptopics.public.embeddings import Embedding
 from dptopics.public.embeddings import embedding as public_model
+from dptopics.public.given import Given
 from dptopics.public.text import TextSettings
-from dptopics.registry import DEFAULT_GAMMA, OUTPUT, default_mechanism, topic_mechanism
+from dptopics.registry import mechanism_class, mechanisms
 from dptopics.release import bundle
+from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
-from dptopics.topics.output import sensitivity_file
+from dptopics.topics.output.matrix import USUAL_GAMMA
+
+
+class _Data(NamedTuple):
+    """What fit was given: what decides the plan, and how to read it once the plan is checked."""
+
+    text: TextSettings | None
+    unit: Unit
+    vocabulary: Vocabulary | None
+    read: Callable[[Embedding | None], Corpus | SparkTable]
+    with_vectors: bool = False
+    on_spark: bool = False
 
 
 class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -87,7 +103,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         max_docs: int | None = None,
         max_words: int = 200,
         steps: int | None = None,
-        gamma: float = DEFAULT_GAMMA,
+        gamma: float = USUAL_GAMMA,
         learner: str | Learner = "variational",
         public: Corpus | None = None,
         sample_size: str = "exchangeable",
@@ -144,29 +160,16 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         On Spark X is a DataFrame, the path of Parquet files, the name of a table or a SparkTable; ``text``, ``authors``
         and ``embeddings`` are the names of its columns.
         """
-        corpus: Corpus | SparkTable
-        if self._on_spark(X):
-            corpus = self._table(X, text, authors, embeddings)
-            name = self.mechanism or default_mechanism(corpus.text)
-            model = self._embedding(name, corpus.with_vectors)
-            if model is not None and not model.of_words and not corpus.with_vectors:
-                raise InputError(
-                    "on Spark, embeddings come from a column: embed the texts there, name it (embeddings=)."
-                )
-        else:
-            if text is not None or isinstance(authors, str):
-                raise InputError("names of columns (text=, authors=) are for Spark: pass engine=the session as well.")
-            name = self.mechanism or default_mechanism(self._text() if is_texts(X) else getattr(X, "text", None))
-            model = self._embedding(name, embeddings is not None)
-            embed = model if model is not None and not model.of_words and embeddings is None else None
-            corpus = self._corpus(X, authors, embed, reset=True)
-            corpus = corpus if embeddings is None else corpus.with_vectors(embeddings)
-        unit = corpus.default_unit if self.unit is None else Unit(self.unit)
-        mechanism = topic_mechanism(
-            name,
-            text=corpus.text,
-            embedding=model,
-            vocabulary=self._vocabulary(corpus),
+        data = self._spark_data(X, text, authors, embeddings) if self._on_spark(X) else self._data(X, text, authors)
+        name = self.mechanism or usual_mechanism(data.text)
+        model = self._embedding(name, data.with_vectors or embeddings is not None)
+        if data.on_spark and model is not None and not model.of_words and not data.with_vectors:
+            raise InputError("on Spark, embeddings come from a column: embed the texts there, name it (embeddings=).")
+        unit = data.unit if self.unit is None else Unit(self.unit)
+        plan = Plan.topics(
+            mechanism=name,
+            text=data.text,
+            vocabulary=self._vocabulary(data.vocabulary),
             n_topics=self.n_topics,
             epsilon=self.epsilon,
             delta=self.delta,
@@ -174,7 +177,9 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             vocabulary_share=self.vocabulary_share,
             max_words=self.max_words,
             max_vocabulary=self.max_vocabulary,
+            max_docs=self.max_docs,
             noise=self.noise,
+            embedding=model,
             steps=self.steps,
             **self._output_settings(X, unit),
         )
@@ -185,16 +190,27 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 PrivacyWarning,
                 stacklevel=2,
             )
-        corpus.warn_if_delta_large(self.delta, unit)
-        ledger = Ledger.open(self.ledger) if isinstance(self.ledger, str | Path) else self.ledger or Unrecorded()
-        bounded = corpus.bounded(unit=unit, max_docs=self.max_docs)
-        ledger.check(mechanism.guarantee, accept_unproven=self.accept_unproven)
-        mechanism.check(bounded)
-        if hasattr(mechanism, "prepared"):  # the offline stage: before anything is charged
-            mechanism = sensitivity_file.prepare(mechanism, bounded, self.sensitivity)
-        self._count_fit(ledger)
-        self.release_ = ledger.run(mechanism, bounded, self._rng(), accept_unproven=self.accept_unproven)
-        self.model_ = self.release_.value
+        rng = self._rng()
+        self._count_fit()
+
+        def read(plan: Plan) -> BoundedCorpus:
+            computed = embeddings is not None and not data.on_spark
+            embed = None if model is None or model.of_words or computed or data.on_spark else model
+            table = data.read(embed)
+            table = table.with_vectors(embeddings) if computed and isinstance(table, Corpus) else table
+            table.warn_if_delta_large(plan.delta, plan.unit)
+            return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
+
+        self.release_ = publish(
+            plan,
+            read,
+            ledger=self.ledger,
+            accept_unproven=self.accept_unproven,
+            rng=rng,
+            sensitivity=self.sensitivity,
+        )
+        self.plan_ = plan
+        self.model_: TopicModel = self.release_.value
         self.guarantee_ = self.release_.guarantee
         self.components_ = self.model_.topic_word
         self.vocabulary_ = self.model_.vocabulary.words
@@ -243,7 +259,8 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return int(self.components_.shape[0])
 
     def _embedding(self, mechanism: str, computed: bool) -> Embedding | None:
-        if mechanism != "embedded":
+        kinds = [mechanism_class(Job.TOPICS, part.strip()) for part in mechanism.split(",")]
+        if not any("embedding" in kind.accepts() for kind in kinds):
             if self.embedding is not None or computed:
                 raise InputError(f"mechanism {mechanism!r} uses no embeddings. Leave them out, or use 'embedded'.")
             return None
@@ -266,52 +283,68 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise InputError(f"engine must be a Spark session or None, got {type(self.engine).__name__}.")
         return self.engine is not None or isinstance(X, SparkTable)
 
-    def _table(self, X: Any, text: str | None, authors: Any, embeddings: Any) -> SparkTable:
+    def _spark_data(self, X: Any, text: str | None, authors: Any, embeddings: Any) -> "_Data":
         if isinstance(X, SparkTable):
             if not (text is authors is embeddings is None):
                 raise InputError("a SparkTable already knows its columns: leave text=, authors= and embeddings= out.")
-            return X
-        if text is None or not all(name is None or isinstance(name, str) for name in (authors, embeddings)):
+            table = X
+        elif text is None or not all(name is None or isinstance(name, str) for name in (authors, embeddings)):
             raise InputError("on Spark, name the columns: fit(frame, text='note', authors='patient').")
-        return SparkTable.from_table(
-            X, text=text, author=authors, embedding=embeddings, session=self.engine, settings=self._text()
-        )
+        else:
+            table = SparkTable.from_table(
+                X, text=text, author=authors, embedding=embeddings, session=self.engine, settings=self._text()
+            )
+        return _Data(table.text, table.default_unit, table.vocabulary, lambda embed: table, table.with_vectors, True)
 
-    def _corpus(self, X: Any, authors: Iterable[str | int] | None, embed: Embedding | None, *, reset: bool) -> Corpus:
+    def _data(self, X: Any, text: str | None, authors: Any) -> "_Data":
+        """What is known of X before it is read."""
+        if text is not None or isinstance(authors, str):
+            raise InputError("names of columns (text=, authors=) are for Spark: pass engine=the session as well.")
         if isinstance(X, Corpus):
             if authors is not None:
                 raise InputError("a Corpus already knows its authors: leave authors= out.")
-            return X
+            return _Data(X.text, X.default_unit, X.vocabulary, lambda embed: X)
+        unit = Unit.DOCUMENT if authors is None else Unit.AUTHOR
         if is_texts(X):
-            return Corpus.from_texts(X, authors, settings=self._text(), embed=embed)
-        matrix = counts_of(self, X, reset=reset)
+            settings = self._text()
+            return _Data(
+                settings, unit, None, lambda embed: Corpus.from_texts(X, authors, settings=settings, embed=embed)
+            )
+        matrix = counts_of(self, X, reset=True)
         public = isinstance(self.vocabulary, str) and self.vocabulary == "public"
-        return Corpus.from_counts(matrix, self._names(matrix), authors=authors, public_vocabulary=public)
+        corpus = Corpus.from_counts(matrix, self._names(matrix), authors=authors, public_vocabulary=public)
+        return _Data(None, unit, corpus.vocabulary, lambda embed: corpus)
 
     def _names(self, matrix: Any) -> list[str]:
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(matrix.shape[1])] if names is None else [str(n) for n in names]
 
     def _output_settings(self, X: Any, unit: Unit) -> dict[str, Any]:
-        if self.mechanism not in OUTPUT:
-            return {}
-        if self.public is X:
+        """Settings for noise on the output, of those that the mechanism has."""
+        if self.public is not None and self.public is X:
             raise InputError("public= is the private corpus itself. Give texts that were public before, or none.")
-        public = None if self.public is None else self.public.bounded(unit=unit, max_docs=self.max_docs)
-        return {"gamma": self.gamma, "learner": self.learner, "sample_size": self.sample_size, "public": public}
+        public = None
+        if self.public is not None:
+            public = Given.corpus(self.public.bounded(unit=unit, max_docs=self.max_docs), self.public.digest)
+        given = {"gamma": self.gamma, "learner": self.learner, "sample_size": self.sample_size, "public": public}
+        known = (
+            mechanism_class(Job.TOPICS, self.mechanism).accepts() if self.mechanism in mechanisms(Job.TOPICS) else ()
+        )
+        return {name: value for name, value in given.items() if name in known}
 
-    def _vocabulary(self, corpus: Corpus | SparkTable) -> str | Path | Vocabulary | None:
-        if corpus.vocabulary is not None:
-            if self.vocabulary is not None and not (isinstance(self.vocabulary, str) and self.vocabulary == "public"):
-                raise InputError("the corpus has a public vocabulary already: leave vocabulary= out.")
-            return corpus.vocabulary
-        if isinstance(self.vocabulary, str) and self.vocabulary == "public":
+    def _vocabulary(self, known: Vocabulary | None) -> str | Path | Vocabulary | None:
+        asked = isinstance(self.vocabulary, str) and self.vocabulary == "public"
+        if known is None and asked:
             raise InputError("vocabulary='public' is for count matrices with public columns. Give the public words.")
-        return self.vocabulary
+        if known is None:
+            return self.vocabulary
+        if self.vocabulary is not None and not asked:
+            raise InputError("the corpus has a public vocabulary already: leave vocabulary= out.")
+        return known
 
-    def _rng(self) -> Generator:
+    def _rng(self) -> Generator | None:
         if self.random_state is None:
-            return secure_rng()
+            return None
         warnings.warn(
             "A seeded release is reproducible and therefore not private: for tests only. Leave random_state out.",
             PrivacyWarning,
@@ -319,11 +352,11 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         )
         return np.random.default_rng(self.random_state)
 
-    def _count_fit(self, ledger: object) -> None:
+    def _count_fit(self) -> None:
         """Warn when one family of clones is fitted again without a ledger: a search over settings is not free."""
         fits = self.__dict__.setdefault("_fits", [])
         fits.append(1)
-        if len(fits) == 2 and isinstance(ledger, Unrecorded):
+        if len(fits) == 2 and self.ledger is None:
             warnings.warn(
                 "This model, or a clone of it, is being fitted again. Every fit spends the budget again, also in a "
                 "search over settings; the guarantee of one fit does not cover the others. Use ledger= to keep count.",

@@ -13,9 +13,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from dptopics.cli import audit, ledger, local, look, monitor, ngrams, release, report
+from dptopics.cli import audit, fit, ledger, local, look, monitor, ngrams, report, vocabulary
 from dptopics.cli.terminal import err, out, warn
-from dptopics.errors import BudgetExceeded, DptopicsError, PrivacyWarning
+from dptopics.errors import BudgetExceeded, DptopicsError, PrivacyWarning, SpentError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,7 +26,7 @@ ledger_app = typer.Typer(help="Keep count of what all releases of the same data 
 local_app = typer.Typer(
     help="Collect without a trusted owner: clients randomise, the server learns.", no_args_is_help=True
 )
-for command in (release.fit, release.vocabulary, look.show, look.transform, look.mechanisms, look.demo, audit.audit):
+for command in (fit.fit, vocabulary.vocabulary, look.show, look.transform, look.mechanisms, look.demo, audit.audit):
     app.command()(command)
 app.command()(monitor.monitor)
 app.command()(report.report)
@@ -50,7 +50,7 @@ def _version(asked: bool) -> None:
 
 
 @app.callback()
-def options(
+def common_options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
 ) -> None:
     """Publish what sensitive text is about, with a differential-privacy guarantee that you can check."""
@@ -63,8 +63,12 @@ def main() -> None:
             warnings.simplefilter("always", PrivacyWarning)
             warnings.showwarning = _show_warning
             app()
+    except KeyboardInterrupt as error:
+        _fail(error, str(error) or "Stopped.", STOPPED)
     except BudgetExceeded as error:
         _fail(error, str(error), 3)
+    except SpentError as error:
+        _fail(error, str(error), 4)
     except DptopicsError as error:
         _fail(error, str(error), 2)
     except OSError as error:
@@ -76,6 +80,7 @@ def main() -> None:
         _fail(error, _FAULT.format(place=_place(error)), 1)
 
 
+STOPPED = 130
 # Other libraries' messages and warnings may quote data, and terminals end in logs: they are shown on demand only.
 DEBUG = "DPTOPICS_DEBUG"
 _FAULT = (
@@ -95,6 +100,7 @@ def _place(error: Exception) -> str:
     return f" ({Path(ours[-1].filename).name}, line {ours[-1].lineno})" if ours else ""
 
 
-def _fail(error: Exception, message: str, code: int) -> None:
-    err.print(f"[red]{type(error).__name__}:[/] {escape(message)}", highlight=False)
+def _fail(error: BaseException, message: str, code: int) -> None:
+    name = "" if code == STOPPED else f"[red]{type(error).__name__}:[/] "
+    err.print(f"{name}{escape(message)}", highlight=False)
     sys.exit(code)

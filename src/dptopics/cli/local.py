@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from dptopics.cli import options as o
-from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_topics, topics_data, warn
+from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_topics, warn
 from dptopics.errors import InputError
 
 Parameters = Annotated[Path, typer.Argument(help="File with the collection's public parameters.", show_default=False)]
@@ -128,7 +128,7 @@ def fit(
     bundle.save(release, out_folder)
     if as_json:
         content: dict[str, Any] = {"reports": len(data), "rejected": dict(inbox.rejected)}
-        print_json(content | {"topics": topics_data(release.value, 10), "guarantee": release.guarantee.to_dict()})
+        print_json(content | {**release.value.shown(10), "guarantee": release.guarantee.to_dict()})
         return
     show_topics(release.value, 10)
     show_card(release.guarantee)

@@ -2,23 +2,13 @@
 
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from dptopics.cli import options as o
-from dptopics.cli.terminal import (
-    err,
-    ngrams_data,
-    out,
-    print_json,
-    progress_bar,
-    show_card,
-    show_ngrams,
-    show_topics,
-    topics_data,
-)
+from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value
 from dptopics.errors import InputError
 
 
@@ -29,26 +19,14 @@ def show(
 ) -> None:
     """Show a release and its guarantee."""
     from dptopics.release import bundle
-    from dptopics.release.ngram_table import NgramTable
-    from dptopics.release.topic_model import TopicModel
 
     release = bundle.load(release_folder)
-    if isinstance(release.value, NgramTable):
-        content: dict[str, Any] = {"ngrams": ngrams_data(release.value, words)}
-    elif isinstance(release.value, TopicModel):
-        content = {"topics": topics_data(release.value, words)}
-    else:
-        content = {"words": list(release.value.words)}
     if as_json:
-        print_json(content | {"guarantee": release.guarantee.to_dict(), "settings": release.settings})
+        content = {"guarantee": release.guarantee.to_dict(), "settings": release.settings}
+        print_json({**release.value.shown(words), **content, "record": release.record.to_dict()})
         return
-    if isinstance(release.value, NgramTable):
-        show_ngrams(release.value, words)
-    elif isinstance(release.value, TopicModel):
-        show_topics(release.value, words)
-    else:
-        out.print(f"{len(release.value)} words; the most used: {', '.join(release.value.heaviest(words))}.")
-    show_card(release.guarantee)
+    show_value(release.value, words)
+    show_card(release.guarantee, release.record)
 
 
 def transform(
@@ -96,7 +74,7 @@ def transform(
 
 def mechanisms(as_json: o.Json = False) -> None:
     """List the mechanisms, whom they protect and how far that is proved."""
-    from dptopics.catalogue import catalogue
+    from dptopics.registry import catalogue
 
     rows = catalogue()
     if as_json:

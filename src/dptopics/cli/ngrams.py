@@ -6,26 +6,34 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dptopics.cli import options as o
-from dptopics.cli.release import Where, _publish, _unit, read
-from dptopics.cli.terminal import err, ngrams_data, print_json, progress_bar, show_card, show_ngrams
+from dptopics.cli.publishing import plan_of, preview, published
+from dptopics.cli.source import Table
+from dptopics.cli.terminal import err, progress_bar
 from dptopics.errors import InputError
 from dptopics.privacy.events import Noise
 from dptopics.public.text import TextSettings
 from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
-    from dptopics.public.ngrams import PublicNgrams
+    from dptopics.plan import Plan
+    from dptopics.public.given import Given
 
 _LISTS = (".txt", ".ngrams")
 
 
 def ngrams(
+    context: typer.Context,
     source: o.AnySource,
     text: o.TextColumnName,
-    epsilon: o.Epsilon,
-    delta: o.Delta,
     out_folder: o.Out,
+    epsilon: o.Epsilon = None,
+    delta: o.Delta = None,
     author: o.AuthorColumn = None,
+    plan_file: o.PlanFile = None,
+    title: o.Title = "",
+    about: o.About = "",
+    preview_only: o.Preview = False,
+    about_units: o.AboutUnits = None,
     public: Annotated[
         Path | None,
         typer.Option(
@@ -74,65 +82,59 @@ def ngrams(
     as_json: o.Json = False,
 ) -> None:
     """Release how probable n-grams are: counts for language models, with a public prior."""
-    from dptopics.registry import ngram_mechanism
+    from dptopics.plan import Plan
 
-    chosen = _unit(unit, author)
-    settings = TextSettings.for_ngrams(n)
+    table = Table(
+        source=source,
+        text=text,
+        author=author,
+        drop_missing=drop_missing,
+        encoding=encoding,
+        engine=engine,
+        master=master,
+    )
     if public is not None and vocabulary is not None:
         raise InputError("give --public (a public list) or --vocabulary (a private one), not both.")
     check_not_the_data(public, source)
     prior = None if public is None else _public(public, public_text or text, n, size, encoding)
-    plan = ngram_mechanism(
-        mechanism,
-        epsilon=epsilon,
-        delta=delta,
-        unit=chosen,
-        prior=prior,
-        vocabulary=None if prior is not None else vocabulary or "weighted",
-        max_list=size,
-        noise=noise,
-        max_words=max_words,
-        max_count=max_count,
-        max_total=max_total,
-        slope=slope,
-        centre=centre,
-        k=k,
-        shares=shares,
-    )
 
-    release = _publish(
+    def made() -> "Plan":
+        return Plan.ngrams(
+            mechanism=mechanism,
+            epsilon=epsilon or 0.0,
+            delta=delta or 0.0,
+            unit=table.unit(unit),
+            text=TextSettings.for_ngrams(n),
+            prior=prior,
+            vocabulary=None if prior is not None else vocabulary or "weighted",
+            max_vocabulary=size if prior is None else None,
+            max_docs=max_docs,
+            noise=noise,
+            max_words=max_words,
+            max_count=max_count,
+            max_total=max_total,
+            slope=slope,
+            centre=centre,
+            k=k,
+            shares=shares,
+        )
+
+    plan = plan_of(context, plan_file, made, () if prior is None else (prior,))
+    if preview_only:
+        preview(plan, about_units, as_json)
+        return
+    published(
         plan,
-        lambda: read(
-            source,
-            text,
-            author,
-            chosen,
-            delta,
-            max_docs,
-            settings,
-            drop_missing,
-            encoding,
-            where=Where(engine, master),
-            vocabulary=None if prior is None else prior.vocabulary,
-        ),
+        table.reader(vocabulary=None if plan.prior is None else plan.prior.value.vocabulary),
+        out_folder=out_folder,
+        as_json=as_json,
         ledger=ledger,
         accept_unproven=accept_unproven,
-        out_folder=out_folder,
-        title="Counting n-grams",
+        title=title,
+        about=about,
     )
-    if as_json:
-        print_json(
-            {
-                "out": str(out_folder),
-                "n_ngrams": len(release.value.vocabulary),
-                "ngrams": ngrams_data(release.value, 10),
-                "guarantee": release.guarantee.to_dict(),
-            }
-        )
-        return
-    show_ngrams(release.value, 10)
-    show_card(release.guarantee)
-    err.print(f"Written to [bold]{out_folder}[/]. A language model of it: dptopics arpa {out_folder} --out FILE")
+    where = o.shown(out_folder)
+    err.print(f"Written to [bold]{where}[/]. A language model of it: dptopics arpa {where} --out FILE")
 
 
 def arpa(
@@ -149,11 +151,12 @@ def arpa(
     err.print(f"Written to [bold]{out_file}[/].")
 
 
-def _public(path: Path, text: str, n: int, size: int, encoding: str) -> "PublicNgrams":
+def _public(path: Path, text: str, n: int, size: int, encoding: str) -> "Given":
     from dptopics import progress
+    from dptopics.public.given import Given
     from dptopics.public.ngrams import PublicNgrams
 
     if path.suffix.lower() in _LISTS or not path.is_file():
-        return PublicNgrams.from_file(path, n=n)
+        return Given.ngrams(PublicNgrams.from_file(path, n=n), path.name)
     with progress_bar("Reading public texts") as sink, progress.shown_by(sink):
-        return PublicNgrams.from_table(path, text=text, n=n, size=size, encoding=encoding)
+        return Given.ngrams(PublicNgrams.from_table(path, text=text, n=n, size=size, encoding=encoding), path.name)

@@ -5,9 +5,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import Unit
+
+
+def shown(path: Path) -> str:
+    """A path for the terminal: what looks like markup in it is not."""
+    return escape(str(path))
 
 
 class EngineName(StrEnum):
@@ -29,8 +35,19 @@ TextColumnName = Annotated[str, typer.Option("--text", help="Column with the tex
 AuthorColumn = Annotated[
     str | None, typer.Option("--author", help="Column that says whose text it is.", show_default=False)
 ]
-Epsilon = Annotated[float, typer.Option(help="Privacy loss of this release.", show_default=False)]
-Delta = Annotated[float, typer.Option(help="Chance of more loss: well below 1 / authors.", show_default=False)]
+Epsilon = Annotated[float | None, typer.Option(help="Privacy loss of this release.", show_default=False)]
+Delta = Annotated[float | None, typer.Option(help="Chance of more loss: well below 1 / authors.", show_default=False)]
+PlanFile = Annotated[
+    Path | None,
+    typer.Option("--plan", help="Plan to run (TOML or JSON), instead of the options below.", show_default=False),
+]
+Title = Annotated[str, typer.Option(help="What people shall call the release. Published.", show_default=False)]
+About = Annotated[str, typer.Option(help="What the data are, in one sentence. Published.", show_default=False)]
+Preview = Annotated[bool, typer.Option("--preview", help="Only say what to expect. Reads no data and spends nothing.")]
+AboutUnits = Annotated[
+    int | None,
+    typer.Option(help="How many authors (or documents) there are, roughly: a number that may be public."),
+]
 Out = Annotated[
     Path, typer.Option("--out", help="Folder to write the release to; it must not exist.", show_default=False)
 ]

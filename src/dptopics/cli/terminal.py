@@ -16,9 +16,10 @@ from dptopics.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from dptopics.release.ngram_table import NgramTable
+    from dptopics.release.record import Record
     from dptopics.release.topic_model import TopicModel
+    from dptopics.release.vocabulary import Vocabulary
 
-SURE = 3.0  # deviations of the noise: words below may be there by chance
 out = Console()
 err = Console(stderr=True)
 
@@ -32,28 +33,16 @@ def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
         yield lambda share: bar.update(task, completed=share)
 
 
-def topics_data(model: "TopicModel", words: int) -> list[dict[str, Any]]:
-    """Topics for machines, with how many of the words stand out of the noise."""
-    sure = model.top_words(words, min_deviations=SURE)
-    return [
-        {"share": float(model.topic_share[k]), "words": row, "above_noise": len(sure[k])}
-        for k, row in enumerate(model.top_words(words))
-    ]
-
-
 def show_topics(model: "TopicModel", words: int) -> None:
     """Topics as a table; words that may be chance are dim."""
-    table = Table("Topic", "Share", "Words (dim: may be chance, within three deviations of the noise)")
+    from dptopics.release.topic_model import SURE
+
+    table = Table("Topic", "Share", "Words (dim: may be chance, within three standard deviations of the noise)")
     sure = model.top_words(words, min_deviations=SURE)
     for k, row in enumerate(model.top_words(words)):
         line = Text(", ").join(Text(word, "" if word in sure[k] else "dim") for word in row)
         table.add_row(str(k), f"{model.topic_share[k]:.0%}", line)
     out.print(table)
-
-
-def ngrams_data(table: "NgramTable", n: int) -> list[dict[str, Any]]:
-    """The most probable n-grams for machines."""
-    return [{"ngram": ngram, "probability": probability} for ngram, probability in table.top(n)]
 
 
 def show_ngrams(table: "NgramTable", n: int) -> None:
@@ -65,9 +54,25 @@ def show_ngrams(table: "NgramTable", n: int) -> None:
     out.print(shown)
 
 
-def show_card(guarantee: Guarantee) -> None:
-    """A guarantee as a framed card."""
+def show_words(vocabulary: "Vocabulary", n: int) -> None:
+    """How many words there are, and those of the highest noisy weight."""
+    listed = f", {len(vocabulary.listed):,} of them from a public list" if vocabulary.listed else ""
+    most = "" if vocabulary.weights is None else f" The most used: {', '.join(vocabulary.heaviest(n))}."
+    out.print(escape(f"{len(vocabulary):,} words may be published{listed}.{most}"), highlight=False)
+
+
+def show_value(value: Any, n: int) -> None:
+    """A released value, with its n most important things."""
+    show: dict[str, Callable[[Any, int], None]]
+    show = {"topics": show_topics, "ngrams": show_ngrams, "vocabulary": show_words}
+    show[value.kind](value, n)
+
+
+def show_card(guarantee: Guarantee, record: "Record | None" = None) -> None:
+    """A guarantee as a framed card, and below it where the release comes from."""
     out.print(Panel(guarantee.card(width=min(96, out.width - 4)), expand=False), highlight=False)
+    for name, text in [] if record is None else record.rows():
+        out.print(escape(f"{name}: {text}"), highlight=False)
 
 
 def print_json(data: dict[str, Any]) -> None:

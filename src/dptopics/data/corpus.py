@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
@@ -89,6 +90,11 @@ class Corpus:
             for column in np.ascontiguousarray(self.vectors).view(np.uint32).T:
                 keys = (keys ^ column) * np.uint64(0x9E3779B97F4A7C15)
         return keys
+
+    @property
+    def digest(self) -> str:
+        """Tells one corpus from another, whatever the order of rows. For public ones."""
+        return sha256(np.sort(self.content_key).tobytes()).hexdigest()
 
     @classmethod
     def from_texts(

@@ -15,6 +15,7 @@ from dptopics.ngrams.counts import CountsAndUsers, check_limits, check_list
 from dptopics.ngrams.posterior import Estimate, posterior
 from dptopics.ngrams.sensitivity import largest_step, weighted_log
 from dptopics.privacy.events import Noise
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for, noisy, through
 from dptopics.privacy.mechanism import Calibrated, Job
@@ -57,6 +58,7 @@ class BayesNgrams(Calibrated):
     noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)
 
     def __post_init__(self) -> None:
+        check_fields(self)
         object.__setattr__(self, "noise", Noise(self.noise))
         check_limits(self.max_words, self.max_count)
         if not ((self.slope is None or 0 < self.slope < inf) and abs(self.centre) <= 100):

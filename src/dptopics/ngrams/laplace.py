@@ -12,6 +12,7 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.ngrams.counts import LimitedCounts, check_limits, check_list, positive_shares
 from dptopics.privacy.events import Noise
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import Calibrated, Job
@@ -48,6 +49,7 @@ class LaplaceNgrams(Calibrated):
     noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)
 
     def __post_init__(self) -> None:
+        check_fields(self)
         object.__setattr__(self, "noise", Noise(self.noise))
         check_limits(None, self.max_count)
         if not 0 < self.max_total < inf:

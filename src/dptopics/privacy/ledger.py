@@ -159,14 +159,27 @@ class Ledger:
 
         If the mechanism fails after the charge, the charge stays: the failure may have told something.
         """
+        self.check_generator(rng)
+        mechanism.check(corpus)
+        self.charge(mechanism.guarantee, mechanism.name, accept_unproven=accept_unproven)
+        return mechanism(corpus, rng)
+
+    def check_generator(self, rng: Generator) -> None:
+        """Refuse a generator whose draws somebody else can repeat."""
         if not is_secure(rng):
             raise PrivacyError(
                 "a seeded generator hides nobody: whoever knows the seed can subtract the noise. "
                 "Use secure_rng(), or run without a ledger if nothing will be published."
             )
-        mechanism.check(corpus)
-        self.charge(mechanism.guarantee, mechanism.name, accept_unproven=accept_unproven)
-        return mechanism(corpus, rng)
+
+    def noted(self, release: Release[T]) -> Release[T]:
+        """The release as it is: the ledger counts it."""
+        return release
+
+    def told(self, receipt: Receipt) -> str:
+        """What a charge was, for messages."""
+        price = f"ε = {show(receipt.epsilon)}, δ = {show(receipt.delta)}"
+        return f"The budget is spent: {price}, charge {receipt.number} of ledger {self.name!r}."
 
     def charge(self, guarantee: Guarantee, what: str, *, accept_unproven: bool = False) -> Receipt:
         """Spend what ``guarantee`` costs, durably, or raise. ``what`` is public: no word of the data."""
@@ -324,9 +337,23 @@ class Unrecorded:
         """Run ``mechanism`` once. A seeded ``rng`` is allowed here; it marks the release as not private."""
         self.check(mechanism.guarantee, accept_unproven=accept_unproven)
         mechanism.check(corpus)
-        release = mechanism(corpus, rng)
+        return self.noted(mechanism(corpus, rng))
+
+    def check_generator(self, rng: Generator) -> None:
+        """Any will do: a seeded one marks the release as not private."""
+
+    def charge(self, guarantee: Guarantee, what: str, *, accept_unproven: bool = False) -> None:
+        """Nothing is recorded."""
+        self.check(guarantee, accept_unproven=accept_unproven)
+
+    def noted(self, release: Release[T]) -> Release[T]:
+        """The release, with a word on what nobody counts."""
         alone = "Other releases of the same data are not counted: this one was priced alone."
         return replace(release, guarantee=release.guarantee.noting(alone))
+
+    def told(self, receipt: None) -> str:
+        """What a charge was, for messages."""
+        return "There is no ledger: nothing was recorded."
 
 
 def _check_strength(guarantee: Guarantee, accept_unproven: bool) -> None:

@@ -110,6 +110,20 @@ class Registered:
     def check_documents(self, corpus: BoundedCorpus) -> None:
         """Refuse documents whose form does not fit, whatever the words."""
 
+    def rehearsed(self) -> tuple[Any, ...]:
+        """What to run on invented documents before anything is charged: itself, or its parts."""
+        return (self,)
+
+    @property
+    def rehearsal_size(self) -> int:
+        """Words that it needs for that."""
+        return max(24, int(getattr(self, "n_topics", 0)) + 8)
+
+    @property
+    def vector_width(self) -> int | None:
+        """Numbers of the vectors that it needs of every document; None if it needs none."""
+        return None
+
     def over(self, vocabulary: Vocabulary) -> Any:
         """The same with public words of its own."""
         mine: Any = self

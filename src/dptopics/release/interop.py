@@ -23,26 +23,15 @@ _ETA = 0.01  # gensim's prior weight of a word: a hundred-millionth of the stand
 
 def to_arrow(value: TopicModel | NgramTable | Vocabulary) -> pa.Table:
     """A table of a released value, one row for each weight. ``deviation`` is that of the noise; null if not known."""
-    if isinstance(value, TopicModel):
-        n, size = value.n_topics, len(value.vocabulary)
-        index = pa.array(np.tile(np.arange(size, dtype=np.int32), n))
-        deviation = pa.nulls(n * size, pa.float64()) if value.deviation is None else np.repeat(value.deviation, size)
-        return pa.table(
-            {
-                "topic": np.repeat(np.arange(n, dtype=np.int32), size),
-                "word": pa.DictionaryArray.from_arrays(index, pa.array(value.vocabulary.words, pa.string())),
-                "weight": value.topic_word.ravel(),
-                "deviation": deviation,
-                "topic_share": np.repeat(value.topic_share, size),
-            }
-        )
-    if isinstance(value, NgramTable):
-        n = len(value.vocabulary)
-        deviation = pa.nulls(n, pa.float64()) if value.deviation is None else pa.array(value.deviation)
-        columns = {"ngram": list(value.vocabulary.words), "probability": value.probability, "deviation": deviation}
-        return pa.table(columns)
-    weights = pa.nulls(len(value), pa.float64()) if value.weights is None else list(value.weights)
-    return pa.table({"word": list(value.words), "weight": weights})
+    table = pa.table({name: _column(name, column) for name, column in value.columns().items()})
+    return table
+
+
+def _column(name: str, column: Any) -> Any:
+    """Words of topics recur in every topic: they are kept once."""
+    if name == "word":
+        return pa.array(column, pa.string()).dictionary_encode()
+    return pa.array(column, None if name in ("topic", "ngram") else pa.float64())
 
 
 def to_pandas(value: TopicModel | NgramTable | Vocabulary) -> Any:

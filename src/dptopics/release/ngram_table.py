@@ -2,15 +2,17 @@
 
 import csv
 import io
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.errors import BundleError, InputError
+from dptopics.errors import InputError
 from dptopics.public.text import TextSettings
+from dptopics.release.saved import Arrays, known
 from dptopics.release.vocabulary import Vocabulary
 
 
@@ -31,6 +33,8 @@ class NgramTable:
     total: float | None = None
     deviation: NDArray[np.float64] | None = None
     text: TextSettings | None = None
+    kind: ClassVar[str] = "ngrams"
+    many: ClassVar[str] = "n-grams"
 
     def __post_init__(self) -> None:
         if len(self.vocabulary) == 0:
@@ -65,6 +69,45 @@ class NgramTable:
             writer.writerow([self.vocabulary.words[i], f"{self.probability[i]:.6g}", count, spread])
         return out.getvalue()
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Probabilities, and how far noise moves them."""
+        return known(probability=self.probability, deviation=self.deviation)
+
+    def fields(self) -> dict[str, Any]:
+        """The total, and how texts were read."""
+        return {"total": self.total, "text": None if self.text is None else asdict(self.text)}
+
+    @classmethod
+    def restored(cls, vocabulary: Vocabulary, arrays: Arrays, fields: Mapping[str, Any]) -> Self:
+        """From a bundle."""
+        return cls(
+            vocabulary=vocabulary,
+            probability=arrays["probability"],
+            total=None if fields["total"] is None else float(fields["total"]),
+            deviation=arrays.get("deviation"),
+            text=None if fields["text"] is None else TextSettings(**fields["text"]),
+        )
+
+    def tables(self) -> dict[str, str]:
+        """All n-grams."""
+        return {"ngrams.csv": self.csv()}
+
+    def summary(self) -> list[str]:
+        """The most probable n-grams."""
+        top = self.top()
+        lines = [f"The {len(top)} most probable n-grams:", *(f"{share:.3g}  {ngram}" for ngram, share in top)]
+        more = "ngrams.csv: all n-grams, the most probable first. ngrams.npz: the same in full digits (NumPy)."
+        return [*lines, "", more]
+
+    def columns(self) -> dict[str, Any]:
+        """N-gram, probability, deviation."""
+        deviation = [None] * len(self.vocabulary) if self.deviation is None else self.deviation
+        return {"ngram": list(self.vocabulary.words), "probability": self.probability, "deviation": deviation}
+
+    def shown(self, n: int) -> dict[str, Any]:
+        """The n most probable n-grams."""
+        return {"ngrams": [{"ngram": ngram, "probability": share} for ngram, share in self.top(n)]}
+
     def to_arrow(self) -> Any:
         """The table as an Arrow table: ngram, probability, deviation."""
         from dptopics.release import interop
@@ -82,7 +125,4 @@ class NgramTable:
         """The table of a saved release."""
         from dptopics.release.bundle import load
 
-        value = load(path).value
-        if not isinstance(value, cls):
-            raise BundleError(f"{str(path)!r} holds a {type(value).__name__.lower()}, not n-grams.")
-        return value
+        return load(path).value_of(cls)

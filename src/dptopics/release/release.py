@@ -1,17 +1,20 @@
 """Release: a value that may be published, with its guarantee and the public settings that made it."""
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from numpy.random import Generator
 
+from dptopics.errors import BundleError
 from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.privacy.rng import is_secure
+from dptopics.release.record import Record
 
 if TYPE_CHECKING:
     from dptopics.privacy.mechanism import Mechanism
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +24,14 @@ class Release(Generic[T]):
     value: T
     guarantee: Guarantee
     settings: dict[str, Any]
+    record: Record = field(default_factory=Record)
+
+    def value_of(self, kind: type[V]) -> V:
+        """The value, if it is of this kind."""
+        if not isinstance(self.value, kind):
+            found, wanted = getattr(self.value, "many", "something else"), getattr(kind, "many", kind.__name__)
+            raise BundleError(f"this release holds {found}, not {wanted}.")
+        return self.value
 
     @classmethod
     def of(cls, value: T, mechanism: "Mechanism[T]", rng: Generator) -> Self:
@@ -39,11 +50,11 @@ def describe(mechanism: object) -> dict[str, Any]:
     if not is_dataclass(mechanism):
         return {"mechanism": type(mechanism).__name__}
     described: dict[str, Any] = {"mechanism": getattr(mechanism, "name", type(mechanism).__name__)}
-    for field in fields(mechanism):
-        if not field.repr:
+    for one in fields(mechanism):
+        if not one.repr:
             continue  # long public values, such as a word list
-        value = getattr(mechanism, field.name)
-        described[field.name] = describe(value) if is_dataclass(value) else _plain(value)
+        value = getattr(mechanism, one.name)
+        described[one.name] = describe(value) if is_dataclass(value) else _plain(value)
     return described
 
 

@@ -1,14 +1,16 @@
 """TopicModel: released topics, what they say and what they say about new texts. Public: never sees a corpus."""
 
+import csv
+import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +20,13 @@ from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.doc_topics import doc_shares
 from dptopics.kernels.embedded import mean_of_words, projected
 from dptopics.public.text import TextSettings
+from dptopics.release.saved import Arrays, known
 from dptopics.release.vocabulary import Vocabulary
 
+SURE = 3.0  # standard deviations of the noise: words below may be there by chance
 _CHUNK_DOCUMENTS = 2048
+_CSV_WORDS = 30
+_SPACE = ("mean", "projection", "middle", "centres")
 _SHARPNESS = 0.05  # of shares that come from cosines
 
 
@@ -70,6 +76,8 @@ class TopicModel:
     deviation: NDArray[np.float64] | None = None
     text: TextSettings | None = None
     space: DocumentSpace | None = None
+    kind: ClassVar[str] = "topics"
+    many: ClassVar[str] = "topics"
 
     def __repr__(self) -> str:  # not the arrays: notebooks show what they are given
         return f"<TopicModel: {self.n_topics} topics, {len(self.vocabulary)} words>"
@@ -192,6 +200,79 @@ class TopicModel:
 
         return interop.to_pandas(self)
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Topics, their shares and noise, and their place in the space of a public model."""
+        space = {} if self.space is None else {f"space_{name}": getattr(self.space, name) for name in _SPACE}
+        own = known(topic_word=self.topic_word, topic_share=self.topic_share, deviation=self.deviation)
+        return own | space
+
+    def fields(self) -> dict[str, Any]:
+        """The prior, how texts were read, and the public model."""
+        space = {} if self.space is None else {"embedding": self.space.embedding, "of_words": self.space.of_words}
+        return {"alpha": self.alpha, **space, "text": None if self.text is None else asdict(self.text)}
+
+    @classmethod
+    def restored(cls, vocabulary: Vocabulary, arrays: Arrays, fields: Mapping[str, Any]) -> Self:
+        """From a bundle."""
+        if arrays["topic_word"].shape != (arrays["topic_share"].size, len(vocabulary)):
+            raise BundleError("topics and vocabulary do not fit together.")
+        space = None
+        if "embedding" in fields:
+            placed = {name: arrays[f"space_{name}"] for name in _SPACE}
+            space = DocumentSpace(embedding=str(fields["embedding"]), of_words=bool(fields["of_words"]), **placed)
+        return cls(
+            topic_word=arrays["topic_word"],
+            vocabulary=vocabulary,
+            topic_share=arrays["topic_share"],
+            alpha=float(fields["alpha"]),
+            deviation=arrays.get("deviation"),
+            text=None if fields["text"] is None else TextSettings(**fields["text"]),
+            space=space,
+        )
+
+    def tables(self) -> dict[str, str]:
+        """The heaviest words of each topic."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["topic", "share", "rank", "word", "weight", "noise_deviation"])
+        for topic, words in enumerate(self.top_words(_CSV_WORDS)):
+            deviation = "" if self.deviation is None else f"{self.deviation[topic]:.3g}"
+            for rank, word in enumerate(words, start=1):
+                weight = self.topic_word[topic, self.vocabulary.index[word]]
+                writer.writerow([topic, f"{self.topic_share[topic]:.4f}", rank, word, f"{weight:.6f}", deviation])
+        return {"topics.csv": out.getvalue()}
+
+    def summary(self) -> list[str]:
+        """Words that stand out of the noise."""
+        sure = self.top_words(10, min_deviations=SURE)
+        return [
+            "Words that stand out of the noise by three standard deviations or more:",
+            *(f"Topic {k}: {', '.join(row) or '(none: this topic is mostly noise)'}" for k, row in enumerate(sure)),
+            "",
+            "topics.csv: the heaviest words of each topic. topics.npz: the whole topic-word matrix (NumPy).",
+        ]
+
+    def columns(self) -> dict[str, Any]:
+        """Topic, word, weight, deviation, share of the topic."""
+        n, size = self.n_topics, len(self.vocabulary)
+        return {
+            "topic": np.repeat(np.arange(n, dtype=np.int32), size),
+            "word": list(self.vocabulary.words) * n,
+            "weight": self.topic_word.ravel(),
+            "deviation": [None] * (n * size) if self.deviation is None else np.repeat(self.deviation, size),
+            "topic_share": np.repeat(self.topic_share, size),
+        }
+
+    def shown(self, n: int) -> dict[str, Any]:
+        """Topics with their n most relevant words, and how many of these stand out of the noise."""
+        sure = self.top_words(n, min_deviations=SURE)
+        rows = enumerate(self.top_words(n))
+        return {
+            "topics": [
+                {"share": float(self.topic_share[k]), "words": row, "above_noise": len(sure[k])} for k, row in rows
+            ]
+        }
+
     def to_gensim(self) -> Any:
         """The topics as a gensim LdaModel, see :func:`dptopics.release.interop.to_gensim`."""
         from dptopics.release import interop
@@ -243,10 +324,7 @@ class TopicModel:
         """The model of a saved release."""
         from dptopics.release.bundle import load
 
-        value = load(path).value
-        if not isinstance(value, cls):
-            raise BundleError(f"{str(path)!r} holds a {type(value).__name__.lower()}, not topics.")
-        return value
+        return load(path).value_of(cls)
 
 
 def fingerprint(topic_word: NDArray[np.float64], words: Sequence[str]) -> str:

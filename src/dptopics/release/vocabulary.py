@@ -1,12 +1,15 @@
 """Vocabulary: public words in sorted order."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Self
+from typing import Any, ClassVar, Self
+
+from numpy.typing import NDArray
 
 from dptopics.errors import InputError
+from dptopics.release.saved import Arrays
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,9 @@ class Vocabulary:
 
     words: tuple[str, ...]
     weights: tuple[float, ...] | None = None
+    listed: frozenset[str] = frozenset()  # those of a public list: not chosen from any data
+    kind: ClassVar[str] = "vocabulary"
+    many: ClassVar[str] = "words"
 
     def __post_init__(self) -> None:
         if any(a >= b for a, b in pairwise(self.words)):
@@ -44,7 +50,7 @@ class Vocabulary:
         listed = list(words)
         if wrong := [type(word).__name__ for word in listed if not isinstance(word, str)]:
             raise InputError(f"public words must be strings, got {wrong[0]}.")
-        return cls.of(listed)
+        return cls(tuple(sorted(set(listed))), listed=frozenset(listed))
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -58,6 +64,40 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.words)
+
+    @property
+    def vocabulary(self) -> Self:
+        """Itself: every released value has one."""
+        return self
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """None but the weights, which every bundle keeps with the words."""
+        return {}
+
+    def fields(self) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
+    @classmethod
+    def restored(cls, vocabulary: "Vocabulary", arrays: Arrays, fields: Mapping[str, Any]) -> Self:
+        """The words themselves."""
+        return cls(vocabulary.words, vocabulary.weights, vocabulary.listed)
+
+    def tables(self) -> dict[str, str]:
+        """None: the words have their own file."""
+        return {}
+
+    def summary(self) -> list[str]:
+        """Nothing to add."""
+        return []
+
+    def columns(self) -> dict[str, Any]:
+        """Word and noisy weight."""
+        return {"word": list(self.words), "weight": [None] * len(self) if self.weights is None else list(self.weights)}
+
+    def shown(self, n: int) -> dict[str, Any]:
+        """All words."""
+        return {"words": list(self.words)}
 
 
 def check_stated(words: object) -> None:

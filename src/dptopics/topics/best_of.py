@@ -13,6 +13,7 @@ from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError, NothingReleased, PrivacyError
 from dptopics.kernels.doc_topics import log_likelihoods
 from dptopics.privacy.events import Gaussian
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit, check_budget, composed
 from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import Mechanism, Registered, calibrate
@@ -70,6 +71,7 @@ class BestOf(Registered):
     paper: ClassVar[str] = "after DeCarolis et al. 2020, appendix J"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if len(self.candidates) < 2:
             raise InputError(f"a choice needs at least two candidates, got {len(self.candidates)}.")
         if not (0 < self.clip < inf and 0 < self.sigma < inf):
@@ -114,6 +116,11 @@ class BestOf(Registered):
             gamma=0.0,
         )
         return composed(candidates, scores, delta=self.delta)
+
+    def rehearsed(self) -> tuple[Any, ...]:
+        """All candidates."""
+        candidates: tuple[Any, ...] = self.candidates
+        return tuple(one for candidate in candidates for one in candidate.rehearsed())
 
     def rescaled(self, factor: float) -> Self:
         """All candidates and the scores with other noise."""

@@ -14,6 +14,7 @@ from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError
 from dptopics.kernels.mixture import assigned_words
 from dptopics.privacy.events import Gaussian
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import Calibrated, Job, check_words
@@ -74,6 +75,7 @@ class MixtureTopics(Calibrated):
     paper: ClassVar[str] = "ours; after Nigam et al. 2000 (mixture of unigrams)"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.n_topics < 2:
             raise InputError(f"n_topics must be at least 2, got {self.n_topics}.")
         if self.steps < 1:

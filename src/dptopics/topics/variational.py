@@ -14,6 +14,7 @@ from dptopics.data.bounded import Block, BoundedCorpus, Sample, UnitRows
 from dptopics.errors import InputError
 from dptopics.kernels.doc_topics import expected_counts
 from dptopics.privacy.events import Event, Gaussian, SampledGaussian
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for, noisy_sum
 from dptopics.privacy.mechanism import Calibrated, Job, check_words
@@ -69,6 +70,7 @@ class VariationalTopics(Calibrated):
     paper: ClassVar[str] = "Park et al. 2016 (VIPS)"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.n_topics < 2:
             raise InputError(f"n_topics must be at least 2, got {self.n_topics}.")
         if self.steps < 1:

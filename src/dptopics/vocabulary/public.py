@@ -1,7 +1,7 @@
 """A public word list: costs nothing, and keeps only words somebody published before."""
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 from numpy.random import Generator
 
@@ -41,6 +41,10 @@ class PublicVocabulary(Registered):
             assumptions=(PUBLIC_LIST,),
         )
 
+    def rehearsed(self) -> tuple[Any, ...]:
+        """Nothing can go wrong."""
+        return ()
+
     def rescaled(self, factor: float) -> Self:
         """Itself: there is no noise."""
         return self
@@ -52,4 +56,5 @@ class PublicVocabulary(Registered):
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[Vocabulary]:
         """The list as it is, also words that nobody in the corpus used."""
         self.check(corpus)
-        return Release.of(self.vocabulary, self, rng)
+        listed = replace(self.vocabulary, listed=frozenset(self.vocabulary.words))
+        return Release.of(listed, self, rng)

@@ -1,7 +1,7 @@
 """A vocabulary mechanism under the other relation: one unit exchanged for another."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from numpy.random import Generator
 
@@ -43,6 +43,11 @@ class ReplaceOneVocabulary(Registered):
     def _exchanged(self) -> Guarantee:
         base = self.vocabulary.guarantee
         return replace(base, events=tuple(e for event in base.events for e in _twice(event)))
+
+    def rehearsed(self) -> tuple[Any, ...]:
+        """The vocabulary."""
+        inner: Any = self.vocabulary
+        return tuple(inner.rehearsed())
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""

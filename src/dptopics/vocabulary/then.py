@@ -68,6 +68,11 @@ class VocabularyThen(Registered, Generic[T]):
         changed: Any = {"vocabulary": self.vocabulary.rescaled(factor), self.part: self.then.rescaled(factor)}
         return replace(self, **changed)
 
+    def rehearsed(self) -> tuple[Any, ...]:
+        """Both parts: no invented word would clear the threshold."""
+        parts: tuple[Any, ...] = (self.vocabulary, self.then)
+        return tuple(one for part in parts for one in part.rehearsed())
+
     def check(self, corpus: BoundedCorpus) -> None:
         """What the vocabulary can run on, and what of the rest does not depend on the words."""
         self.vocabulary.check(corpus)

@@ -57,4 +57,7 @@ class WeightedVocabulary(ThresholdVocabulary):
     def _chosen(self, corpus: BoundedCorpus, rng: Generator) -> Vocabulary:
         """Words that clear the threshold, and the public ones."""
         words = super()._chosen(corpus, rng)
-        return words if self.besides is None else Vocabulary.of(words.words + self.besides.words)
+        if self.besides is None:
+            return words
+        both = sorted({*words.words, *self.besides.words})
+        return Vocabulary(tuple(both), listed=frozenset(self.besides.words))

@@ -15,6 +15,7 @@ from dptopics.kernels.noisy_gibbs import sweep_fixed
 from dptopics.learners import check_topics
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for
 from dptopics.privacy.mechanism import Calibrated, Job, check_words
@@ -65,6 +66,7 @@ class ZhaoTopics(Calibrated):
     paper: ClassVar[str] = "Zhao et al. 2021 (HDP-LDA)"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_topics(self.n_topics, self.alpha, self.beta)
         if not (0 < self.epsilon_noise < inf and 0 < self.epsilon_draws < inf):
             raise InputError(

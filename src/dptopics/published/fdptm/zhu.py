@@ -14,6 +14,7 @@ from dptopics.learners import check_topics
 from dptopics.learners.lda_gibbs import GibbsLda
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for
 from dptopics.privacy.mechanism import Calibrated, Job, check_words
@@ -52,6 +53,7 @@ class ZhuTopics(Calibrated):
     amount: ClassVar[str] = "epsilon"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_topics(self.n_topics, self.alpha, self.beta)
         if not 0 < self.epsilon < inf:
             raise InputError(f"epsilon must be a positive number, got {self.epsilon}.")

@@ -15,6 +15,7 @@ from dptopics.learners import check_topics
 from dptopics.learners.lda_gibbs import GibbsLda
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for
 from dptopics.privacy.mechanism import Calibrated, Job, check_words
@@ -63,6 +64,7 @@ class LaplaceCountsTopics(Calibrated):
     paper: ClassVar[str] = "Zhao et al. 2019 (baseline)"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_topics(self.n_topics, self.alpha, self.beta)
         if not 0 < self.scale < inf:
             raise InputError(f"scale must be a positive number, got {self.scale}.")

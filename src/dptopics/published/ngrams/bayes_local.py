@@ -13,6 +13,7 @@ from dptopics.errors import InputError
 from dptopics.ngrams.counts import check_limits, check_list
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for
 from dptopics.privacy.mechanism import Calibrated, Job
@@ -56,6 +57,7 @@ class BayesLocalNgrams(Calibrated):
     paper: ClassVar[str] = "Ramadan et al. 2021"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_limits(self.max_words, self.max_count)
         if not (0 < self.slope < inf and 0 < self.weight <= 1):
             raise InputError(f"slope must be positive and weight in (0, 1], got {self.slope} and {self.weight}.")

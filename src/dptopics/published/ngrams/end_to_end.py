@@ -13,6 +13,7 @@ from dptopics.errors import InputError
 from dptopics.ngrams.counts import check_limits, check_list
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian, Laplace
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
 from dptopics.privacy.looks import grid_for
 from dptopics.privacy.mechanism import Job, Registered
@@ -57,6 +58,7 @@ class EndToEndNgrams(Registered):
     paper: ClassVar[str] = "Ramadan et al. 2021"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_limits(self.max_words, self.max_count)
 
     @classmethod
@@ -83,6 +85,11 @@ class EndToEndNgrams(Registered):
         """The noise that the paper takes for (ε, δ); ``settings`` as for :meth:`template`."""
         check_budget(epsilon, delta)
         return cls.template(delta=delta, epsilon=epsilon, **settings)
+
+    @classmethod
+    def accepts(cls) -> frozenset[str]:
+        """Settings of a plan: shares of ε instead of two scales."""
+        return (super().accepts() | {"shares"}) - {"sigma", "tuning_scale"}
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""

@@ -11,6 +11,7 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.ngrams.counts import check_limits, check_list, positive_shares
 from dptopics.privacy.events import Failure
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.mechanism import Job, Registered
 from dptopics.public.ngrams import PublicNgrams
@@ -41,6 +42,7 @@ class KAnonymousNgrams(Registered):
     paper: ClassVar[str] = "Samarati & Sweeney 1998"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_limits(None, self.max_count)
         if self.k < 1:
             raise InputError(f"k must be at least 1, got {self.k}.")
@@ -49,6 +51,11 @@ class KAnonymousNgrams(Registered):
     def template(cls, *, delta: float, unit: Unit = Unit.AUTHOR, k: int = 50, **more: Any) -> Self:
         """Itself: there is nothing to rescale."""
         return cls(k=k, delta=delta, unit=unit, **more)
+
+    @classmethod
+    def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
+        """The same for every ε: there is no noise."""
+        return cls.template(delta=delta, **settings)
 
     def rescaled(self, factor: float) -> Self:
         """Itself: there is no noise."""

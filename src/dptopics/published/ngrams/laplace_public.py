@@ -11,6 +11,7 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.ngrams.counts import check_limits, check_list
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for
 from dptopics.privacy.mechanism import Calibrated, Job
@@ -51,6 +52,7 @@ class LaplacePublicNgrams(Calibrated):
     paper: ClassVar[str] = "Ramadan et al. 2021"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_limits(self.max_words, self.max_count)
 
     @property

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.privacy.events import Event, Failure, Gaussian, Laplace
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.mechanism import Calibrated, Job
 from dptopics.privacy.relation import Relation
@@ -39,6 +40,7 @@ class SpectralConfiguration(Calibrated):
     )
 
     def __post_init__(self) -> None:
+        check_fields(self)
         common.check_settings(self)
 
     @property

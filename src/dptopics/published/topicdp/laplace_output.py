@@ -16,6 +16,7 @@ from dptopics.learners import Learner, check_learner, learn_anyway
 from dptopics.learners.named import learner_of
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace, Noise
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import noisy, through
 from dptopics.privacy.mechanism import Calibrated, Job, check_words
@@ -52,6 +53,7 @@ class LaplaceOutputTopics(Calibrated):
     paper: ClassVar[str] = "Wang et al. 2022 (baseline)"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         object.__setattr__(self, "unit", Unit(self.unit))
         if not 0 < self.scale < inf:
             raise InputError(f"scale must be a positive number, got {self.scale}.")

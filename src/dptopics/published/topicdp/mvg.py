@@ -91,6 +91,10 @@ class MvgTopics(Registered):
         """Settings of a plan."""
         return SETTINGS
 
+    def rehearsed(self) -> tuple[Any, ...]:
+        """Nothing: the learner is tried by :meth:`check`, and sampling runs it often before anything is charged."""
+        return ()
+
     @classmethod
     def example(cls) -> Self:
         """With public neighbours, which make it more than a claim."""

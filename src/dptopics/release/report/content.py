@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
-from dptopics.release.ngram_table import NgramTable
 from dptopics.release.topic_model import TopicModel
 
 STEPS = 10  # of the relevance slider: at each, the words shown are exactly those of TopicModel.top_words
@@ -23,14 +22,14 @@ def contents(value: Any, shown: int) -> dict[str, Any]:
     """Plain data of a value; ``shown`` is the number of words for each topic, and scales tables too."""
     if isinstance(value, TopicModel):
         return topics(value, shown)
-    kind = "ngrams" if isinstance(value, NgramTable) else "vocabulary"
-    vocabulary = value.vocabulary if isinstance(value, NgramTable) else value
-    size: Any = value.probability if isinstance(value, NgramTable) else vocabulary.weights
-    deviation = value.deviation if isinstance(value, NgramTable) else None
+    vocabulary = value.vocabulary
+    numbers = value.arrays()
+    size: Any = numbers.get("probability", vocabulary.weights)
+    deviation = numbers.get("deviation")
     amount = np.zeros(len(vocabulary)) if size is None else np.asarray(size, np.float64)
     order = np.argsort(-amount, kind="stable")[: _MOST_ROWS * shown // 30]
     return {
-        "kind": kind,
+        "kind": value.kind,
         "total": len(vocabulary),
         "words": [_cut(vocabulary.words[i]) for i in order],
         "weight": None if size is None else _short(amount[order]),

@@ -13,6 +13,7 @@ from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError
 from dptopics.kernels.embedded import mean_of_words, nearest, projected, votes
 from dptopics.privacy.events import Gaussian
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import Calibrated, Job, check_words
@@ -149,6 +150,7 @@ class EmbeddedTopics(Calibrated):
     paper: ClassVar[str] = "ours; after Su et al. 2016 (private k-means)"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.n_topics < 2:
             raise InputError(f"n_topics must be at least 2, got {self.n_topics}.")
         for name in ("steps", "dimensions", "candidates", "most_words"):
@@ -184,6 +186,16 @@ class EmbeddedTopics(Calibrated):
             strength=Strength.PROVED,
             assumptions=(PUBLIC_WORDS, PUBLIC_MODEL, *(() if self.embedding.of_words else (OWN_VECTORS,))),
         )
+
+    @property
+    def rehearsal_size(self) -> int:
+        """Words to take candidates from."""
+        return self.candidates + 8
+
+    @property
+    def vector_width(self) -> int | None:
+        """That of the model, where it embeds whole texts."""
+        return None if self.embedding.of_words else int(self.embedding(["word"]).shape[1])
 
     def check(self, corpus: BoundedCorpus) -> None:
         """The words must be public, and enough for the topics."""

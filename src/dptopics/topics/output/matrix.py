@@ -17,6 +17,7 @@ from dptopics.errors import InputError, PrivacyError
 from dptopics.learners.lda_variational import VariationalLda
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import WORDS_BEFORE, WORDS_OF_DATA, Guarantee, Strength, Unit
 from dptopics.privacy.mechanism import Registered, check_unit
 from dptopics.privacy.relation import Relation
@@ -97,6 +98,7 @@ class OutputMatrix(Registered):
     paper: ClassVar[str] = "Wang et al. 2022 (TopicDP)"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_gamma(self.gamma)
         object.__setattr__(self, "sample_size", SampleSize(self.sample_size))
         object.__setattr__(self, "unit", Unit(self.unit))

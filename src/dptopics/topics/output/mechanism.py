@@ -13,6 +13,7 @@ from dptopics.errors import InputError
 from dptopics.learners import Learner, check_learner
 from dptopics.learners.named import learner_of
 from dptopics.privacy import noise
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit, check_budget
 from dptopics.privacy.mechanism import Job, Registered, check_unit
 from dptopics.release.release import Release
@@ -52,6 +53,7 @@ class OutputTopics(Registered):
     paper: ClassVar[str] = "Wang et al. 2022 (TopicDP)"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         object.__setattr__(self, "post", Post(self.post))
         if self.top is not None and self.top < 1:
             raise InputError(f"top must be at least 1, got {self.top}.")
@@ -81,6 +83,10 @@ class OutputTopics(Registered):
     def accepts(cls) -> frozenset[str]:
         """Settings of a plan."""
         return SETTINGS | {"top", "post"}
+
+    def rehearsed(self) -> tuple[Any, ...]:
+        """Nothing: the learner is tried by :meth:`check`, and sampling runs it often before anything is charged."""
+        return ()
 
     @classmethod
     def example(cls) -> Self:

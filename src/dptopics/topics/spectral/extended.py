@@ -13,6 +13,7 @@ from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels.doc_topics import words_by_shares
 from dptopics.privacy.events import Gaussian
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit, composed
 from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import Calibrated, Job, Mechanism, check_unit
@@ -76,6 +77,7 @@ class ExtendedTopics(Calibrated):
     paper: ClassVar[str] = "after DeCarolis et al. 2020"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not (0 < self.clip < inf and 0 < self.sigma < inf):
             raise InputError(f"clip and sigma must be positive numbers, got {self.clip} and {self.sigma}.")
         if self.core_words < 2:

@@ -15,6 +15,7 @@ from dptopics.errors import InputError
 from dptopics.kernels.moments import document_norms, packed_pairs, packed_triples, unit_scales
 from dptopics.learners.tensor import parameters
 from dptopics.privacy.events import Gaussian
+from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import Calibrated, Job, check_words
@@ -131,6 +132,7 @@ class SpectralTopics(Calibrated):
     paper: ClassVar[str] = "after DeCarolis et al. 2020"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.n_topics < 2:
             raise InputError(f"n_topics must be at least 2, got {self.n_topics}.")
         for name in ("alpha0", "bound_share", "count_share", "mean_share", "pair_share"):

@@ -1,0 +1,187 @@
+"""The main command: release topics."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dptopics.cli import options as o
+from dptopics.cli.publishing import plan_of, preview, published
+from dptopics.cli.source import Table
+from dptopics.cli.terminal import err
+from dptopics.errors import InputError
+from dptopics.privacy.guarantee import Unit
+from dptopics.public.text import TextSettings
+from dptopics.public.word_lists import check_not_the_data
+
+if TYPE_CHECKING:
+    from dptopics.plan import Plan
+    from dptopics.public.given import Given
+    from dptopics.public.text_models import Embedding
+
+
+def fit(
+    context: typer.Context,
+    source: o.AnySource,
+    text: o.TextColumnName,
+    out_folder: o.Out,
+    epsilon: o.Epsilon = None,
+    delta: o.Delta = None,
+    author: o.AuthorColumn = None,
+    topics: Annotated[int, typer.Option(help="Number of topics.")] = 20,
+    unit: o.UnitOption = None,
+    plan_file: o.PlanFile = None,
+    title: o.Title = "",
+    about: o.About = "",
+    preview_only: o.Preview = False,
+    about_units: o.AboutUnits = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            help="How topics are learned: see 'dptopics mechanisms'.",
+            show_default="embedded where it is installed and the texts are English, else mixture",
+        ),
+    ] = None,
+    vocabulary: Annotated[
+        str | None,
+        typer.Option(
+            help="weighted, count, policy or greedy: chosen privately; common: public words of the language; "
+            "common+weighted: those, and others chosen privately; or a file of public words.",
+            show_default="common+weighted for embedded, else weighted",
+        ),
+    ] = None,
+    embedding: o.EmbeddingName = None,
+    embedding_cache: o.EmbeddingCache = None,
+    noise: o.VocabularyNoise = None,
+    vocabulary_share: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of the budget (of μ², the squared signal-to-noise ratio) for the vocabulary.",
+            show_default="0.4; beside common words 0.1",
+        ),
+    ] = None,
+    max_vocabulary: o.MaxVocabulary = None,
+    max_words: o.MaxWords = 200,
+    max_docs: o.MaxDocs = None,
+    steps: Annotated[int | None, typer.Option(help="Rounds of learning.", show_default="the mechanism's own")] = None,
+    gamma: o.Gamma = None,
+    learner: o.LearnerName = None,
+    public_corpus: o.PublicCorpus = None,
+    public_text: o.PublicText = None,
+    public_author: o.PublicAuthor = None,
+    generated: o.Generated = False,
+    sensitivity: o.SensitivityFile = None,
+    sample_size: o.SampleSizeName = None,
+    calibration: o.CalibrationName = None,
+    post: o.PostName = None,
+    top: o.TopWords = None,
+    yes: o.Yes = False,
+    language: o.Language = "english",
+    lemmas: o.Lemmas = False,
+    min_length: o.MinLength = 3,
+    max_length: o.MaxLength = 15,
+    drop_missing: o.DropMissing = False,
+    encoding: o.Encoding = "utf8",
+    engine: o.EngineOption = o.EngineName.MEMORY,
+    master: o.Master = None,
+    embedding_column: o.EmbeddingColumn = None,
+    ledger: o.LedgerOption = None,
+    accept_unproven: o.AcceptUnproven = False,
+    as_json: o.Json = False,
+) -> None:
+    """Release topics of a table of texts: the main job."""
+    from dptopics.plan import Plan, usual_mechanism
+
+    table = Table(
+        source=source,
+        text=text,
+        author=author,
+        drop_missing=drop_missing,
+        encoding=encoding,
+        engine=engine,
+        master=master,
+        embedding_column=embedding_column,
+    )
+    for public in (vocabulary, public_corpus):
+        check_not_the_data(public, source)
+    settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
+    model = _embedding(mechanism or usual_mechanism(settings), embedding, embedding_cache)
+
+    def made() -> "Plan":
+        chosen = table.unit(unit)
+        own: dict[str, Any] = {"gamma": gamma, "learner": learner, "sample_size": sample_size, "top": top, "post": post}
+        own |= {"calibration": calibration, "generated": generated or None, "max_pairs": 10**9 if yes else None}
+        own |= {"steps": steps, "embedding": model, "public": None}
+        if public_corpus is not None:
+            column = public_author or author if chosen is Unit.AUTHOR else None
+            others = Table(
+                source=public_corpus,
+                text=public_text or text,
+                author=column,
+                drop_missing=drop_missing,
+                encoding=encoding,
+            )
+            own["public"] = _public_corpus(others, settings, chosen, max_docs)
+        return Plan.topics(
+            mechanism=mechanism,
+            vocabulary=vocabulary,
+            n_topics=topics,
+            epsilon=epsilon or 0.0,
+            delta=delta or 0.0,
+            unit=chosen,
+            vocabulary_share=vocabulary_share,
+            max_words=max_words,
+            max_vocabulary=max_vocabulary,
+            max_docs=max_docs,
+            noise=noise,
+            text=settings,
+            **own,
+        )
+
+    plan = plan_of(context, plan_file, made)
+    if preview_only:
+        preview(plan, about_units, as_json)
+        return
+    used = plan.settings.get("embedding", model)
+    table.check(used, embedding_cache)
+    published(
+        plan,
+        table.reader(embed=None if used is None or used.of_words else used),
+        out_folder=out_folder,
+        as_json=as_json,
+        ledger=ledger,
+        accept_unproven=accept_unproven,
+        title=title,
+        about=about,
+        sensitivity=sensitivity,
+    )
+    err.print(f"Written to [bold]{o.shown(out_folder)}[/]. Look again with: dptopics show {o.shown(out_folder)}")
+
+
+def _public_corpus(table: Table, settings: TextSettings, unit: Unit, max_docs: int | None) -> "Given":
+    from dptopics.data.corpus import Corpus
+    from dptopics.public.given import Given
+
+    corpus = table.read(settings)
+    assert isinstance(corpus, Corpus)
+    return Given.corpus(corpus.bounded(unit=unit, max_docs=max_docs), corpus.digest, Path(table.source).name)
+
+
+def _embedding(mechanism: str, name: str | None, cache: Path | None) -> "Embedding | None":
+    """The public model that is asked for; None where none is."""
+    from dptopics.privacy.mechanism import Job
+    from dptopics.registry import mechanism_class
+
+    kinds = [mechanism_class(Job.TOPICS, part.strip()) for part in mechanism.split(",")]
+    if not any("embedding" in kind.accepts() for kind in kinds):
+        if name is not None or cache is not None:
+            raise InputError(f"--mechanism {mechanism} uses no embedding. Leave it out, or use --mechanism embedded.")
+        return None
+    from dptopics.public.embeddings import cached, embedding
+
+    model = embedding(name)
+    if cache is None:
+        return model
+    if model.of_words:
+        raise InputError("--embedding-cache is for models of whole texts: word vectors need none.")
+    return cached(model, cache)

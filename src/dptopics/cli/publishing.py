@@ -1,0 +1,77 @@
+"""What the commands that release have in common: plans from options or a file, a preview, the door, what is shown."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value
+from dptopics.errors import InputError
+
+if TYPE_CHECKING:
+    from dptopics.plan import Plan
+    from dptopics.public.given import Given
+    from dptopics.release.release import Release
+
+# Options that say where the data are, where the release goes and what it is called: all others are the plan's.
+NOT_THE_PLANS = frozenset(
+    {"source", "text", "author", "out_folder", "plan_file", "ledger", "accept_unproven", "as_json", "title", "about"}
+    | {"drop_missing", "encoding", "engine", "master", "embedding_column", "embedding_cache", "sensitivity"}
+    | {"public", "public_text", "public_corpus", "public_author", "preview_only", "about_units", "yes"}
+)
+
+
+def plan_of(
+    context: typer.Context, plan_file: Path | None, made: "Callable[[], Plan]", known: "tuple[Given, ...]" = ()
+) -> "Plan":
+    """The plan in a file, or the one that the options make; not both."""
+    from dptopics.plan import read_plan
+
+    if plan_file is None:
+        missing = [name for name in ("epsilon", "delta") if context.params.get(name) is None]
+        if missing:
+            raise InputError(f"say how much privacy may be lost: --{' and --'.join(missing)} (or give --plan FILE).")
+        return made()
+    given = {name: context.get_parameter_source(name) for name in context.params.keys() - NOT_THE_PLANS}
+    if clash := sorted(name for name, where in given.items() if where is not None and where.name == "COMMANDLINE"):
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in clash)
+        raise InputError(f"the plan says it already: leave {names} out, or change the plan.")
+    return read_plan(plan_file, known)
+
+
+def published(plan: "Plan", read: Any, *, out_folder: Path, as_json: bool, **how: Any) -> "Release[Any]":
+    """Through the door, with a progress bar for each part of the work; then shown."""
+    from dptopics.door import publish
+
+    release = publish(plan, read, out=out_folder, phase=_phase, **how)
+    if as_json:
+        shown = {"out": str(out_folder), **release.value.shown(10)}
+        print_json({**shown, "guarantee": release.guarantee.to_dict(), "record": release.record.to_dict()})
+        return release
+    show_value(release.value, 10)
+    show_card(release.guarantee, release.record)
+    return release
+
+
+def preview(plan: "Plan", about_units: int | None, as_json: bool) -> None:
+    """Say what to expect, without reading anything."""
+    from dptopics.preview import expected
+
+    if about_units is None:
+        raise InputError("--preview needs a number of units that is public: --about-units N.")
+    found = expected(plan, about_units)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    out.print(found.card(), highlight=False)
+    err.print("Nothing was read and nothing was spent.", highlight=False)
+
+
+@contextmanager
+def _phase(title: str) -> Iterator[None]:
+    from dptopics import progress
+
+    with progress_bar(title) as sink, progress.shown_by(sink):
+        yield

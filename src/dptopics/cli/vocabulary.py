@@ -1,0 +1,91 @@
+"""Release the words that many units use."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dptopics.cli import options as o
+from dptopics.cli.publishing import plan_of, preview, published
+from dptopics.cli.source import Table
+from dptopics.cli.terminal import err
+from dptopics.public.text import TextSettings
+from dptopics.public.word_lists import check_not_the_data
+
+if TYPE_CHECKING:
+    from dptopics.plan import Plan
+
+
+def vocabulary(
+    context: typer.Context,
+    source: o.AnySource,
+    text: o.TextColumnName,
+    out_folder: o.Out,
+    epsilon: o.Epsilon = None,
+    delta: o.Delta = None,
+    author: o.AuthorColumn = None,
+    unit: o.UnitOption = None,
+    plan_file: o.PlanFile = None,
+    title: o.Title = "",
+    about: o.About = "",
+    preview_only: o.Preview = False,
+    about_units: o.AboutUnits = None,
+    mechanism: Annotated[str, typer.Option(help="weighted, count, policy or greedy.")] = "weighted",
+    noise: o.VocabularyNoise = None,
+    max_words: o.MaxWords = 200,
+    max_vocabulary: o.MaxVocabulary = None,
+    max_docs: o.MaxDocs = None,
+    language: o.Language = "english",
+    lemmas: o.Lemmas = False,
+    min_length: o.MinLength = 3,
+    max_length: o.MaxLength = 15,
+    drop_missing: o.DropMissing = False,
+    encoding: o.Encoding = "utf8",
+    engine: o.EngineOption = o.EngineName.MEMORY,
+    master: o.Master = None,
+    ledger: o.LedgerOption = None,
+    accept_unproven: o.AcceptUnproven = False,
+    as_json: o.Json = False,
+) -> None:
+    """Release the words that many authors use."""
+    from dptopics.plan import Plan
+
+    check_not_the_data(mechanism, source)
+    table = Table(
+        source=source,
+        text=text,
+        author=author,
+        drop_missing=drop_missing,
+        encoding=encoding,
+        engine=engine,
+        master=master,
+    )
+    settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
+
+    def made() -> "Plan":
+        return Plan.words(
+            mechanism=mechanism,
+            epsilon=epsilon or 0.0,
+            delta=delta or 0.0,
+            unit=table.unit(unit),
+            noise=noise,
+            text=settings,
+            max_words=max_words,
+            max_vocabulary=max_vocabulary,
+            max_docs=max_docs,
+        )
+
+    plan = plan_of(context, plan_file, made)
+    if preview_only:
+        preview(plan, about_units, as_json)
+        return
+    published(
+        plan,
+        table.reader(),
+        out_folder=out_folder,
+        as_json=as_json,
+        ledger=ledger,
+        accept_unproven=accept_unproven,
+        title=title,
+        about=about,
+    )
+    err.print(f"Written to [bold]{o.shown(out_folder)}[/].")

@@ -1,0 +1,186 @@
+"""The door for what is published: one procedure, for the command line, the estimator, Python and Spark.
+
+It refuses what the settings make impossible, reads, charges the budget, runs, and saves. Once the data is read, nothing
+that depends on it decides anything before the charge; after the charge whatever fails says that the budget is spent.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from numpy.random import Generator
+
+from dptopics import __version__
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.errors import DptopicsError, InputError, NothingReleased, ReleaseLost, Stopped
+from dptopics.plan import Plan
+from dptopics.privacy.ledger import Ledger, Receipt, Unrecorded
+from dptopics.privacy.rehearsal import rehearse
+from dptopics.privacy.rng import secure_rng
+from dptopics.release import bundle
+from dptopics.release.record import Record
+from dptopics.release.release import Release
+
+Read = Callable[[Plan], BoundedCorpus]
+Phase = Callable[[str], AbstractContextManager[Any]]  # shows that a part of the work has begun
+_ROOM = 1 << 22  # bytes that must be free where the release shall be written
+_TITLES = {"topics": "Learning private topics", "vocabulary": "Choosing words", "n-grams": "Counting n-grams"}
+
+
+def publish(
+    plan: Plan,
+    read: Read,
+    *,
+    out: str | Path | None = None,
+    ledger: Ledger | str | Path | None = None,
+    accept_unproven: bool = False,
+    rng: Generator | None = None,
+    title: str = "",
+    about: str = "",
+    sensitivity: str | Path | None = None,
+    phase: Phase = lambda title: nullcontext(),
+) -> Release[Any]:
+    """Release what ``plan`` says of the data that ``read`` reads.
+
+    Args:
+        plan: everything public that decides the release.
+        read: reads the data and bounds what each unit contributes; it may refuse the data's form, never its content.
+        out: folder for the release; it must not exist. None: nothing is written.
+        ledger: what to charge; without one the release is priced alone.
+        accept_unproven: allow guarantees that are not proved.
+        rng: None for cryptographic randomness. Any other generator marks the release as not private.
+        title: what people shall call the release.
+        about: what the data are, in a sentence that may be published.
+        sensitivity: file for a sampled sensitivity, where the mechanism needs one.
+        phase: called with the title of each part of the work; its context lasts as long as the part.
+    """
+    mechanism: Any = plan.build()
+    account: Any = Unrecorded() if ledger is None else ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    account.check(mechanism.guarantee, accept_unproven=accept_unproven)
+    generator = secure_rng() if rng is None else rng
+    account.check_generator(generator)
+    if sensitivity is not None and not mechanism.needs_preparation:
+        raise InputError(
+            "a sensitivity can be kept only where one is sampled over a list of public words: for --mechanism output "
+            "or mvg with --vocabulary FILE. Leave --sensitivity out."
+        )
+    with nullcontext() if out is None else _reserved(Path(out)):
+        rehearse(mechanism, plan.unit)
+        with _until_the_charge():
+            corpus = read(plan)
+            mechanism.check(corpus)
+            if mechanism.needs_preparation:  # the offline stage
+                from dptopics.topics.output.sensitivity_file import prepare
+
+                with phase("Sampling the sensitivity"):
+                    mechanism = prepare(mechanism, corpus, sensitivity)
+        receipt = account.charge(mechanism.guarantee, mechanism.name, accept_unproven=accept_unproven)
+        with phase(_TITLES[plan.job]), _after_the_charge(account, receipt):
+            release = account.noted(mechanism(corpus, generator))
+        release = replace(release, record=_record(plan, account, receipt, title, about))
+        return release if out is None else _saved(release, Path(out), account)
+
+
+def _record(plan: Plan, account: Any, receipt: Receipt | None, title: str, about: str) -> Record:
+    """What a reader needs to trace the release."""
+    charged = None
+    if receipt is not None:
+        spent, budget = account.spent, account.budget
+        charged = {"name": account.name, "charge": receipt.number, "epsilon": spent.epsilon, "delta": spent.delta}
+        charged |= {"of_epsilon": budget.epsilon, "of_delta": budget.delta}
+    day = datetime.now(UTC).date().isoformat()
+    return Record(version=__version__, day=day, title=title, about=about, plan=plan.to_dict(), ledger=charged)
+
+
+@contextmanager
+def _until_the_charge() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Stopped("Stopped. Nothing was spent and nothing was written.") from None
+
+
+@contextmanager
+def _after_the_charge(account: Any, receipt: Receipt | None) -> Iterator[None]:
+    """Whatever ends the run now, its owner must know what it has cost."""
+    try:
+        yield
+    except NothingReleased:
+        raise
+    except KeyboardInterrupt:
+        raise Stopped(f"Stopped. Nothing was written. {account.told(receipt)}") from None
+    except Exception as error:
+        if receipt is None and not isinstance(error, MemoryError):
+            raise  # nothing was recorded anywhere: the error itself says most
+        reason = str(error) if isinstance(error, DptopicsError) else type(error).__name__
+        lost = ReleaseLost(f"the run failed: {reason}. Nothing was written. {account.told(receipt)}")
+    else:
+        return
+    raise lost  # out here, so that no traceback shows the other exception, which may quote data
+
+
+def _saved(release: Release[Any], out: Path, account: Any) -> Release[Any]:
+    """Write the release, or rescue it: it has been paid for."""
+    try:
+        bundle.save(release, out)
+        return release
+    except (OSError, InputError) as error:
+        reason = getattr(error, "strerror", None) or "it exists by now"
+    try:
+        rescue = Path(tempfile.mkdtemp(prefix="dptopics-")) / out.name
+        bundle.save(release, rescue)
+        where = f"The release was saved to {rescue}."
+    except OSError:
+        where = "It could not be saved to the temporary folder either. Free some space before you run it again."
+    raise ReleaseLost(f"cannot write {out} ({reason}). The budget is spent. {where}", release)
+
+
+@contextmanager
+def _reserved(out: Path) -> Iterator[None]:
+    """Hold the name of the output folder, and room for it: two runs into one folder would both be charged."""
+    bundle.check_target(out)
+    place = out.absolute().parent / f".{out.name}.lock"
+    handle = os.open(place, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        if not _locked(handle) or not _same(handle, place):
+            raise InputError(f"another run is writing to {str(out)!r}. Choose another name.")
+        try:
+            os.write(handle, b"\0" * _ROOM)
+            os.fsync(handle)
+        except OSError as error:
+            where = str(out.absolute().parent)
+            raise InputError(f"there is no room for a release in {where!r}: {error.strerror}.") from None
+        os.truncate(handle, 0)
+        bundle.check_target(out)  # the run before this one may just have finished
+        try:
+            yield
+        finally:
+            place.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+
+
+def _locked(handle: int) -> bool:
+    """Whether this process holds the file alone. The lock goes with the process, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: the folder itself is still made by one run only
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _same(handle: int, place: Path) -> bool:
+    """Whether the name still stands for the file that is held: whoever held it before takes the name away."""
+    try:
+        return os.path.samestat(os.fstat(handle), place.stat())
+    except FileNotFoundError:
+        return False

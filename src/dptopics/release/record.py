@@ -1,0 +1,69 @@
+"""Record: where a release comes from. What a reader needs to trace it, all of it public."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """Version and day, what the owner says it is, the plan that made it, and the account it was charged to."""
+
+    version: str = ""
+    day: str = ""
+    title: str = ""
+    about: str = ""
+    plan: Mapping[str, Any] | None = None
+    ledger: Mapping[str, Any] | None = None  # its name, which charge this was, and what all charges come to
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any] | None) -> Self:
+        """Inverse of :meth:`to_dict`; nothing is known of releases before 0.2."""
+        return cls(**data) if data is not None else cls()
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Names and sentences, for cards and pages."""
+        rows = [("Title", self.title), ("About", self.about), ("Made by", self._made()), ("Words", self._words())]
+        rows += [("Bounds", self._bounds()), ("Ledger", self._ledger())]
+        return [(name, text) for name, text in rows if text]
+
+    def _made(self) -> str:
+        if not self.version:
+            return ""
+        mechanism = "" if self.plan is None else f", mechanism {self.plan['mechanism']}"
+        return f"dptopics {self.version} on {self.day}{mechanism}."
+
+    def _words(self) -> str:
+        """Where each part of the word list came from."""
+        if self.plan is None:
+            return ""
+        listed = self.plan["vocabulary"] or self.plan["prior"]
+        if isinstance(listed, Mapping):
+            return f"a public list, {listed['name']!r} (SHA-256 {str(listed['sha256'])[:12]}…)."
+        language = (self.plan["text"] or {}).get("language", "english")
+        common = f"the common words of {language}, a public list"
+        if listed == "common":
+            return f"{common}."
+        if listed == "common+weighted":
+            return f"{common}; others chosen privately from the data (weighted)."
+        return f"chosen privately from the data ({listed or self.plan['mechanism']})."
+
+    def _bounds(self) -> str:
+        if self.plan is None:
+            return ""
+        names = {"max_docs": "documents", "max_words": "distinct words"}
+        limits = [f"{self.plan[name]} {what}" for name, what in names.items() if self.plan[name] is not None]
+        return f"at most {' and '.join(limits)} of each {self.plan['unit']}." if limits else ""
+
+    def _ledger(self) -> str:
+        if self.ledger is None:
+            return "none: other releases of the same data are not counted." if self.version else ""
+        return (
+            f"{self.ledger['name']!r}: charge {self.ledger['charge']}; all charges so far come to ε = "
+            f"{self.ledger['epsilon']:.4g}, δ = {self.ledger['delta']:.3g} of ε = {self.ledger['of_epsilon']:.4g}, "
+            f"δ = {self.ledger['of_delta']:.3g}."
+        )
