@@ -19,6 +19,7 @@ from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
     from dptopics.data.corpus import Corpus
+    from dptopics.plan import Plan
 
 
 def audit(
@@ -29,6 +30,14 @@ def audit(
     ],
     author: o.AuthorColumn = None,
     topics: Annotated[int, typer.Option(help="Number of topics.")] = 10,
+    release_folder: Annotated[
+        Path | None,
+        typer.Option("--release", help="Attack exactly what made this release: its own plan.", show_default=False),
+    ] = None,
+    plan_file: Annotated[
+        Path | None,
+        typer.Option("--plan", help="Attack what this plan would release (TOML or JSON).", show_default=False),
+    ] = None,
     mechanism: Annotated[
         str | None, typer.Option(help="Private mechanism to attack; without one, a plain topic model is attacked.")
     ] = None,
@@ -64,45 +73,37 @@ def audit(
     from dptopics.audit.targets import of_learner, of_mechanism
     from dptopics.data.corpus import Corpus
     from dptopics.learners.lda_gibbs import GibbsLda
-    from dptopics.registry import topic_mechanism
     from dptopics.release.release import describe
 
     if (out_folder / "audit.json").exists():
         raise InputError(f"the folder {str(out_folder)!r} holds an audit already. Choose another name, or remove it.")
     if (target is None) != (models is None):
         raise InputError("--target and --models go together: a model, and the folder of an audit of the same corpus.")
-    if mechanism is None and trials:
-        raise InputError("--trials bounds the ε of a mechanism. Name one with --mechanism.")
     check_not_the_data(vocabulary, source)
+    unit = Unit.DOCUMENT if author is None else Unit.AUTHOR
+    settings: dict[str, Any] = {"mechanism": mechanism, "vocabulary": vocabulary, "n_topics": topics}
+    settings |= {"epsilon": epsilon, "delta": delta, "unit": unit, "text": TextSettings(language=language)}
+    plan = _plan(release_folder, plan_file, settings)
+    if plan is None and trials:
+        raise InputError("--trials bounds the ε of a mechanism. Name one with --mechanism, or give --release.")
+    if plan is not None and plan.unit is Unit.AUTHOR and author is None:
+        raise InputError("the plan protects authors: name their column (--author).")
+    attacked = None if plan is None else plan.build()
+    reading = settings["text"] if plan is None else plan.text
     with progress_bar("Reading texts") as sink, progress.shown_by(sink):
         corpus = Corpus.from_table(
-            source,
-            text=text,
-            author=author,
-            settings=TextSettings(language=language),
-            drop_missing=drop_missing,
-            encoding=encoding,
+            source, text=text, author=author, settings=reading, drop_missing=drop_missing, encoding=encoding
         )
     if target is not None and models is not None:
         _attack_target(corpus, target, models, out_folder, as_json)
         return
-    unit = Unit.DOCUMENT if author is None else Unit.AUTHOR
-    claim = plan = None
-    settings: dict[str, Any]
-    if mechanism is None:
+    claim = None
+    if plan is None or attacked is None:
         learner = GibbsLda(n_topics=topics, alpha=1 / topics, beta=1 / topics)
         train, settings = of_learner(learner, corpus.counts()), {"learner": repr(learner)}
     else:
-        plan = topic_mechanism(
-            mechanism,
-            vocabulary=vocabulary,
-            n_topics=topics,
-            epsilon=epsilon,
-            delta=delta,
-            unit=unit,
-            text=corpus.text,
-        )
-        train, settings, claim = of_mechanism(plan, corpus), {"mechanism": describe(plan)}, plan.guarantee
+        train, claim = of_mechanism(attacked, corpus, max_docs=plan.max_docs), attacked.guarantee
+        settings = {"mechanism": describe(attacked), "plan": plan.to_dict()}
     try:
         with progress_bar("Training shadow models") as sink, progress.shown_by(sink):
             result = audit_membership(
@@ -115,14 +116,16 @@ def audit(
                 folder=out_folder,
                 settings=settings,
             )
-        if plan is not None and plan.guarantee.relation is Relation.ADD_OR_REMOVE:
-            rng, bounds = np.random.default_rng(secrets.randbits(128)), []
+        if plan is not None and attacked is not None and attacked.guarantee.relation is Relation.ADD_OR_REMOVE:
+            how: dict[str, Any] = {"rng": np.random.default_rng(secrets.randbits(128)), "max_docs": plan.max_docs}
+            bounds = []
             if canaries:
                 with err.status("Running the mechanism once with canaries"):
-                    bounds.append(audit_one_run(plan, corpus, canaries=canaries, guesses=(canaries + 3) // 4, rng=rng))
+                    guesses = (canaries + 3) // 4
+                    bounds.append(audit_one_run(attacked, corpus, canaries=canaries, guesses=guesses, **how))
             if trials:
                 with progress_bar("Running the mechanism with a canary in or out") as sink, progress.shown_by(sink):
-                    bounds.append(audit_by_trials(plan, corpus, trials=trials, rng=rng))
+                    bounds.append(audit_by_trials(attacked, corpus, trials=trials, **how))
             result = replace(result, lower_bounds=tuple(bounds))
     except KeyboardInterrupt:
         err.print(f"Stopped. Run the same command again: it goes on with the models in {out_folder}.", highlight=False)
@@ -141,6 +144,31 @@ def audit(
     out.print(table)
     out.print(result.verdict(), highlight=False)
     err.print(f"Written to [bold]{out_folder}[/]: results and models of private data. NOT FOR RELEASE.")
+
+
+def _plan(release_folder: Path | None, plan_file: Path | None, settings: dict[str, Any]) -> "Plan | None":
+    """What is attacked: the plan of a release, one in a file, or the one that the options make."""
+    from dptopics.plan import Plan, read_plan
+    from dptopics.public.given import Given
+    from dptopics.release import bundle
+    from dptopics.release.vocabulary import Vocabulary
+
+    asked = [name for name, value in (("--release", release_folder), ("--plan", plan_file)) if value is not None]
+    asked += ["--mechanism"] if settings["mechanism"] is not None else []
+    if len(asked) > 1:
+        raise InputError(f"{' and '.join(asked)} both say what to attack. Give one of them.")
+    if plan_file is not None:
+        return read_plan(plan_file)
+    if release_folder is None:
+        return None if settings["mechanism"] is None else Plan.topics(**settings)
+    release = bundle.load(release_folder)
+    if release.record.plan is None:
+        raise InputError(
+            "this release was made before plans were kept: nobody can tell exactly what made it. Name its settings "
+            "(--mechanism, --vocabulary, --topics, --epsilon, --delta), or release again."
+        )
+    words = Given.words(Vocabulary(release.value.vocabulary.words))
+    return Plan.from_dict(release.record.plan, folder=release_folder, known=(words,))
 
 
 def _attack_target(corpus: "Corpus", target: Path, models: Path, out_folder: Path, as_json: bool) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Guarantee
+from dptopics.public.given import difference
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel, fingerprint
 
@@ -28,6 +29,17 @@ def check_audit(release: Release[Any], audit: dict[str, Any]) -> None:
                 "Audit with --mechanism."
             )
         return
+    attacked_plan = audit.get("settings", {}).get("plan")
+    if release.record.plan is not None and attacked_plan is not None:
+        if found := difference(attacked_plan, release.record.plan):
+            raise InputError(f"{_ANOTHER}. Of its plan, {'; '.join(found)} as in this release's.")
+        return
+    _check_settings(release, audit)
+
+
+def _check_settings(release: Release[Any], audit: dict[str, Any]) -> None:
+    """Where one of the two knows no plan: what can be compared without."""
+    value, made = release.value, str(release.settings.get("mechanism"))
     claim = Guarantee.from_dict(audit["claim"])
     attacked = audit.get("settings", {}).get("mechanism", {})
     pairs: list[tuple[str, Any, Any]] = [
