@@ -205,7 +205,7 @@ def test_ledger(run, notes, tmp_path):
         (("--text", "nte"), "no column 'nte' among the 2 of the table"),
         (("--author", "doctor"), "no column 'doctor'"),
         (("--epsilon", 0), "epsilon must be a positive number"),
-        (("--epsilon", "nan"), "epsilon must be a positive number"),
+        (("--epsilon", "nan"), "epsilon must be a number, got nan"),
         (("--delta", 0), "delta must lie"),
         (("--delta", 2), "delta must lie"),
         (("--topics", 1), "n_topics must be at least 2"),

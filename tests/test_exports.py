@@ -12,8 +12,8 @@ def test_every_export_exists_and_is_listed_once():
 def test_the_command_line_says_the_defaults_of_the_library():
     import inspect
 
-    from dptopics import registry
-    from dptopics.cli.release import fit
+    from dptopics import plan
+    from dptopics.cli.fit import fit
 
     (option,) = inspect.signature(fit).parameters["vocabulary_share"].annotation.__metadata__
-    assert option.show_default == f"{registry.DEFAULT_SHARE}; beside common words {registry.EXTENDED_SHARE}"
+    assert option.show_default == f"{plan.USUAL_SHARE}; beside common words {plan.EXTENDED_SHARE}"

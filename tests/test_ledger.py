@@ -27,10 +27,11 @@ from dptopics.errors import BudgetExceeded, InputError, LedgerError, PrivacyErro
 from dptopics.privacy import ledger_file as module
 from dptopics.privacy.events import Failure, Gaussian, Laplace, SampledGaussian
 from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
-from dptopics.privacy.ledger import Budget, Composition, Ledger, Receipt, Unrecorded
+from dptopics.privacy.ledger import Budget, Composition, Ledger, Receipt
 from dptopics.privacy.pricing import epsilon_of, zcdp_delta, zcdp_of
 from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import secure_rng
+from dptopics.privacy.unrecorded import Unrecorded
 from dptopics.release.release import Release
 from dptopics.vocabulary.weighted import WeightedVocabulary
 

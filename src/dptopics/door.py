@@ -19,9 +19,10 @@ from dptopics import __version__
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import DptopicsError, InputError, NothingReleased, ReleaseLost, Stopped
 from dptopics.plan import Plan
-from dptopics.privacy.ledger import Ledger, Receipt, Unrecorded
+from dptopics.privacy.ledger import Ledger, Receipt
 from dptopics.privacy.rehearsal import rehearse
 from dptopics.privacy.rng import secure_rng
+from dptopics.privacy.unrecorded import Unrecorded
 from dptopics.release import bundle
 from dptopics.release.record import Record
 from dptopics.release.release import Release

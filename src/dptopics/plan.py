@@ -76,6 +76,8 @@ class Plan:
         for name in ("max_docs", "max_words", "max_vocabulary"):
             if getattr(self, name) is not None:
                 whole(name, getattr(self, name), least=1)
+        if self.vocabulary_share is not None and not 0 < self.vocabulary_share < 1:
+            raise InputError(f"vocabulary_share must lie strictly between 0 and 1, got {self.vocabulary_share}.")
         if self.job is Job.TOPICS and self.n_topics is None:
             raise InputError("a plan for topics must say how many: n_topics.")
         private = self.vocabulary in mechanisms(Job.VOCABULARY) if isinstance(self.vocabulary, str) else False
@@ -110,12 +112,11 @@ class Plan:
         """
         name = mechanism or usual_mechanism(text)
         kinds = [mechanism_class(Job.TOPICS, part) for part in _names(name)]
-        if vocabulary is None:
-            vocabulary = kinds[0].usual_vocabulary
+        words = _vocabulary(kinds[0].usual_vocabulary if vocabulary is None else vocabulary, text)
         if max_vocabulary is None:
             max_vocabulary = kinds[0].usual_max_vocabulary
         if vocabulary_share is None:
-            vocabulary_share = EXTENDED_SHARE if vocabulary == EXTENDED else USUAL_SHARE
+            vocabulary_share = EXTENDED_SHARE if words == EXTENDED else USUAL_SHARE
         return cls(
             job=Job.TOPICS,
             mechanism=name,
@@ -124,7 +125,7 @@ class Plan:
             delta=delta,
             unit=Unit(unit),
             text=text,
-            vocabulary=_vocabulary(vocabulary, text),
+            vocabulary=words,
             vocabulary_share=vocabulary_share,
             max_words=max_words,
             max_vocabulary=max_vocabulary,
@@ -177,6 +178,11 @@ class Plan:
         """N-grams of a public list (``prior``), or of one that a ``vocabulary`` mechanism chooses."""
         if prior is not None and vocabulary is not None:
             raise InputError("give public n-grams or a vocabulary mechanism that chooses them privately, not both.")
+        if vocabulary is not None and vocabulary not in mechanisms(Job.VOCABULARY):
+            raise InputError(
+                f"a vocabulary of n-grams is chosen privately, by one of {', '.join(mechanisms(Job.VOCABULARY))}; a "
+                "public list goes to prior= (--public)."
+            )
         given = Given.ngrams(prior) if isinstance(prior, PublicNgrams) else prior
         return cls(
             job=Job.NGRAMS,

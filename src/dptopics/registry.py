@@ -27,7 +27,7 @@ def mechanism_class(job: Job | str, name: str) -> Any:
     """The class behind a name."""
     known = mechanisms(job)
     if name not in known:
-        raise InputError(f"there is no {Job(job)} mechanism {name!r}. The mechanisms are: {', '.join(known)}.")
+        raise InputError(f"there is no mechanism {name!r} for {Job(job)}. The mechanisms are: {', '.join(known)}.")
     return known[name]
 
 

@@ -25,6 +25,7 @@ from dptopics import (
 from dptopics.audit.reuse import read_shadows, read_target
 from dptopics.errors import DptopicsError
 from dptopics.evaluate import npmi, umass
+from dptopics.local.client import InMemory
 from dptopics.public.embeddings import embedding
 
 WORDS = Vocabulary.public(["hiv", "test", "positive", "ward"])
@@ -115,7 +116,7 @@ CALLS = {
     "npmi": lambda x, _: npmi(Corpus.from_texts([NOTE, *GOOD]), [[CANARY, "hiv"]]),
     "umass": lambda x, _: umass(Corpus.from_texts([NOTE, *GOOD]), [[CANARY]]),
     "embedding": lambda x, _: embedding(lambda texts: x)(["a"]),
-    "client": lambda x, _: Client(lambda name: True).report(SURVEY, NOTE, np.random.default_rng(0)),
+    "client": lambda x, _: Client(InMemory(), max_epsilon=99.0).report(SURVEY, NOTE, np.random.default_rng(0)),
     "reports": lambda x, _: fit_reports(SURVEY, np.empty((0, 1), np.uint8), n_topics=2),
     "audit": lambda x, _: read_target("/nowhere"),
     "shadows": lambda x, _: read_shadows("/nowhere"),
@@ -135,7 +136,7 @@ def test_nothing_is_quoted(name, fitted):
 
 
 def test_a_report_of_a_private_text_is_noise():
-    client = Client(lambda name: True)
+    client = Client(InMemory(), max_epsilon=99.0)
     assert not leaks(repr(client.report(SURVEY, NOTE, secure_rng())))
 
 

@@ -109,7 +109,7 @@ def test_entries_that_no_text_gives_are_refused_by_number(tmp_path, lines):
     with pytest.raises(InputError, match=r"entries|words, but n is|must be a number"):
         PublicNgrams.from_file(path, n=1)
     with pytest.raises(InputError, match="cannot come out"):
-        Plan.words(mechanism=Vocabulary.public(lines.split("\n")), text=TextSettings(), **SETTINGS).build()
+        Plan.topics(vocabulary=Vocabulary.public(lines.split("\n")), n_topics=1, text=TextSettings(), **SETTINGS)
 
 
 def test_what_the_tokeniser_gives_is_never_refused():
@@ -148,8 +148,6 @@ def test_words_must_be_stated_to_be_public(words):
     with pytest.raises(InputError, match=rule):
         Plan.topics(mechanism="mixture", vocabulary=words, n_topics=2, **SETTINGS).build()
     with pytest.raises(InputError, match=rule):
-        Plan.words(mechanism=words, **SETTINGS).build()
-    with pytest.raises(InputError, match=rule):
         Corpus.from_texts(texts, vocabulary=words)
 
 
@@ -175,5 +173,5 @@ def test_a_file_is_not_a_private_choice_of_ngrams(run, notes, tmp_path):
     code, said = run(*command("ngrams", notes, "--n", 2, "--vocabulary", "list.txt"))
     assert code == 2
     assert "a public list goes to prior= (--public)" in said
-    with pytest.raises(InputError, match="no way to choose n-grams"):
+    with pytest.raises(InputError, match="chosen privately, by one of"):
         Plan.ngrams(mechanism="bayes", vocabulary=str(notes), **SETTINGS).build()

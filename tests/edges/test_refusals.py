@@ -9,8 +9,8 @@ from dptopics import Corpus, Ledger, PrivateTopics, Vocabulary
 from dptopics.errors import NothingReleased, PrivacyWarning
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Strength, Unit
-from dptopics.privacy.ledger import Unrecorded
 from dptopics.privacy.rng import secure_rng
+from dptopics.privacy.unrecorded import Unrecorded
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.registry import mechanisms
 

@@ -16,9 +16,10 @@ from dptopics.kernels.local_sensitivity import largest_weighted_log
 from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Strength, Unit
-from dptopics.privacy.ledger import Ledger, Unrecorded
+from dptopics.privacy.ledger import Ledger
 from dptopics.privacy.mechanism import calibrate
 from dptopics.privacy.rng import secure_rng
+from dptopics.privacy.unrecorded import Unrecorded
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.published.ngrams.bayes_local import BayesLocalNgrams, posterior_mean
 from dptopics.published.ngrams.end_to_end import EndToEndNgrams

@@ -10,9 +10,10 @@ from dptopics import Corpus, PrivateTopics, progress
 from dptopics.errors import InputError, PrivacyError
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Strength, Unit
-from dptopics.privacy.ledger import Ledger, Unrecorded
+from dptopics.privacy.ledger import Ledger
 from dptopics.privacy.mechanism import calibrate
 from dptopics.privacy.rng import secure_rng
+from dptopics.privacy.unrecorded import Unrecorded
 from dptopics.published.fdptm.zhao import ZhaoTopics
 from dptopics.published.fdptm.zhu import ZhuTopics
 from dptopics.published.gibbs.laplace_counts import LaplaceCountsTopics

@@ -12,8 +12,8 @@ from dptopics.learners.lda_variational import VariationalLda
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
 from dptopics.privacy.guarantee import Strength
-from dptopics.privacy.ledger import Unrecorded
 from dptopics.privacy.rng import secure_rng
+from dptopics.privacy.unrecorded import Unrecorded
 from dptopics.published.topicdp.laplace_output import _WHOLE, LaplaceOutputTopics
 from dptopics.published.topicdp.mvg import MvgTopics, mvg_deviation
 from dptopics.release.vocabulary import Vocabulary

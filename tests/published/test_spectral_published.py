@@ -17,8 +17,9 @@ from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.events import Failure, Gaussian, Laplace, Noise
 from dptopics.privacy.guarantee import Unit
-from dptopics.privacy.ledger import Ledger, Unrecorded
+from dptopics.privacy.ledger import Ledger
 from dptopics.privacy.rng import secure_rng
+from dptopics.privacy.unrecorded import Unrecorded
 from dptopics.published.spectral import edges
 from dptopics.published.spectral.moments import SpectralMomentsTopics
 from dptopics.published.spectral.output import SpectralOutputTopics

@@ -12,7 +12,7 @@ from dptopics.audit.membership import audit_membership
 from dptopics.audit.targets import of_mechanism
 from dptopics.plan import Plan
 from dptopics.privacy import events as ev
-from dptopics.privacy.ledger import Unrecorded
+from dptopics.privacy.unrecorded import Unrecorded
 from dptopics.public.datasets import demo_corpus
 from dptopics.release import report as page
 from dptopics.release.release import describe

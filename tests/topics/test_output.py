@@ -15,10 +15,10 @@ from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.events import Failure, Gaussian
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
-from dptopics.privacy.ledger import Unrecorded
 from dptopics.privacy.mechanism import calibrate
 from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import secure_rng
+from dptopics.privacy.unrecorded import Unrecorded
 from dptopics.registry import catalogue
 from dptopics.release import bundle
 from dptopics.release.vocabulary import Vocabulary

@@ -242,7 +242,7 @@ def test_bad_names_of_noise():
     ):
         with pytest.raises(InputError, match="noise must be 'gaussian' or 'laplace', got 'uniform'"):
             build("weighted", epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR, noise="uniform")
-        with pytest.raises(InputError, match="laplace noise only"):
+        with pytest.raises(InputError, match="Laplace noise only"):
             build("greedy", epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR, noise="gaussian")
 
 

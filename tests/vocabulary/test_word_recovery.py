@@ -49,7 +49,7 @@ def test_common_words_come_back(corpus, name, noise):
 
 @pytest.mark.parametrize("name, noise", CHOICES)
 def test_weights_are_noisy_weights(corpus, name, noise):
-    found = released(corpus, name, noise, max_size=COMMON, epsilon=8.0)
+    found = released(corpus, name, noise, max_vocabulary=COMMON, epsilon=8.0)
     expected = {"count": 1000, "weighted": 1000 / (10**0.5 if noise == "gaussian" else 10)}.get(name)
     if expected is not None:
         assert np.mean(found.weights) == pytest.approx(expected, rel=0.05)

@@ -63,8 +63,6 @@ def main() -> None:
             warnings.simplefilter("always", PrivacyWarning)
             warnings.showwarning = _show_warning
             app()
-    except KeyboardInterrupt as error:
-        _fail(error, str(error) or "Stopped.", STOPPED)
     except BudgetExceeded as error:
         _fail(error, str(error), 3)
     except SpentError as error:
@@ -80,7 +78,6 @@ def main() -> None:
         _fail(error, _FAULT.format(place=_place(error)), 1)
 
 
-STOPPED = 130
 # Other libraries' messages and warnings may quote data, and terminals end in logs: they are shown on demand only.
 DEBUG = "DPTOPICS_DEBUG"
 _FAULT = (
@@ -100,7 +97,6 @@ def _place(error: Exception) -> str:
     return f" ({Path(ours[-1].filename).name}, line {ours[-1].lineno})" if ours else ""
 
 
-def _fail(error: BaseException, message: str, code: int) -> None:
-    name = "" if code == STOPPED else f"[red]{type(error).__name__}:[/] "
-    err.print(f"{name}{escape(message)}", highlight=False)
+def _fail(error: Exception, message: str, code: int) -> None:
+    err.print(f"[red]{type(error).__name__}:[/] {escape(message)}", highlight=False)
     sys.exit(code)

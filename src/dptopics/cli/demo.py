@@ -16,8 +16,8 @@ from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
-from dptopics.privacy.ledger import Unrecorded
 from dptopics.privacy.rng import secure_rng
+from dptopics.privacy.unrecorded import Unrecorded
 from dptopics.public.datasets import demo_corpus
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel

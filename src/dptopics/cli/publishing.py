@@ -1,5 +1,6 @@
 """What the commands that release have in common: plans from options or a file, a preview, the door, what is shown."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,7 +46,11 @@ def published(plan: "Plan", read: Any, *, out_folder: Path, as_json: bool, **how
     """Through the door, with a progress bar for each part of the work; then shown."""
     from dptopics.door import publish
 
-    release = publish(plan, read, out=out_folder, phase=_phase, **how)
+    try:
+        release = publish(plan, read, out=out_folder, phase=_phase, **how)
+    except KeyboardInterrupt as error:
+        err.print(str(error) or "Stopped. Nothing was spent and nothing was written.", highlight=False)
+        sys.exit(130)
     if as_json:
         shown = {"out": str(out_folder), **release.value.shown(10)}
         print_json({**shown, "guarantee": release.guarantee.to_dict(), "record": release.record.to_dict()})

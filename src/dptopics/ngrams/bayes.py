@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.ngrams.counts import CountsAndUsers, check_limits, check_list
+from dptopics.ngrams.counts import CountsAndUsers, OverNgrams, check_limits, check_list
 from dptopics.ngrams.posterior import Estimate, posterior
 from dptopics.ngrams.sensitivity import largest_step, weighted_log
 from dptopics.privacy.events import Noise
 from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for, noisy, through
-from dptopics.privacy.mechanism import Calibrated, Job
+from dptopics.privacy.mechanism import Calibrated
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.release import Release
@@ -27,7 +27,7 @@ _FINEST = 2.0**-40  # far above the rounding errors of f
 
 
 @dataclass(frozen=True, kw_only=True)
-class BayesNgrams(Calibrated):
+class BayesNgrams(OverNgrams, Calibrated):
     """Release how probable each n-gram of a public list is, from noisy counts and public ones.
 
     Each unit gives at most ``max_words`` (W) n-grams of the list and counts up to ``max_count`` (C). With a ``slope``,
@@ -52,7 +52,6 @@ class BayesNgrams(Calibrated):
     noise: Noise = Noise.GAUSSIAN
     prior: PublicNgrams | None = field(default=None, repr=False)
     amount: ClassVar[str] = "scale"
-    job: ClassVar[Job] = Job.NGRAMS
     name: ClassVar[str] = "bayes"
     paper: ClassVar[str] = "after Ramadan et al. 2021"
     noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)

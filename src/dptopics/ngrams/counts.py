@@ -4,15 +4,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels.unit_counts import unit_counts
-from dptopics.privacy import noise
-from dptopics.privacy.events import Noise
-from dptopics.privacy.mechanism import Mechanism, check_unit
+from dptopics.privacy.mechanism import Job, Mechanism, Registered, check_unit
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.release.vocabulary import Vocabulary
 
@@ -46,6 +43,18 @@ class LimitedCounts:
         return UnitRows(start, rows, np.ascontiguousarray(values[:, :1]))
 
 
+class OverNgrams(Registered):
+    """What n-gram mechanisms share: a list of n-grams with public counts, if there is one."""
+
+    prior: PublicNgrams | None
+    job: ClassVar[Job] = Job.NGRAMS
+
+    @property
+    def public_words(self) -> tuple[str, ...]:
+        """The public list."""
+        return () if self.prior is None else self.prior.vocabulary.words
+
+
 def check_list(mechanism: Mechanism[Any], corpus: BoundedCorpus, prior: PublicNgrams | None) -> Vocabulary:
     """The public list of n-grams; refuse a private one, an empty one, and one that the public counts do not know."""
     check_unit(mechanism, corpus)
@@ -67,11 +76,6 @@ def check_limits(max_words: int | None, max_count: int) -> None:
         raise InputError(f"max_words must be at least 1, got {max_words}.")
     if not 1 <= max_count <= 1_000_000:
         raise InputError(f"max_count must lie between 1 and 1,000,000, got {max_count}.")
-
-
-def draw(kind: Noise, rng: Generator, scale: float, size: int) -> NDArray[np.int64]:
-    """Independent draws in grid steps."""
-    return noise.gaussian(rng, scale, size) if kind is Noise.GAUSSIAN else noise.laplace(rng, scale, size)
 
 
 def positive_shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:

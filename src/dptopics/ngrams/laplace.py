@@ -10,19 +10,19 @@ from numpy.random import Generator
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.ngrams.counts import LimitedCounts, check_limits, check_list, positive_shares
+from dptopics.ngrams.counts import LimitedCounts, OverNgrams, check_limits, check_list, positive_shares
 from dptopics.privacy.events import Noise
 from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import noisy_sum
-from dptopics.privacy.mechanism import Calibrated, Job
+from dptopics.privacy.mechanism import Calibrated
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.release import Release
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceNgrams(Calibrated):
+class LaplaceNgrams(OverNgrams, Calibrated):
     """Release how probable each n-gram of a public list is, from noisy counts.
 
     A unit's counts, each up to ``max_count``, are scaled to norm at most ``max_total`` (L1 under Laplace noise, L2
@@ -43,7 +43,6 @@ class LaplaceNgrams(Calibrated):
     noise: Noise = Noise.LAPLACE
     prior: PublicNgrams | None = field(default=None, repr=False)
     amount: ClassVar[str] = "scale"
-    job: ClassVar[Job] = Job.NGRAMS
     name: ClassVar[str] = "laplace"
     paper: ClassVar[str] = "Dwork et al. 2006"
     noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)

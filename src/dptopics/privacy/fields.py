@@ -3,7 +3,7 @@
 from dataclasses import fields
 from math import isnan
 from numbers import Integral, Real
-from types import NoneType
+from types import NoneType, UnionType
 from typing import Any, get_args
 
 from dptopics.errors import InputError
@@ -15,7 +15,7 @@ def check_fields(settings: Any) -> None:
     For frozen dataclasses. Numbers of NumPy become Python's: they would not fit into JSON.
     """
     for field in fields(settings):
-        kinds = get_args(field.type) or (field.type,)
+        kinds = get_args(field.type) if isinstance(field.type, UnionType) else (field.type,)
         value = getattr(settings, field.name)
         if value is None and NoneType in kinds:
             continue

@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context
 from enum import StrEnum
@@ -27,6 +27,7 @@ from dptopics.privacy.mechanism import Mechanism
 from dptopics.privacy.pricing import smallest, zcdp_delta, zcdp_of
 from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import is_secure
+from dptopics.privacy.unrecorded import check_strength
 from dptopics.release.release import Release
 
 T = TypeVar("T")
@@ -289,7 +290,7 @@ class Ledger:
         """Price and risk of a guarantee, if this ledger can count it."""
         if guarantee.strength is Strength.NONE:
             raise PrivacyError("this release promises nothing: a ledger records private releases only.")
-        _check_strength(guarantee, accept_unproven)
+        check_strength(guarantee, accept_unproven)
         counted = self.unit, self.relation, Trust.CENTRAL
         asked = guarantee.unit, guarantee.relation, guarantee.trust
         if asked != counted:
@@ -322,47 +323,6 @@ class Ledger:
                     f"this release needs {symbol} = {needs} but {rest} of {_floor(limit)} is left in ledger "
                     f"{self.name!r}. Lower {option}, or start a new ledger for new data."
                 )
-
-
-class Unrecorded:
-    """The door without a ledger: charges nothing, and the release says so."""
-
-    def check(self, guarantee: Guarantee, *, accept_unproven: bool = False) -> None:
-        """Refuse what is not proved, unless that was accepted."""
-        _check_strength(guarantee, accept_unproven)
-
-    def run(
-        self, mechanism: Mechanism[T], corpus: BoundedCorpus, rng: Generator, *, accept_unproven: bool = False
-    ) -> Release[T]:
-        """Run ``mechanism`` once. A seeded ``rng`` is allowed here; it marks the release as not private."""
-        self.check(mechanism.guarantee, accept_unproven=accept_unproven)
-        mechanism.check(corpus)
-        return self.noted(mechanism(corpus, rng))
-
-    def check_generator(self, rng: Generator) -> None:
-        """Any will do: a seeded one marks the release as not private."""
-
-    def charge(self, guarantee: Guarantee, what: str, *, accept_unproven: bool = False) -> None:
-        """Nothing is recorded."""
-        self.check(guarantee, accept_unproven=accept_unproven)
-
-    def noted(self, release: Release[T]) -> Release[T]:
-        """The release, with a word on what nobody counts."""
-        alone = "Other releases of the same data are not counted: this one was priced alone."
-        return replace(release, guarantee=release.guarantee.noting(alone))
-
-    def told(self, receipt: None) -> str:
-        """What a charge was, for messages."""
-        return "There is no ledger: nothing was recorded."
-
-
-def _check_strength(guarantee: Guarantee, accept_unproven: bool) -> None:
-    strength = guarantee.strength
-    if strength is not Strength.PROVED and not accept_unproven:
-        raise PrivacyError(
-            f"the guarantee of this release is '{strength}', not 'proved': {strength.meaning}. "
-            "If that is good enough, say so with --accept-unproven (accept_unproven=True)."
-        )
 
 
 def _exact(number: float) -> Fraction:

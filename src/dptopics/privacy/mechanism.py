@@ -110,9 +110,20 @@ class Registered:
     def check_documents(self, corpus: BoundedCorpus) -> None:
         """Refuse documents whose form does not fit, whatever the words."""
 
-    def rehearsed(self) -> tuple[Any, ...]:
-        """What to run on invented documents before anything is charged: itself, or its parts."""
-        return (self,)
+    @property
+    def public_words(self) -> tuple[str, ...]:
+        """Words that it releases, or works over, whatever the data."""
+        return ()
+
+    def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
+        """What to run on invented documents before anything is charged, and over which words if these are public.
+
+        Itself, with few rounds, or its parts.
+        """
+        mine: Any = self
+        rounds = {field.name for field in fields(mine)} & {"steps"}
+        few = replace(mine, steps=min(2, mine.steps)) if rounds else self
+        return [(few, self.public_words or words)]
 
     @property
     def rehearsal_size(self) -> int:

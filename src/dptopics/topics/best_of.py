@@ -117,10 +117,10 @@ class BestOf(Registered):
         )
         return composed(candidates, scores, delta=self.delta)
 
-    def rehearsed(self) -> tuple[Any, ...]:
+    def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """All candidates."""
         candidates: tuple[Any, ...] = self.candidates
-        return tuple(one for candidate in candidates for one in candidate.rehearsed())
+        return [one for candidate in candidates for one in candidate.rehearsed(words)]
 
     def rescaled(self, factor: float) -> Self:
         """All candidates and the scores with other noise."""

@@ -41,9 +41,14 @@ class PublicVocabulary(Registered):
             assumptions=(PUBLIC_LIST,),
         )
 
-    def rehearsed(self) -> tuple[Any, ...]:
+    @property
+    def public_words(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.vocabulary.words
+
+    def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """Nothing can go wrong."""
-        return ()
+        return []
 
     def rescaled(self, factor: float) -> Self:
         """Itself: there is no noise."""

@@ -44,10 +44,18 @@ class ReplaceOneVocabulary(Registered):
         base = self.vocabulary.guarantee
         return replace(base, events=tuple(e for event in base.events for e in _twice(event)))
 
-    def rehearsed(self) -> tuple[Any, ...]:
+    @property
+    def public_words(self) -> tuple[str, ...]:
+        """Those of the vocabulary."""
+        inner: Any = self.vocabulary
+        words: tuple[str, ...] = inner.public_words
+        return words
+
+    def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """The vocabulary."""
         inner: Any = self.vocabulary
-        return tuple(inner.rehearsed())
+        parts: list[tuple[Any, tuple[str, ...]]] = inner.rehearsed(words)
+        return parts
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""

@@ -38,8 +38,6 @@ class VocabularyThen(Registered, Generic[T]):
     @classmethod
     def shared(cls, vocabulary: Any, then: Any, *, share: float, epsilon: float, delta: float) -> Self:
         """For (ε, δ) together, ``share`` of the budget for the vocabulary."""
-        if not 0 < share < 1:
-            raise InputError(f"vocabulary_share must lie strictly between 0 and 1, got {share}.")
         first, second = in_shares((share, vocabulary), (1 - share, then), epsilon=epsilon)
         made: Any = cls(**{"vocabulary": first, cls.part: second, "delta": delta})
         found: Self = calibrate(made, epsilon=epsilon)
@@ -68,10 +66,11 @@ class VocabularyThen(Registered, Generic[T]):
         changed: Any = {"vocabulary": self.vocabulary.rescaled(factor), self.part: self.then.rescaled(factor)}
         return replace(self, **changed)
 
-    def rehearsed(self) -> tuple[Any, ...]:
+    def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """Both parts: no invented word would clear the threshold."""
-        parts: tuple[Any, ...] = (self.vocabulary, self.then)
-        return tuple(one for part in parts for one in part.rehearsed())
+        first: Any = self.vocabulary
+        second: Any = self.then
+        return [*first.rehearsed(), *second.rehearsed(first.public_words)]
 
     def check(self, corpus: BoundedCorpus) -> None:
         """What the vocabulary can run on, and what of the rest does not depend on the words."""

@@ -119,7 +119,10 @@ class ThresholdVocabulary(Calibrated):
         object.__setattr__(self, "noise", Noise(self.noise))
         check_fields(self)
         if self.noise not in self.noises:
-            raise InputError(f"this vocabulary has {self.noises[0]} noise only, got {str(self.noise)!r}. Leave it out.")
+            only = str(self.noises[0]).capitalize()
+            raise InputError(
+                f"the {self.name} vocabulary has {only} noise only, got {str(self.noise)!r}. Leave it out."
+            )
         whole("max_words", self.max_words, least=1)
         if not 0 < self.tail < 1:
             raise InputError(f"tail must lie strictly between 0 and 1, got {self.tail}. Take half of delta.")

@@ -1,7 +1,7 @@
 """Weighted vocabulary: words whose noisy author weight clears a threshold."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -44,6 +44,15 @@ class WeightedVocabulary(ThresholdVocabulary):
     def threshold(self) -> float:
         """max over t ≤ max_words of the weight of one of t words, plus what t draws of noise stay below."""
         return equal_split_threshold(self.noise, self.scale, self.tail, self.max_words)
+
+    @property
+    def public_words(self) -> tuple[str, ...]:
+        """Those beside the chosen ones."""
+        return () if self.besides is None else self.besides.words
+
+    def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
+        """Over invented words: units spend nothing on public ones."""
+        return [(self, ())]
 
     def weights(self, corpus: BoundedCorpus) -> Weights:
         """Equal weights of L1 or L2 norm one for each unit's words."""

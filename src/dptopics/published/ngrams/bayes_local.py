@@ -10,13 +10,13 @@ from numpy.random import Generator
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.ngrams.counts import check_limits, check_list
+from dptopics.ngrams.counts import OverNgrams, check_limits, check_list
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for
-from dptopics.privacy.mechanism import Calibrated, Job
+from dptopics.privacy.mechanism import Calibrated
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.published.ngrams.shared import Tally, Units, centred_log, claim_1, softmax
 from dptopics.release.ngram_table import NgramTable
@@ -31,7 +31,7 @@ SENSITIVITIES = ("brute-force", "claim-1")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BayesLocalNgrams(Calibrated):
+class BayesLocalNgrams(OverNgrams, Calibrated):
     """A reproduction that hides nobody: posterior of log counts under public counts, noise by local sensitivity.
 
     h = ρ·w⊙x̂ + (1 − ρ)·μ_p + noise, x̂ and μ_p the centred log counts of private and public data, w = min(1, S·N/C);
@@ -52,7 +52,6 @@ class BayesLocalNgrams(Calibrated):
     weight: float = 0.5
     sensitivity: str = "brute-force"
     prior: PublicNgrams | None = field(default=None, repr=False)
-    job: ClassVar[Job] = Job.NGRAMS
     name: ClassVar[str] = "bayes-published"
     paper: ClassVar[str] = "Ramadan et al. 2021"
 

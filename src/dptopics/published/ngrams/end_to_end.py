@@ -10,13 +10,12 @@ from numpy.random import Generator
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.ngrams.counts import check_limits, check_list
+from dptopics.ngrams.counts import OverNgrams, check_limits, check_list
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian, Laplace
 from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
 from dptopics.privacy.looks import grid_for
-from dptopics.privacy.mechanism import Job, Registered
 from dptopics.privacy.pricing import gaussian_delta, smallest
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.published.ngrams.bayes_local import WHY_NONE, limited_as_published, noisy_softmax, posterior_mean
@@ -34,7 +33,7 @@ WEIGHTS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
 @dataclass(frozen=True, kw_only=True)
-class EndToEndNgrams(Registered):
+class EndToEndNgrams(OverNgrams):
     """A reproduction that hides nobody: BayesianDP that also chooses its own settings, on authors set aside.
 
     A tenth of the units, by fair coins, score every pair (S, ρ) by cross-entropy plus Laplace noise of ``tuning_scale``
@@ -53,7 +52,6 @@ class EndToEndNgrams(Registered):
     max_words: int | None = None
     max_count: int = 1
     prior: PublicNgrams | None = field(default=None, repr=False)
-    job: ClassVar[Job] = Job.NGRAMS
     name: ClassVar[str] = "end-to-end"
     paper: ClassVar[str] = "Ramadan et al. 2021"
 

@@ -9,11 +9,10 @@ from numpy.random import Generator
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.ngrams.counts import check_limits, check_list, positive_shares
+from dptopics.ngrams.counts import OverNgrams, check_limits, check_list, positive_shares
 from dptopics.privacy.events import Failure
 from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
-from dptopics.privacy.mechanism import Job, Registered
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.published.ngrams.shared import Units
 from dptopics.release.ngram_table import NgramTable
@@ -26,7 +25,7 @@ _WHY_NONE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class KAnonymousNgrams(Registered):
+class KAnonymousNgrams(OverNgrams):
     """A comparison that hides nobody: n-grams of at least ``k`` units keep their exact counts, others count nothing.
 
     Why it is no protection: docs/guarantees/ngram_published.md
@@ -37,7 +36,6 @@ class KAnonymousNgrams(Registered):
     unit: Unit = Unit.AUTHOR
     max_count: int = 1_000_000
     prior: PublicNgrams | None = field(default=None, repr=False)
-    job: ClassVar[Job] = Job.NGRAMS
     name: ClassVar[str] = "k-anonymity"
     paper: ClassVar[str] = "Samarati & Sweeney 1998"
 

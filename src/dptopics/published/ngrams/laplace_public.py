@@ -8,13 +8,13 @@ from numpy.random import Generator
 
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.ngrams.counts import check_limits, check_list
+from dptopics.ngrams.counts import OverNgrams, check_limits, check_list
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
 from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.looks import grid_for
-from dptopics.privacy.mechanism import Calibrated, Job
+from dptopics.privacy.mechanism import Calibrated
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.published.ngrams.bayes_local import limited_as_published
 from dptopics.published.ngrams.shared import Units
@@ -29,7 +29,7 @@ _WHY_NONE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplacePublicNgrams(Calibrated):
+class LaplacePublicNgrams(OverNgrams, Calibrated):
     """A reproduction that hides nobody: the private distribution's distance from the public one, plus noise.
 
     max(Σ_n w_n·(c̃ⁿ − α̃) + noise + α̃, 0), normalised: c̃ⁿ a unit's shares, w_n its part of all counts, α̃ public
@@ -47,7 +47,6 @@ class LaplacePublicNgrams(Calibrated):
     max_count: int = 1
     prior: PublicNgrams | None = field(default=None, repr=False)
     amount: ClassVar[str] = "scale"
-    job: ClassVar[Job] = Job.NGRAMS
     name: ClassVar[str] = "laplace-public"
     paper: ClassVar[str] = "Ramadan et al. 2021"
 

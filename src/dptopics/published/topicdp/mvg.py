@@ -91,9 +91,9 @@ class MvgTopics(Registered):
         """Settings of a plan."""
         return SETTINGS
 
-    def rehearsed(self) -> tuple[Any, ...]:
+    def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """Nothing: the learner is tried by :meth:`check`, and sampling runs it often before anything is charged."""
-        return ()
+        return []
 
     @classmethod
     def example(cls) -> Self:

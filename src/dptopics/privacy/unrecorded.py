@@ -1,0 +1,55 @@
+"""Releases without a ledger: priced alone, and they say so."""
+
+from dataclasses import replace
+from typing import TypeVar
+
+from numpy.random import Generator
+
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.errors import PrivacyError
+from dptopics.privacy.guarantee import Guarantee, Strength
+from dptopics.privacy.mechanism import Mechanism
+from dptopics.release.release import Release
+
+T = TypeVar("T")
+
+
+class Unrecorded:
+    """The door without a ledger: charges nothing, and the release says so."""
+
+    def check(self, guarantee: Guarantee, *, accept_unproven: bool = False) -> None:
+        """Refuse what is not proved, unless that was accepted."""
+        check_strength(guarantee, accept_unproven)
+
+    def run(
+        self, mechanism: Mechanism[T], corpus: BoundedCorpus, rng: Generator, *, accept_unproven: bool = False
+    ) -> Release[T]:
+        """Run ``mechanism`` once. A seeded ``rng`` is allowed here; it marks the release as not private."""
+        self.check(mechanism.guarantee, accept_unproven=accept_unproven)
+        mechanism.check(corpus)
+        return self.noted(mechanism(corpus, rng))
+
+    def check_generator(self, rng: Generator) -> None:
+        """Any will do: a seeded one marks the release as not private."""
+
+    def charge(self, guarantee: Guarantee, what: str, *, accept_unproven: bool = False) -> None:
+        """Nothing is recorded."""
+        self.check(guarantee, accept_unproven=accept_unproven)
+
+    def noted(self, release: Release[T]) -> Release[T]:
+        """The release, with a word on what nobody counts."""
+        alone = "Other releases of the same data are not counted: this one was priced alone."
+        return replace(release, guarantee=release.guarantee.noting(alone))
+
+    def told(self, receipt: None) -> str:
+        """What a charge was, for messages."""
+        return "There is no ledger: nothing was recorded."
+
+
+def check_strength(guarantee: Guarantee, accept_unproven: bool) -> None:
+    strength = guarantee.strength
+    if strength is not Strength.PROVED and not accept_unproven:
+        raise PrivacyError(
+            f"the guarantee of this release is '{strength}', not 'proved': {strength.meaning}. "
+            "If that is good enough, say so with --accept-unproven (accept_unproven=True)."
+        )
