@@ -360,7 +360,7 @@ def test_vocabulary_settings(name, change, message):
 @pytest.mark.parametrize("alpha", [-1.0, -1e-9, nan, inf])
 @pytest.mark.parametrize("name", ["policy", "policy, laplace", "greedy"])
 def test_alpha_must_not_be_negative(name, alpha):
-    with pytest.raises(InputError, match="alpha must (lie between 0 and 1000|be a number)"):
+    with pytest.raises(InputError, match=r"alpha must (lie between 0 and 1000|be a number)"):
         replace(VOCABULARIES[name](Unit.AUTHOR), alpha=alpha)
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from dptopics.data.bounded import BoundedCorpus
     from dptopics.data.corpus import Corpus
     from dptopics.data.engines.spark import SparkTable
+    from dptopics.door import publish, release_ngrams, release_vocabulary
     from dptopics.errors import (
         BudgetExceeded,
         BundleError,
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
         EngineError,
         InputError,
         LedgerError,
+        NothingReleased,
         PrivacyError,
         PrivacyWarning,
+        ReleaseLost,
+        SpentError,
     )
     from dptopics.estimators import PrivateTopics
     from dptopics.local.client import Client
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
     from dptopics.local.hashing import HashedPair, ThreeWords
     from dptopics.local.randomizer import BitFlips
     from dptopics.local.topics import fit_reports
+    from dptopics.plan import Plan
+    from dptopics.preview import Preview
     from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
     from dptopics.privacy.ledger import Budget, Ledger
     from dptopics.privacy.relation import Relation
@@ -57,13 +63,18 @@ _HOME = {
     "Ledger": "privacy.ledger",
     "LedgerError": "errors",
     "NgramTable": "release.ngram_table",
+    "NothingReleased": "errors",
+    "Plan": "plan",
+    "Preview": "preview",
     "PrivacyError": "errors",
     "PrivacyWarning": "errors",
     "PrivateTopics": "estimators",
     "PublicNgrams": "public.ngrams",
     "Relation": "privacy.relation",
     "Release": "release.release",
+    "ReleaseLost": "errors",
     "SparkTable": "data.engines.spark",
+    "SpentError": "errors",
     "Strength": "privacy.guarantee",
     "TextSettings": "public.text",
     "ThreeWords": "local.hashing",
@@ -72,6 +83,9 @@ _HOME = {
     "Unit": "privacy.guarantee",
     "Vocabulary": "release.vocabulary",
     "fit_reports": "local.topics",
+    "publish": "door",
+    "release_ngrams": "door",
+    "release_vocabulary": "door",
     "secure_rng": "privacy.rng",
 }
 
@@ -94,13 +108,18 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "NgramTable",
+    "NothingReleased",
+    "Plan",
+    "Preview",
     "PrivacyError",
     "PrivacyWarning",
     "PrivateTopics",
     "PublicNgrams",
     "Relation",
     "Release",
+    "ReleaseLost",
     "SparkTable",
+    "SpentError",
     "Strength",
     "TextSettings",
     "ThreeWords",
@@ -109,6 +128,9 @@ __all__ = [
     "Unit",
     "Vocabulary",
     "fit_reports",
+    "publish",
+    "release_ngrams",
+    "release_vocabulary",
     "secure_rng",
 ]
 

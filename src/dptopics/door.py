@@ -6,7 +6,7 @@ that depends on it decides anything before the charge; after the charge whatever
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,15 +17,21 @@ from numpy.random import Generator
 
 from dptopics import __version__
 from dptopics.data.bounded import BoundedCorpus
+from dptopics.data.corpus import Corpus
 from dptopics.errors import DptopicsError, InputError, NothingReleased, ReleaseLost, Stopped
 from dptopics.plan import Plan
+from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.ledger import Ledger, Receipt
 from dptopics.privacy.rehearsal import rehearse
 from dptopics.privacy.rng import secure_rng
 from dptopics.privacy.unrecorded import Unrecorded
+from dptopics.public.ngrams import PublicNgrams
+from dptopics.public.text import TextSettings
 from dptopics.release import bundle
+from dptopics.release.ngram_table import NgramTable
 from dptopics.release.record import Record
 from dptopics.release.release import Release
+from dptopics.release.vocabulary import Vocabulary
 
 Read = Callable[[Plan], BoundedCorpus]
 Phase = Callable[[str], AbstractContextManager[Any]]  # shows that a part of the work has begun
@@ -185,3 +191,81 @@ def _same(handle: int, place: Path) -> bool:
         return os.path.samestat(os.fstat(handle), place.stat())
     except FileNotFoundError:
         return False
+
+
+def release_vocabulary(
+    data: Corpus | Iterable[str],
+    *,
+    authors: Iterable[str | int] | None = None,
+    epsilon: float,
+    delta: float,
+    unit: Unit | str | None = None,
+    text: TextSettings | None = None,
+    **how: Any,
+) -> Release[Vocabulary]:
+    """Release the words that many units use: ``dptopics vocabulary`` in Python.
+
+    ``data`` are texts or a Corpus. ``how`` are settings of :meth:`Plan.words <dptopics.plan.Plan.words>` (mechanism,
+    noise, max_words, max_vocabulary, max_docs) and of :func:`publish` (ledger, out, title, about, accept_unproven).
+
+    >>> texts = ["knee pain after a run", "my knee hurts", "new glasses for reading"] * 60
+    >>> release_vocabulary(texts, authors=range(180), epsilon=4.0, delta=1e-6).value.words
+    ('glasses', 'hurts', 'knee', 'new', 'pain', 'reading', 'run')
+    """
+    corpus = _corpus(data, authors, text or TextSettings())
+    chosen = Unit(unit) if unit is not None else corpus.default_unit
+    plan = {name: how.pop(name) for name in list(how) if name not in _OF_PUBLISH}
+    made = Plan.words(epsilon=epsilon, delta=delta, unit=chosen, text=corpus.text, **plan)
+    return publish(made, _reader(corpus), **how)
+
+
+def release_ngrams(
+    data: Corpus | Iterable[str],
+    *,
+    n: int = 3,
+    authors: Iterable[str | int] | None = None,
+    epsilon: float,
+    delta: float,
+    unit: Unit | str | None = None,
+    prior: PublicNgrams | None = None,
+    **how: Any,
+) -> Release[NgramTable]:
+    """Release how probable n-grams are: ``dptopics ngrams`` in Python.
+
+    ``data`` are texts, or a Corpus that was read with ``TextSettings.for_ngrams(n)``. Without public n-grams
+    (``prior``) the list is chosen privately (``vocabulary="weighted"``). ``how`` are settings of
+    :meth:`Plan.ngrams <dptopics.plan.Plan.ngrams>` and of :func:`publish`.
+
+    >>> texts = ["how are you", "how are they"] * 100
+    >>> release = release_ngrams(texts, n=2, authors=range(200), epsilon=8.0, delta=1e-6)
+    >>> [ngram for ngram, share in release.value.top(2)]
+    ['<s> how', 'how are']
+    """
+    listed = None if prior is None else prior.vocabulary
+    corpus = _corpus(data, authors, TextSettings.for_ngrams(n), listed)
+    chosen = Unit(unit) if unit is not None else corpus.default_unit
+    plan = {name: how.pop(name) for name in list(how) if name not in _OF_PUBLISH}
+    words = None if prior is not None else plan.pop("vocabulary", "weighted")
+    made = Plan.ngrams(
+        epsilon=epsilon, delta=delta, unit=chosen, text=corpus.text, prior=prior, vocabulary=words, **plan
+    )
+    return publish(made, _reader(corpus), **how)
+
+
+_OF_PUBLISH = frozenset({"out", "ledger", "accept_unproven", "rng", "title", "about", "phase"})
+
+
+def _corpus(data: Any, authors: Any, text: TextSettings, vocabulary: Vocabulary | None = None) -> Corpus:
+    if isinstance(data, Corpus):
+        if authors is not None:
+            raise InputError("a Corpus already knows its authors: leave authors= out.")
+        return data
+    return Corpus.from_texts(data, authors, settings=text, vocabulary=vocabulary)
+
+
+def _reader(corpus: Corpus) -> Read:
+    def read(plan: Plan) -> BoundedCorpus:
+        corpus.warn_if_delta_large(plan.delta, plan.unit)
+        return corpus.bounded(unit=plan.unit, max_docs=plan.max_docs)
+
+    return read

@@ -47,6 +47,7 @@ class Unrecorded:
 
 
 def check_strength(guarantee: Guarantee, accept_unproven: bool) -> None:
+    """Refuse what is not proved, unless that was accepted."""
     strength = guarantee.strength
     if strength is not Strength.PROVED and not accept_unproven:
         raise PrivacyError(
