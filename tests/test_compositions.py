@@ -165,7 +165,7 @@ def test_vocabulary_then_ngrams(words, table):
 @pytest.mark.parametrize("model", MODELS)
 def test_extended_topics_over_every_core(model):
     core = MODELS[model]
-    histogram = Gaussian(2.0)  # made for one unit more or less
+    histogram = Gaussian(2.0, nonnegative=True)  # made for one unit more or less
     promised = core.guarantee
     if promised.relation is not Relation.ADD_OR_REMOVE:
         with pytest.raises(PrivacyError, match="same relation"):

@@ -10,9 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dptopics.errors import BundleError, InputError, PrivacyError
+from dptopics.privacy.card import PUBLIC_LIST, SMALL_GROUPS, show
 from dptopics.privacy.events import Failure, Gaussian, Laplace, SampledGaussian
-from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit, check_budget, composed, show, weakest
+from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit, check_budget, composed, weakest
 from dptopics.privacy.relation import Relation
+from dptopics.registry import mechanisms
+from dptopics.release.vocabulary import Vocabulary
+from dptopics.vocabulary.weighted import WeightedVocabulary
 
 
 def promise(**fields):
@@ -337,6 +341,117 @@ def test_other_json_is_refused(data):
 def test_impossible_or_unknown_events_are_refused(event):
     with pytest.raises(PrivacyError, match="privacy event"):
         Guarantee.from_dict(promise().to_dict() | {"events": [event]})
+
+
+# --- figures that mean little, and what else the card must say ---
+
+
+def test_card_says_what_counts_for_those_known_to_be_in_the_data():
+    card = words(promise(events=(Gaussian(4.224679),), delta=1e-6).card())
+    assert "Content Of one author known to be in the data, only what they wrote is left to hide." in card
+    assert "count on ε = 2.13, δ = 1e-06 (replace-one): odds at most 8.36-fold" in card
+    assert "what it says" in words(promise(unit=Unit.DOCUMENT).card())
+    sampled = words(promise(events=(SampledGaussian(2.0, 0.5),)).card())
+    assert "For that (replace-one) no figure is known." in sampled
+    claimed = words(promise(strength=Strength.CLAIMED).card())
+    assert "Content If the claim is right: Of one author" in claimed
+
+
+@pytest.mark.parametrize("change", [
+    {"events": (Gaussian(3.0, relation=Relation.REPLACE),)},  # the figure is there already
+    {"events": (Gaussian(3.0, relation=Relation.REPLACE_WORD),), "strength": Strength.CLAIMED},
+    {"strength": Strength.NONE},
+])  # fmt: skip
+def test_where_there_is_nothing_to_add_the_card_adds_nothing(change):
+    assert "Content" not in promise(**change).card()
+
+
+@pytest.mark.parametrize("epsilon, sound", [(1.0, True), (8.0, True), (8.01, False), (50.0, False)])
+def test_a_large_epsilon_is_warned_of(epsilon, sound):
+    guarantee = promise(events=(Laplace(1 / epsilon),))
+    assert guarantee.sound is sound
+    assert guarantee.to_dict()["sound"] is sound
+    assert ("Warning" in guarantee.card()) is not sound
+    assert ("is above 8: " in words(guarantee.card())) is not sound
+
+
+def test_calibration_to_eight_is_not_above_eight():
+    assert promise(events=(Laplace(1 / (8 * (1 + 1e-12))),)).sound
+
+
+@pytest.mark.parametrize("units, sound", [(None, True), (1, True), (10_000, True), (10_001, False), (10**9, False)])
+def test_a_delta_above_one_over_the_declared_number_is_warned_of(units, sound):
+    guarantee = promise(delta=1e-4).about(units)
+    assert guarantee.sound is sound
+    assert ("picked at random would satisfy it" in words(guarantee.card())) is not sound
+    again = Guarantee.from_dict(json.loads(guarantee.to_json()))
+    assert again == guarantee
+    assert again.about_units == units
+
+
+@pytest.mark.parametrize("units", [0, -3, 2.5, True, "many"])
+def test_a_number_of_units_must_be_one(units):
+    with pytest.raises(InputError, match="about_units"):
+        promise().about(units)
+    with pytest.raises(BundleError, match="damaged"):
+        Guarantee.from_dict(promise().to_dict() | {"about_units": units})
+
+
+@pytest.mark.parametrize("strength", [s for s in Strength if s is not Strength.PROVED])
+def test_only_what_is_proved_is_sound(strength):
+    guarantee = promise(strength=strength)
+    assert not guarantee.sound
+    assert "Warning" not in guarantee.card()  # the line of strength says it
+
+
+def test_the_largest_declared_number_counts():
+    parts = [promise().about(n) for n in (None, 10, 500)]
+    assert composed(*parts, delta=1e-4).about_units == 500
+    assert composed(parts[0], delta=1e-4).about_units is None
+
+
+def test_limits_are_no_assumptions():
+    one, other = promise(limits=("A.", "B.")), promise(limits=("B.", "C."), assumptions=("Z.",))
+    whole = composed(one, other, delta=1e-4)
+    assert whole.limits == ("A.", "B.", "C.")
+    card = words(whole.card())
+    assert "Assumes - Z. Limits - A. - B. - C." in card
+    assert Guarantee.from_dict(json.loads(whole.to_json())) == whole
+    assert "limits" not in promise().to_dict()
+
+
+def test_machines_read_the_figure_too():
+    data = promise(events=(Gaussian(4.224679), Failure(1e-7)), delta=1e-6).to_dict()
+    assert data["replace_one"]["epsilon"] == pytest.approx(2.1, abs=0.1)
+    assert data["replace_one"]["delta"] == pytest.approx(1.1e-6)
+    assert promise(events=(SampledGaussian(2.0, 0.5),)).to_dict()["replace_one"] is None
+    assert Guarantee.from_dict(data | {"replace_one": "nonsense", "sound": 7}).events[1] == Failure(1e-7)
+    del data["replace_one"], data["sound"]  # written before they were
+    assert Guarantee.from_dict(data).delta == 1e-6
+
+
+def test_that_contributions_are_not_negative_survives_json():
+    guarantee = promise(events=(Gaussian(2.0, nonnegative=True), Gaussian(2.0)))
+    data = json.loads(guarantee.to_json())
+    assert [event.get("nonnegative") for event in data["events"]] == [True, None]
+    assert Guarantee.from_dict(data) == guarantee
+
+
+def test_every_mechanism_of_topics_says_who_is_lost_first():
+    for name, kind in mechanisms("topics").items():
+        if not kind.needs_preparation:
+            made = kind.template(n_topics=2, delta=1e-4).guarantee
+            assert (SMALL_GROUPS in made.limits) or made.strength is Strength.NONE, name
+
+
+def test_words_of_two_kinds_are_told_apart():
+    listed = Vocabulary.of(["ache", "knee"])
+    settings = {"scale": 2.0, "tail": 1e-9, "max_words": 5, "delta": 1e-6}
+    both = words(WeightedVocabulary(besides=listed, **settings).guarantee.card())
+    assert PUBLIC_LIST not in both
+    assert "The listed words were public beforehand" in both
+    assert "The other words were chosen privately from this data, and charged." in both
+    assert WeightedVocabulary(**settings).guarantee.assumptions == ()
 
 
 def test_odds_on_the_card_follow_from_epsilon():

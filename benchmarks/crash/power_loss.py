@@ -76,18 +76,29 @@ def wrong_bundle(root: Path, said: list[str]) -> Iterator[str]:
 
 
 def work_reports(root: Path, say: Callable[[str], None]) -> None:
-    from dptopics.local.report_files import SentFolder
+    from dptopics.local.client import Sent
+    from dptopics.local.collection import Report
+    from dptopics.local.sent_folder import SentFolder
 
     for number in range(REPORTS):
-        assert SentFolder(root / "state" / "sent")(f"collection {number}")
+        one = Sent(Report(f"collection {number}", "1", bytes([number]), b"data"), 1.0, b"digest")
+        SentFolder(root / "state" / "sent").keep(lambda before, one=one: one)
         say(f"collection {number}")
 
 
 def wrong_reports(root: Path, said: list[str]) -> Iterator[str]:
-    from dptopics.local.report_files import SentFolder
+    from dptopics.errors import PrivacyError
+    from dptopics.local.sent_folder import SentFolder
 
-    if any(SentFolder(root / "state" / "sent")(name) for name in said):
+    try:
+        kept = [sent.report.collection for sent in SentFolder(root / "state" / "sent").sent()]
+    except PrivacyError:
+        yield "what was sent cannot be read"
+        return
+    if not set(said) <= set(kept):
         yield "a second report would be sent"
+    if len(kept) > len(said) + 1 or len(set(kept)) != len(kept):
+        yield "a report is kept twice"
 
 
 WORK = {

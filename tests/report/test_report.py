@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -269,6 +270,23 @@ def test_what_is_not_for_release_says_so(marked, given):
     read = Reader(page.render(release(**given), audit=audit))
     assert ("NOT FOR RELEASE" in read.words) is marked
     assert (("p", {"class": "banner", "role": "alert"}) in read.elements) is marked
+
+
+@pytest.mark.parametrize(
+    "kind, colour", [({}, "proved"), ({"sigma": 0.5}, "doubtful"), ({"strength": Strength.CLAIMED}, "claimed")]
+)
+def test_no_green_for_figures_that_mean_little(kind, colour):
+    text = page.render(release(**kind))
+    read = Reader(text)
+    assert ("a", {"class": f"badge {colour}", "href": "#guarantee"}) in read.elements
+    assert ("div", {"class": f"card {colour}"}) in read.elements
+    assert ("is above 8" in text) is ("read the warning" in text) is (colour == "doubtful")
+
+
+def test_limits_stand_beside_assumptions():
+    made = release()
+    text = page.render(replace(made, guarantee=replace(made.guarantee, limits=("Few & far.",))))
+    assert "<h3>Limits</h3><ul><li>Few &amp; far.</li></ul>" in text
 
 
 def test_an_audit_of_another_model_is_refused():

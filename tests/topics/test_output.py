@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import FrozenInstanceError, fields, replace
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from dptopics.topics.output import sensitivity_file
 from dptopics.topics.output.matrix import OutputMatrix
 from dptopics.topics.output.mechanism import OutputTopics
 from dptopics.topics.output.rows import tidy
+from dptopics.vocabulary.policy import PolicyVocabulary
 from dptopics.vocabulary.replaced import ReplaceOneVocabulary
 from dptopics.vocabulary.weighted import WeightedVocabulary
 
@@ -419,7 +421,10 @@ def test_exchange_is_two_steps():
     words = WeightedVocabulary(scale=2.0, tail=1e-5, max_words=5, delta=DELTA)
     both = ReplaceOneVocabulary(vocabulary=words)
     replaced = Relation.REPLACE
-    assert both.guarantee.events == (Gaussian(1.0, 1, replaced), Failure(1e-5, replaced), Failure(1e-5, replaced))
+    drawn = Gaussian(2.0 / sqrt(2), 1, replaced, nonnegative=True)
+    assert both.guarantee.events == (drawn, Failure(1e-5, replaced), Failure(1e-5, replaced))
+    other = ReplaceOneVocabulary(vocabulary=PolicyVocabulary(scale=2.0, tail=1e-5, max_words=5, delta=DELTA))
+    assert other.guarantee.events[0].sigma == pytest.approx(1.0, rel=1e-3)  # no sum: twice
     assert both.guarantee.relation is Relation.REPLACE
     assert both.rescaled(3).vocabulary.scale == 6
     assert both.unit is Unit.AUTHOR

@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from dptopics.errors import BudgetExceeded, InputError, PrivacyError
 from dptopics.local.collection import Collection, Report
-from dptopics.privacy.guarantee import show
+from dptopics.privacy.card import show
 from dptopics.privacy.rng import is_secure
 
 _SLACK = 1 + 1e-9  # a limit of 4 takes an ε of 4 that floating point computed a little above

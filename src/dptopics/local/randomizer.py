@@ -11,8 +11,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dptopics.errors import InputError
+from dptopics.privacy.card import show
 from dptopics.privacy.events import RandomizedResponse
-from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit, show
+from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
 from dptopics.privacy.mechanism import Job, Registered
 from dptopics.privacy.relation import Relation
 from dptopics.release.vocabulary import Vocabulary

@@ -10,6 +10,7 @@ from pathlib import Path
 from dptopics.errors import InputError, PrivacyError
 from dptopics.local.client import Sent
 from dptopics.local.collection import Report
+from dptopics.privacy.durable import make_folder, sync_folder
 
 _PATIENCE = 30.0  # seconds to wait while another process of this client reports
 _TABLE = "CREATE TABLE IF NOT EXISTS sent (collection PRIMARY KEY, version, epsilon, digest, number, data)"
@@ -65,8 +66,10 @@ class SentFolder:
     def _make(self) -> None:
         """The folder and an empty file, for this user's eyes only."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self._folder)
             os.close(os.open(self._file, os.O_CREAT | os.O_RDWR, 0o600))
+            sync_folder(self._folder)  # else a loss of power could take the names away again, after a report was sent
+            sync_folder(self._folder.absolute().parent)  # another process may have made the folder just now
         except OSError as error:
             raise InputError(
                 f"cannot write {str(self._folder)!r}: {error.strerror}. Without a memory nothing is sent."

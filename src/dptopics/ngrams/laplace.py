@@ -58,7 +58,7 @@ class LaplaceNgrams(OverNgrams, Calibrated):
     def guarantee(self) -> Guarantee:
         """One draw of noise."""
         return Guarantee(
-            events=(self.noise.event(self.scale),),
+            events=(self.noise.event(self.scale, nonnegative=True),),  # counts
             delta=self.delta,
             unit=self.unit,
             strength=Strength.PROVED,

@@ -18,11 +18,16 @@ from dptopics.privacy.relation import Relation
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Gaussian noise of deviation ``sigma`` times the L2 sensitivity, drawn ``count`` times."""
+    """Gaussian noise of standard deviation ``sigma`` times the L2 sensitivity, drawn ``count`` times.
+
+    ``nonnegative``: the noise is on a sum in which no unit's contribution has a negative number. One unit more or less
+    costs the same; one in place of another costs less (:mod:`dptopics.privacy.exchange`).
+    """
 
     sigma: float
     count: int = 1
     relation: Relation = Relation.ADD_OR_REMOVE
+    nonnegative: bool = False
 
     def __post_init__(self) -> None:
         _check(self.sigma > 0 and self.count >= 1, self)
@@ -117,9 +122,11 @@ class Noise(StrEnum):
         """The norm in which a contribution is bounded."""
         return 2 if self is Noise.GAUSSIAN else 1
 
-    def event(self, scale: float, relation: Relation = Relation.ADD_OR_REMOVE) -> Event:
+    def event(self, scale: float, relation: Relation = Relation.ADD_OR_REMOVE, *, nonnegative: bool = False) -> Event:
         """One draw of ``scale`` times the sensitivity."""
-        return Gaussian(scale, relation=relation) if self is Noise.GAUSSIAN else Laplace(scale, relation=relation)
+        if self is Noise.LAPLACE:  # two non-negative vectors differ by up to twice their L1 norm: nothing is gained
+            return Laplace(scale, relation=relation)
+        return Gaussian(scale, relation=relation, nonnegative=nonnegative)
 
 
 def relation_of(events: Sequence[Event]) -> Relation:
@@ -142,8 +149,11 @@ def relation_of(events: Sequence[Event]) -> Relation:
 
 
 def to_dict(event: Event) -> dict[str, Any]:
-    """Plain data for JSON."""
-    return {"kind": type(event).__name__, **asdict(event), "relation": str(event.relation)}
+    """Plain data for JSON. That contributions are not negative is written where it is so."""
+    fields = {"kind": type(event).__name__, **asdict(event), "relation": str(event.relation)}
+    if not fields.get("nonnegative", True):
+        del fields["nonnegative"]
+    return fields
 
 
 def from_dict(data: dict[str, Any], relation: Relation = Relation.ADD_OR_REMOVE) -> Event:

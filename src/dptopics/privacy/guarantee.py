@@ -1,21 +1,23 @@
 """Guarantee: who is protected, from whom, how much, and how far that is proved. It prices itself."""
 
 import json
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import exp, inf
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from dptopics.errors import BundleError, InputError, PrivacyError
 from dptopics.privacy import events as ev
 from dptopics.privacy.events import Event
+from dptopics.privacy.exchange import exchanged
+from dptopics.privacy.fields import whole
 from dptopics.privacy.pricing import epsilon_of
 from dptopics.privacy.relation import Relation
 
 SCHEMA = 2  # 1: events did not say their relation, the guarantee did
-PUBLIC_LIST = "The word list was public beforehand: it was not made from this data."
+LARGEST_EPSILON = 8.0  # above it the odds may grow more than 2,980-fold
+# What composition reads: assumptions that it settles, or that it voids.
 PUBLIC_WORDS = "The words were public beforehand, or released and charged by themselves."
 WORDS_BEFORE = "The words were chosen without looking at this data."
 WORDS_OF_DATA = (
@@ -66,6 +68,13 @@ def weakest(*strengths: Strength) -> Strength:
     return max(strengths, key=list(Strength).index)
 
 
+class Price(NamedTuple):
+    """ε at a δ."""
+
+    epsilon: float
+    delta: float
+
+
 def check_budget(epsilon: float, delta: float) -> None:
     """Refuse an (ε, δ) that means nothing."""
     if not 0 < epsilon < inf:
@@ -82,7 +91,9 @@ class Guarantee:
 
     Its relation is that of its events, which must all have the same. ``delta`` is the δ at which ε is stated; the same
     events have an ε at every other δ too. ``gamma`` is the chance that the statement does not hold for the data at
-    hand, where it is one about data sets of a stated distribution.
+    hand, where it is one about data sets of a stated distribution. ``limits`` is what the reader of the release should
+    know beside privacy. ``about_units`` is roughly how many units there are, where the owner declares that public: the
+    exact number is private.
 
     >>> g = Guarantee(events=(ev.Gaussian(3.185703),), delta=1e-4, unit=Unit.AUTHOR, strength=Strength.PROVED)
     >>> round(g.epsilon, 6), round(g.epsilon_at(1e-6), 3)
@@ -96,9 +107,13 @@ class Guarantee:
     trust: Trust = Trust.CENTRAL
     assumptions: tuple[str, ...] = ()
     gamma: float = 0.0
+    limits: tuple[str, ...] = ()
+    about_units: int | None = None
 
     def __post_init__(self) -> None:
         ev.relation_of(self.events)
+        if self.about_units is not None:
+            whole("about_units", self.about_units, least=1)
         if not 0 <= self.gamma <= 1:
             raise InputError(f"gamma must lie between 0 and 1, got {self.gamma}.")
         if self.strength is Strength.RANDOM and self.gamma == 0:
@@ -126,40 +141,47 @@ class Guarantee:
         """The same guarantee with one more thing the reader must know."""
         return replace(self, assumptions=(*self.assumptions, assumption))
 
-    def rows(self) -> list[tuple[str, str]]:
-        """Whom it protects, from whom, how much and how surely: names and sentences, for cards and pages."""
-        return [
-            ("Protected", self._protected()),
-            ("From", _FROM[self.trust] if self.strength is not Strength.NONE else "nobody"),
-            ("How much", self._how_much()),
-            ("Strength", f"{self.strength.upper()}: {self.strength.meaning}."),
-        ]
+    @property
+    def replace_one(self) -> Price | None:
+        """Price of the same release for one unit in place of another: what counts for those known to be in the data.
+
+        None where no figure is known. Failures count twice, so δ is larger by them.
+
+        >>> g = Guarantee(events=(ev.Gaussian(4.224679),), delta=1e-6, unit=Unit.AUTHOR, strength=Strength.PROVED)
+        >>> round(g.epsilon, 3), round(g.replace_one.epsilon, 3)
+        (1.0, 2.123)
+        """
+        if self.strength is Strength.NONE:
+            return None
+        if self.relation is Relation.REPLACE:
+            return Price(self.epsilon, self.delta)
+        events = exchanged(self.events)
+        if events is None:
+            return None
+        failures = sum(e.probability for e in self.events if isinstance(e, ev.Failure))
+        noise = tuple(e for e in events if not isinstance(e, ev.Failure))
+        left = self.delta - failures  # of δ + failures, less twice the failures
+        return Price(epsilon_of(noise, left) if left >= 0 else inf, self.delta + failures)
 
     @property
-    def heading(self) -> str:
-        """What to call the assumptions."""
-        return "Assumes" if self.strength in (Strength.PROVED, Strength.RANDOM) else "Beware"
-
-    def card(self, width: int = 88) -> str:
-        """A short card that somebody without mathematics can read."""
-        rows = self.rows()
-        rows += [(self.heading if i == 0 else "", f"- {a}") for i, a in enumerate(self.assumptions)]
-        label = 11
-        lines = ["PRIVACY GUARANTEE", "=" * 17]
-        for name, text in rows:
-            wrapped = textwrap.wrap(text, width - label - 1) or [""]
-            lines += [f"{name if i == 0 else '':<{label}} {line}" for i, line in enumerate(wrapped)]
-        return "\n".join(lines)
+    def large_epsilon(self) -> bool:
+        """Is ε so large that it limits little?"""
+        return self.strength is not Strength.NONE and self.epsilon * (1 - 1e-9) > LARGEST_EPSILON
 
     @property
-    def secret(self) -> str:
-        """What stays hidden, as half a sentence."""
-        return {
-            Relation.ADD_OR_REMOVE: f"whether {_ONE[self.unit]} is in the data or not",
-            Relation.REPLACE: f"whether the data holds {_ONE[self.unit]} or another in its place",
-            Relation.REPLACE_WORD: "whether one place in one document holds a certain word or another",
-            Relation.ADD_OR_REMOVE_WORD: "whether one document holds a certain word or not",
-        }[self.relation]
+    def large_delta(self) -> bool:
+        """Is δ so large that publishing one of the units, picked at random, would satisfy it?"""
+        units = self.about_units
+        return self.strength is not Strength.NONE and units is not None and self.delta > 1 / units
+
+    @property
+    def sound(self) -> bool:
+        """Proved, and with figures that mean something: what pages may show in green."""
+        return self.strength is Strength.PROVED and not (self.large_epsilon or self.large_delta)
+
+    def about(self, units: int | None) -> Self:
+        """The same guarantee, for about so many units: a number that is public. None: not stated."""
+        return replace(self, about_units=units)
 
     def belief(self, before: float) -> float:
         """How sure an attacker can be at most after seeing the release, who gave the secret this chance before.
@@ -173,30 +195,11 @@ class Guarantee:
             return 1.0
         return before / (before + (1 - before) * exp(-self.epsilon))
 
-    def _protected(self) -> str:
-        if self.strength is Strength.NONE:
-            return "nobody"
-        if self.relation in (Relation.REPLACE_WORD, Relation.ADD_OR_REMOVE_WORD):
-            return "single words; NOT documents, NOT authors: what many words say together is not hidden"
-        if self.gamma:
-            return f"{_ONE[self.unit]} like those that the sampled neighbours were drawn from; NOT every {self.unit}"
-        return _PROTECTED[self.unit]
+    def card(self, width: int = 88) -> str:
+        """A short card that somebody without mathematics can read."""
+        from dptopics.privacy.card import card  # the words are about guarantees, and import this file
 
-    def _how_much(self) -> str:
-        if self.strength is Strength.NONE:
-            return "Nothing is promised. Do not publish this."
-        epsilon = self.epsilon
-        fold = show(exp(epsilon)) if epsilon < 700 else "∞"
-        seen = "the release" if self.trust is Trust.CENTRAL else "the report and all that is made of it"
-        slip = f", except for a chance of about {self.delta:.1g} that more is revealed" if self.delta else ""
-        lead = "If the claim is right: " if self.strength is Strength.CLAIMED else ""
-        if self.gamma:
-            lead += f"Except with a chance of γ = {show(self.gamma)} over data and neighbours drawn as said below: "
-        return (
-            f"{lead}ε = {show(epsilon)}, δ = {show(self.delta)} ({self.relation}). "
-            f"An attacker who wants to know {self.secret} can improve the odds of being right at most {fold}-fold "
-            f"by seeing {seen}{slip}."
-        )
+        return card(self, width)
 
     def __str__(self) -> str:
         return self.card()
@@ -207,17 +210,28 @@ class Guarantee:
         What promises nothing has no price to write, whatever its events say.
         """
         epsilon = inf if self.strength is Strength.NONE else self.epsilon
+        other = self.replace_one
         return {
             "schema": SCHEMA,
             "epsilon": None if epsilon == inf else epsilon,
             "delta": self.delta,
+            "replace_one": None if other is None or other.epsilon == inf else other._asdict(),
+            "sound": self.sound,
             "unit": str(self.unit),
             "relation": str(self.relation),
             "trust": str(self.trust),
             "strength": str(self.strength),
             "assumptions": list(self.assumptions),
             "events": [ev.to_dict(e) for e in self.events],
-        } | ({"gamma": self.gamma} if self.gamma else {})
+        } | {
+            name: value
+            for name, value in (
+                ("gamma", self.gamma),
+                ("limits", list(self.limits)),
+                ("about_units", self.about_units),
+            )
+            if value
+        }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -243,6 +257,8 @@ class Guarantee:
                 strength=Strength(data["strength"]),
                 assumptions=tuple(map(str, data["assumptions"])),
                 gamma=float(data.get("gamma", 0.0)),
+                limits=tuple(map(str, data.get("limits", ()))),
+                about_units=data.get("about_units"),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise BundleError(f"the guarantee is damaged ({type(error).__name__}). Get the release again.") from error
@@ -255,7 +271,7 @@ class Guarantee:
 def composed(*parts: Guarantee, delta: float) -> Guarantee:
     """What several looks at the same data promise together: all events priced at one δ, the weakest strength.
 
-    Every γ and every assumption counts. Parts about different units, relations or people trusted do not add up.
+    Every γ, assumption and limit counts. Parts about different units, relations or people trusted do not add up.
 
     >>> one = Guarantee(events=(ev.Gaussian(2.0),), delta=1e-6, unit=Unit.AUTHOR, strength=Strength.PROVED)
     >>> other = replace(one, events=(ev.Gaussian(2.0, relation=Relation.REPLACE),))
@@ -277,6 +293,8 @@ def composed(*parts: Guarantee, delta: float) -> Guarantee:
         trust=parts[0].trust,
         assumptions=tuple(dict.fromkeys(line for part in parts for line in part.assumptions)),
         gamma=min(1.0, sum(part.gamma for part in parts)),
+        limits=tuple(dict.fromkeys(line for part in parts for line in part.limits)),
+        about_units=max((part.about_units for part in parts if part.about_units is not None), default=None),
     )
 
 
@@ -291,25 +309,3 @@ def composed_over_words(words: Guarantee, rest: Guarantee, *, delta: float) -> G
         rest = replace(rest, assumptions=tuple(line for line in rest.assumptions if line != WORDS_BEFORE))
     whole = composed(words, rest, delta=delta)
     return replace(whole, assumptions=tuple(line for line in whole.assumptions if line != PUBLIC_WORDS))
-
-
-def show(number: float) -> str:
-    """A price for people: three digits, rounded up, because a guarantee must not be flattered by its display."""
-    if number == inf:
-        return "∞"
-    from decimal import ROUND_CEILING, Context
-
-    # What lies within a billionth of a short number is that number: calibration stops just below its target.
-    value = Context(prec=3, rounding=ROUND_CEILING).create_decimal(f"{number * (1 - 1e-9):.12g}")
-    return f"{float(value):.10g}"
-
-
-_ONE = {Unit.AUTHOR: "one author", Unit.DOCUMENT: "one document"}
-_PROTECTED = {
-    Unit.AUTHOR: "every author, with everything they wrote in this data",
-    Unit.DOCUMENT: "every single document; NOT authors: somebody with several documents is protected less",
-}
-_FROM = {
-    Trust.CENTRAL: "anyone who sees the release, whatever else they know; not from the data's owner",
-    Trust.LOCAL: "everybody, the collector of the data included",
-}

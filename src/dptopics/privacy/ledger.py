@@ -21,7 +21,8 @@ from numpy.random import Generator
 
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import BudgetExceeded, DptopicsError, InputError, LedgerError, PrivacyError
-from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit, check_budget, show, weakest
+from dptopics.privacy.card import show
+from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit, check_budget, weakest
 from dptopics.privacy.ledger_file import read, transaction, write_charge, write_terms
 from dptopics.privacy.mechanism import Mechanism
 from dptopics.privacy.pricing import smallest, zcdp_delta, zcdp_of

@@ -119,7 +119,7 @@ def epsilon_of(events: tuple[Event, ...], delta: float) -> float:
     if left == 0 and (mu or sampled):
         return inf
     if sampled:  # a sample only lowers the price, and the price of the whole batch is exact at any δ
-        whole = tuple(Gaussian(e.sigma, e.count) if isinstance(e, SampledGaussian) else e for e in events)
+        whole = tuple(Gaussian(e.sigma, e.count, e.relation) if isinstance(e, SampledGaussian) else e for e in events)
         return min(_pld_epsilon(events, left), epsilon_of(whole, delta))
     laplace = [e for e in events if isinstance(e, Laplace)]
     responses = [e for e in events if isinstance(e, RandomizedResponse)]

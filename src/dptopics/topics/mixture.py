@@ -13,6 +13,7 @@ from dptopics import progress
 from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError
 from dptopics.kernels.mixture import assigned_words
+from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
@@ -99,11 +100,15 @@ class MixtureTopics(Calibrated):
     def guarantee(self) -> Guarantee:
         """Gaussian events: the histogram, and each round."""
         return Guarantee(
-            events=(Gaussian(self.word_sigma), Gaussian(self.step_sigma, self.steps)),
+            events=(
+                Gaussian(self.word_sigma, nonnegative=True),
+                Gaussian(self.step_sigma, self.steps, nonnegative=True),
+            ),
             delta=self.delta,
             unit=self.unit,
             strength=Strength.PROVED,
             assumptions=(PUBLIC_WORDS,),
+            limits=(SMALL_GROUPS,),
         )
 
     def check(self, corpus: BoundedCorpus) -> None:

@@ -13,6 +13,7 @@ from dptopics import progress
 from dptopics.data.bounded import Block, BoundedCorpus, Sample, UnitRows
 from dptopics.errors import InputError
 from dptopics.kernels.doc_topics import expected_counts
+from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.events import Event, Gaussian, SampledGaussian
 from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
@@ -84,7 +85,7 @@ class VariationalTopics(Calibrated):
     def guarantee(self) -> Guarantee:
         """``steps`` Gaussian events of multiplier ``sigma``."""
         event: Event = (
-            Gaussian(self.sigma, self.steps)
+            Gaussian(self.sigma, self.steps, nonnegative=True)  # expected counts
             if self.sampling_rate == 1
             else SampledGaussian(self.sigma, self.sampling_rate, self.steps)
         )
@@ -94,6 +95,7 @@ class VariationalTopics(Calibrated):
             unit=self.unit,
             strength=Strength.PROVED,
             assumptions=(PUBLIC_WORDS,),
+            limits=(SMALL_GROUPS,),
         )
 
     @property

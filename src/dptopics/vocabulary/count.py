@@ -27,6 +27,7 @@ class CountVocabulary(ThresholdVocabulary):
 
     name: ClassVar[str] = "count"
     paper: ClassVar[str] = "Korolova et al. 2009, Wilson et al. 2020"
+    nonnegative: ClassVar[bool] = True
 
     @property
     def bound(self) -> float:

@@ -28,7 +28,7 @@ class PolicyVocabulary(ThresholdVocabulary):
 
     >>> mechanism = PolicyVocabulary.calibrated(epsilon=1.0, delta=1e-4, max_words=50)
     >>> round(mechanism.guarantee.epsilon, 6), round(mechanism.threshold, 2), round(mechanism.cutoff, 2)
-    (1.0, 16.09, 32.88)
+    (1.0, 16.1, 32.9)
     """
 
     alpha: float = 5.0

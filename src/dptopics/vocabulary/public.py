@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Self
 from numpy.random import Generator
 
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.privacy.guarantee import PUBLIC_LIST, Guarantee, Strength, Unit
+from dptopics.privacy.card import PUBLIC_LIST
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.privacy.mechanism import Registered, check_unit
 from dptopics.release.release import Release
 from dptopics.release.vocabulary import Vocabulary

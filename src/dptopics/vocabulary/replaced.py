@@ -7,10 +7,9 @@ from numpy.random import Generator
 
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import PrivacyError
-from dptopics.privacy.events import Event, Failure, Gaussian, Laplace
+from dptopics.privacy.exchange import exchanged
 from dptopics.privacy.guarantee import Guarantee, Unit
 from dptopics.privacy.mechanism import Mechanism, Registered
-from dptopics.privacy.relation import Relation
 from dptopics.release.release import Release
 from dptopics.release.vocabulary import Vocabulary
 
@@ -19,8 +18,8 @@ from dptopics.release.vocabulary import Vocabulary
 class ReplaceOneVocabulary(Registered):
     """The same words with the same noise, priced for one unit exchanged for another.
 
-    An exchange is a removal and an addition: weights move by at most twice as much, and words of either unit alone may
-    fail to stay hidden. Proof: docs/guarantees/output.md
+    Weights move by at most twice as much, or √2 times where they are sums, and words of either unit alone may fail to
+    stay hidden. Proof: docs/guarantees/output.md
     """
 
     vocabulary: Mechanism[Vocabulary]
@@ -37,12 +36,18 @@ class ReplaceOneVocabulary(Registered):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Every event of the vocabulary at twice the sensitivity, every failure twice."""
+        """Every event of the vocabulary at the sensitivity to an exchange, every failure twice."""
         return self._exchanged()
 
     def _exchanged(self) -> Guarantee:
         base = self.vocabulary.guarantee
-        return replace(base, events=tuple(e for event in base.events for e in _twice(event)))
+        events = exchanged(base.events)
+        if events is None:
+            raise PrivacyError(
+                "only a vocabulary of add-or-remove, its noise not sampled, can be priced for an exchange of units: "
+                f"this one is of {base.relation}."
+            )
+        return replace(base, events=events)
 
     @property
     def public_words(self) -> tuple[str, ...]:
@@ -68,17 +73,3 @@ class ReplaceOneVocabulary(Registered):
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[Vocabulary]:
         """Release the words."""
         return Release.of(self.vocabulary(corpus, rng).value, self, rng)
-
-
-def _twice(event: Event) -> tuple[Event, ...]:
-    """What a draw made for one unit more or less is for one in place of another."""
-    if event.relation is not Relation.ADD_OR_REMOVE:
-        raise PrivacyError(f"only a vocabulary of add-or-remove can be priced for an exchange, got {event.relation}.")
-    match event:
-        case Gaussian(sigma, count):
-            return (Gaussian(sigma / 2, count, Relation.REPLACE),)
-        case Laplace(scale, count):
-            return (Laplace(scale / 2, count, Relation.REPLACE),)
-        case Failure(probability):
-            return (Failure(probability, Relation.REPLACE),) * 2
-    raise PrivacyError(f"no price is known for {type(event).__name__} when one unit is exchanged for another.")

@@ -113,6 +113,7 @@ class ThresholdVocabulary(Calibrated):
     paper: ClassVar[str]
     amount: ClassVar[str] = "scale"
     noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)
+    nonnegative: ClassVar[bool] = False  # weights are a sum over units, of which none takes any away
     spare: ClassVar[int] = 0  # steps above the threshold that a lone word may reach by rounding
 
     def __post_init__(self) -> None:
@@ -140,7 +141,7 @@ class ThresholdVocabulary(Calibrated):
     def guarantee(self) -> Guarantee:
         """One draw of noise, and the tail of the threshold."""
         return Guarantee(
-            events=(self.noise.event(self.scale), Failure(self.tail)),
+            events=(self.noise.event(self.scale, nonnegative=self.nonnegative), Failure(self.tail)),
             delta=self.delta,
             unit=self.unit,
             strength=Strength.PROVED,

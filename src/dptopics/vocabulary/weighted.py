@@ -7,7 +7,8 @@ import numpy as np
 from numpy.random import Generator
 
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.privacy.guarantee import PUBLIC_LIST, Guarantee
+from dptopics.privacy.card import PUBLIC_BESIDES
+from dptopics.privacy.guarantee import Guarantee
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.vocabulary.threshold import EqualWeights, ThresholdVocabulary, Weights, equal_split_threshold
 
@@ -33,12 +34,13 @@ class WeightedVocabulary(ThresholdVocabulary):
     besides: Vocabulary | None = field(default=None, repr=False)
     name: ClassVar[str] = "weighted"
     paper: ClassVar[str] = "Gopi et al. 2020"
+    nonnegative: ClassVar[bool] = True
 
     @property
     def guarantee(self) -> Guarantee:
         """One draw of noise, and the tail of the threshold."""
         alone = super().guarantee
-        return alone if self.besides is None else alone.noting(PUBLIC_LIST)
+        return alone if self.besides is None else alone.noting(PUBLIC_BESIDES)
 
     @property
     def threshold(self) -> float:

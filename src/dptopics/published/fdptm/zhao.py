@@ -14,6 +14,7 @@ from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels.noisy_gibbs import sweep_fixed
 from dptopics.learners import check_topics
 from dptopics.privacy import noise
+from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.events import Laplace
 from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
@@ -105,6 +106,7 @@ class ZhaoTopics(Calibrated):
             unit=self.unit,
             strength=Strength.CLAIMED,
             assumptions=_HOLES,
+            limits=(SMALL_GROUPS,),
         )
 
     def check(self, corpus: BoundedCorpus) -> None:

@@ -11,6 +11,7 @@ from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.learners.tensor import orthogonal_components, third_moment, unwhitened
 from dptopics.privacy import noise
+from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, check_budget
 from dptopics.privacy.mechanism import calibrate
@@ -78,6 +79,7 @@ class SpectralMomentsTopics(SpectralConfiguration):
             unit=self.unit,
             strength=Strength.CLAIMED,
             assumptions=(*common.HOLES, PUBLIC_WORDS),
+            limits=(SMALL_GROUPS,),
         )
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:

@@ -15,6 +15,7 @@ from dptopics.errors import InputError
 from dptopics.learners import Learner, check_learner, learn_anyway
 from dptopics.learners.named import learner_of
 from dptopics.privacy import noise
+from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.events import Laplace, Noise
 from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
@@ -82,6 +83,7 @@ class LaplaceOutputTopics(Calibrated):
             unit=self.unit,
             strength=Strength.PROVED,
             assumptions=(PUBLIC_WORDS,),
+            limits=(SMALL_GROUPS,),
         )
 
     def check(self, corpus: BoundedCorpus) -> None:

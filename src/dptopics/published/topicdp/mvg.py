@@ -13,6 +13,7 @@ from dptopics.errors import InputError
 from dptopics.learners import Learner, check_learner
 from dptopics.learners.named import learner_of
 from dptopics.privacy import noise
+from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.guarantee import Guarantee, Unit, check_budget
 from dptopics.privacy.mechanism import Job, Registered, check_words
 from dptopics.release.release import Release
@@ -117,7 +118,7 @@ class MvgTopics(Registered):
     @property
     def guarantee(self) -> Guarantee:
         """What its noise is calibrated to; it is larger than that needs."""
-        return self.output.guarantee
+        return replace(self.output.guarantee, limits=(SMALL_GROUPS,))
 
     def check(self, corpus: BoundedCorpus) -> None:
         """Public words, at least as many as topics, and what the matrix needs."""

@@ -6,7 +6,8 @@ from hashlib import sha256
 from html import escape
 from typing import Any
 
-from dptopics.privacy.guarantee import Guarantee, Strength, show
+from dptopics.privacy.card import remarks, rows, secret, show
+from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.release.release import Release
 from dptopics.release.report.charts import ledger_bar, roc_chart, table
 
@@ -66,11 +67,18 @@ def _digest(text: str) -> str:
 def _header(title: str, data: dict[str, Any], release: Release[Any]) -> str:
     strength, guarantee = release.guarantee.strength, release.guarantee
     price = "no guarantee" if strength is Strength.NONE else f"ε = {show(guarantee.epsilon)}, {strength}"
+    if strength is Strength.PROVED and not guarantee.sound:
+        price += ", read the warning"
     what = f"{data['total']:,} {'n-grams' if data['kind'] == 'ngrams' else 'words'}"
     many = f"{len(data['topics'])} topics, {what}" if data["kind"] == "topics" else what
-    badge = f'<a class="badge {strength}" href="#guarantee">{escape(price)}</a>'
+    badge = f'<a class="badge {_colour(guarantee)}" href="#guarantee">{escape(price)}</a>'
     mechanism = escape(str(release.settings.get("mechanism", "unknown")))
     return f"<header><h1>{title}</h1><p>{many} · mechanism <q>{mechanism}</q> · {badge}</p></header>"
+
+
+def _colour(guarantee: Guarantee) -> str:
+    """Green is for what is proved and means something."""
+    return "doubtful" if guarantee.strength is Strength.PROVED and not guarantee.sound else str(guarantee.strength)
 
 
 def _banner(guarantee: Guarantee, audited: bool) -> str:
@@ -102,12 +110,14 @@ def _topic_table(data: dict[str, Any]) -> str:
 
 def _card(release: Release[Any]) -> str:
     guarantee = release.guarantee
-    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in guarantee.rows())
-    notes = "".join(f"<li>{escape(note)}</li>" for note in guarantee.assumptions)
-    listed = f"<h3>{guarantee.heading}</h3><ul>{notes}</ul>" if notes else ""
+    said = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in rows(guarantee))
+    listed = "".join(
+        f"<h3>{heading}</h3><ul>{''.join(f'<li>{escape(note)}</li>' for note in notes)}</ul>"
+        for heading, notes in remarks(guarantee)
+    )
     return (
         '<section id="guarantee" aria-labelledby="guarantee-title"><h2 id="guarantee-title">What is promised</h2>'
-        f'<div class="two"><div class="card {guarantee.strength}"><dl>{rows}</dl></div>'
+        f'<div class="two"><div class="card {_colour(guarantee)}"><dl>{said}</dl></div>'
         f"<div>{_odds(guarantee)}</div></div>{listed}</section>"
     )
 
@@ -119,7 +129,7 @@ def _odds(guarantee: Guarantee) -> str:
     slip = f" But for a chance of about {show(guarantee.delta)} that more is revealed." if guarantee.delta else ""
     return (
         "<h3>What an attacker can come to believe</h3>"
-        f"<p>Somebody wants to know {escape(guarantee.secret)}, and has a first guess how likely it is. Seeing this "
+        f"<p>Somebody wants to know {escape(secret(guarantee))}, and has a first guess how likely it is. Seeing this "
         f"release can move that guess so far and no further, whatever else they know.{slip}</p>"
         + table("Belief before and after", ("Before", "as a chance", "After, at most"), rows)
     )

@@ -12,6 +12,7 @@ from dptopics import progress
 from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError
 from dptopics.kernels.embedded import mean_of_words, nearest, projected, votes
+from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
@@ -180,11 +181,16 @@ class EmbeddedTopics(Calibrated):
     def guarantee(self) -> Guarantee:
         """Gaussian events: the middle and each round, the start, the words."""
         return Guarantee(
-            events=(Gaussian(self.step_sigma, self.steps + 1), Gaussian(self.start_sigma), Gaussian(self.word_sigma)),
+            events=(
+                Gaussian(self.step_sigma, self.steps + 1),
+                Gaussian(self.start_sigma, nonnegative=True),
+                Gaussian(self.word_sigma, nonnegative=True),
+            ),
             delta=self.delta,
             unit=self.unit,
             strength=Strength.PROVED,
             assumptions=(PUBLIC_WORDS, PUBLIC_MODEL, *(() if self.embedding.of_words else (OWN_VECTORS,))),
+            limits=(SMALL_GROUPS,),
         )
 
     @property

@@ -13,6 +13,7 @@ from dptopics.errors import InputError
 from dptopics.learners import Learner, check_learner
 from dptopics.learners.named import learner_of
 from dptopics.privacy import noise
+from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit, check_budget
 from dptopics.privacy.mechanism import Job, Registered, check_unit
@@ -115,7 +116,7 @@ class OutputTopics(Registered):
     @property
     def guarantee(self) -> Guarantee:
         """That of the noisy matrix; only claimed if top words go out as they are."""
-        whole = self.output.guarantee
+        whole = replace(self.output.guarantee, limits=(SMALL_GROUPS,))
         return whole if self.top is None else whole.weakened(Strength.CLAIMED, TOP_WORDS)
 
     def check(self, corpus: BoundedCorpus) -> None:

@@ -115,7 +115,10 @@ class ExtendedTopics(Calibrated):
 
     def _composed(self) -> Guarantee:
         histogram = Guarantee(
-            events=(Gaussian(self.sigma),), delta=self.delta, unit=self.core.unit, strength=Strength.PROVED
+            events=(Gaussian(self.sigma, nonnegative=True),),
+            delta=self.delta,
+            unit=self.core.unit,
+            strength=Strength.PROVED,
         )
         return composed(self.core.guarantee, histogram, delta=self.delta)
 

@@ -14,6 +14,7 @@ from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError
 from dptopics.kernels.moments import document_norms, packed_pairs, packed_triples, unit_scales
 from dptopics.learners.tensor import parameters
+from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
@@ -180,13 +181,14 @@ class SpectralTopics(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """Gaussian events: norms, unless bounds are given; count, words and pairs; triples."""
-        norms = () if self.bounds is not None else (Gaussian(self.bound_sigma),)
+        norms = () if self.bounds is not None else (Gaussian(self.bound_sigma, nonnegative=True),)
         return Guarantee(
-            events=(*norms, Gaussian(self.first_sigma), Gaussian(self.triple_sigma)),
+            events=(*norms, Gaussian(self.first_sigma, nonnegative=True), Gaussian(self.triple_sigma)),
             delta=self.delta,
             unit=self.unit,
             strength=Strength.PROVED,
             assumptions=(PUBLIC_WORDS,),
+            limits=(SMALL_GROUPS,),
         )
 
     def check(self, corpus: BoundedCorpus) -> None:

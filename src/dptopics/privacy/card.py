@@ -1,0 +1,147 @@
+"""The words for people: what a guarantee says on cards and pages, and how its numbers are shown."""
+
+import textwrap
+from math import exp, inf
+
+from dptopics.privacy.guarantee import LARGEST_EPSILON, Guarantee, Strength, Trust, Unit
+from dptopics.privacy.relation import Relation
+
+PUBLIC_LIST = "The word list was public beforehand: it was not made from this data."
+PUBLIC_BESIDES = (
+    "The listed words were public beforehand: the list was not made from this data. The other words were chosen "
+    "privately from this data, and charged."
+)
+SMALL_GROUPS = (
+    "Topics of small groups vanish first: what only few people write about drowns in the noise. These topics speak for "
+    "the many."
+)
+
+
+def card(guarantee: Guarantee, width: int = 88) -> str:
+    """A short card that somebody without mathematics can read."""
+    lines = ["PRIVACY GUARANTEE", "=" * 17]
+    lists = [(heading, f"- {line}") for heading, notes in remarks(guarantee) for line in notes]
+    label, before = 11, ""
+    for name, text in [*rows(guarantee), *lists]:
+        wrapped = textwrap.wrap(text, width - label - 1) or [""]
+        shown = "" if name == before else name
+        lines += [f"{shown if i == 0 else '':<{label}} {line}" for i, line in enumerate(wrapped)]
+        before = name
+    return "\n".join(lines)
+
+
+def rows(guarantee: Guarantee) -> list[tuple[str, str]]:
+    """Whom it protects, from whom, how much and how surely: names and sentences, for cards and pages."""
+    strength = guarantee.strength
+    found = [
+        ("Protected", _protected(guarantee)),
+        ("From", _FROM[guarantee.trust] if strength is not Strength.NONE else "nobody"),
+        ("How much", _how_much(guarantee)),
+    ]
+    if strength is not Strength.NONE and guarantee.relation is Relation.ADD_OR_REMOVE:
+        found.append(("Content", _content(guarantee)))
+    found += [("Warning", line) for line in warnings(guarantee)]
+    return [*found, ("Strength", f"{strength.upper()}: {strength.meaning}.")]
+
+
+def remarks(guarantee: Guarantee) -> list[tuple[str, tuple[str, ...]]]:
+    """What to know beside the promise: what it assumes, or where it fails, and what the release cannot show."""
+    proved = guarantee.strength in (Strength.PROVED, Strength.RANDOM)
+    found = [("Assumes" if proved else "Beware", guarantee.assumptions), ("Limits", guarantee.limits)]
+    return [(heading, lines) for heading, lines in found if lines]
+
+
+def warnings(guarantee: Guarantee) -> list[str]:
+    """Figures that mean too little to rely on."""
+    found = []
+    if guarantee.large_epsilon:
+        found.append(
+            f"ε = {show(guarantee.epsilon)} is above {show(LARGEST_EPSILON)}: so much noise is missing that the figure "
+            "limits little. Do not rely on it."
+        )
+    if guarantee.large_delta:
+        found.append(
+            f"δ = {show(guarantee.delta)} is above 1 / {guarantee.about_units:,}, one over the number of "
+            f"{guarantee.unit}s: publishing one {guarantee.unit} picked at random would satisfy it. Do not rely on it."
+        )
+    return found
+
+
+def secret(guarantee: Guarantee) -> str:
+    """What stays hidden, as half a sentence."""
+    one = _ONE[guarantee.unit]
+    return {
+        Relation.ADD_OR_REMOVE: f"whether {one} is in the data or not",
+        Relation.REPLACE: f"whether the data holds {one} or another in its place",
+        Relation.REPLACE_WORD: "whether one place in one document holds a certain word or another",
+        Relation.ADD_OR_REMOVE_WORD: "whether one document holds a certain word or not",
+    }[guarantee.relation]
+
+
+def show(number: float) -> str:
+    """A price for people: three digits, rounded up, because a guarantee must not be flattered by its display."""
+    if number == inf:
+        return "∞"
+    from decimal import ROUND_CEILING, Context
+
+    # What lies within a billionth of a short number is that number: calibration stops just below its target.
+    value = Context(prec=3, rounding=ROUND_CEILING).create_decimal(f"{number * (1 - 1e-9):.12g}")
+    return f"{float(value):.10g}"
+
+
+def _protected(guarantee: Guarantee) -> str:
+    if guarantee.strength is Strength.NONE:
+        return "nobody"
+    if guarantee.relation in (Relation.REPLACE_WORD, Relation.ADD_OR_REMOVE_WORD):
+        return "single words; NOT documents, NOT authors: what many words say together is not hidden"
+    if guarantee.gamma:
+        one = _ONE[guarantee.unit]
+        return f"{one} like those that the sampled neighbours were drawn from; NOT every {guarantee.unit}"
+    return _PROTECTED[guarantee.unit]
+
+
+def _how_much(guarantee: Guarantee) -> str:
+    if guarantee.strength is Strength.NONE:
+        return "Nothing is promised. Do not publish this."
+    seen = "the release" if guarantee.trust is Trust.CENTRAL else "the report and all that is made of it"
+    slip = f", except for a chance of about {guarantee.delta:.1g} that more is revealed" if guarantee.delta else ""
+    lead = _if_right(guarantee)
+    if guarantee.gamma:
+        lead += f"Except with a chance of γ = {show(guarantee.gamma)} over data and neighbours drawn as said below: "
+    return (
+        f"{lead}ε = {show(guarantee.epsilon)}, δ = {show(guarantee.delta)} ({guarantee.relation}). "
+        f"An attacker who wants to know {secret(guarantee)} can improve the odds of being right at most "
+        f"{_fold(guarantee.epsilon)}-fold by seeing {seen}{slip}."
+    )
+
+
+def _content(guarantee: Guarantee) -> str:
+    """The figure for those whose presence is no secret."""
+    who = f"Of {_ONE[guarantee.unit]} known to be in the data, only what {_SAYS[guarantee.unit]} is left to hide. "
+    price = guarantee.replace_one
+    if price is None:
+        return f"{who}For that (replace-one) no figure is known."
+    return (
+        f"{_if_right(guarantee)}{who}For that count on ε = {show(price.epsilon)}, δ = {show(price.delta)} "
+        f"(replace-one): odds at most {_fold(price.epsilon)}-fold."
+    )
+
+
+def _if_right(guarantee: Guarantee) -> str:
+    return "If the claim is right: " if guarantee.strength is Strength.CLAIMED else ""
+
+
+def _fold(epsilon: float) -> str:
+    return show(exp(epsilon)) if epsilon < 700 else "∞"
+
+
+_ONE = {Unit.AUTHOR: "one author", Unit.DOCUMENT: "one document"}
+_SAYS = {Unit.AUTHOR: "they wrote", Unit.DOCUMENT: "it says"}
+_PROTECTED = {
+    Unit.AUTHOR: "every author, with everything they wrote in this data",
+    Unit.DOCUMENT: "every single document; NOT authors: somebody with several documents is protected less",
+}
+_FROM = {
+    Trust.CENTRAL: "anyone who sees the release, whatever else they know; not from the data's owner",
+    Trust.LOCAL: "everybody, the collector of the data included",
+}
