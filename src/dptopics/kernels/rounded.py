@@ -19,7 +19,7 @@ of the product with the scale included. In units of u = 2^-53 the normal magnitu
 - 4 in the quotient, q, the product with q and the product with the scale;
 - 1 in the approximation itself (1e-16, Wichura 1988).
 
-That is under 50, and the exponential magnitude is one logarithm; ERROR is 128. tests/test_noise.py measures
+That is under 50, and the exponential magnitude is one logarithm; ERROR is 128. tests/privacy/test_noise.py measures
 the error against 48 digits and finds it below a tenth of ERROR.
 
 Reference: M. J. Wichura, Algorithm AS 241: the percentage points of the normal distribution, Applied
