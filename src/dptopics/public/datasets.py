@@ -56,7 +56,7 @@ def demo_corpus(seed: int = 7) -> DemoTexts:
     >>> len(set(demo.authors)), len(set(demo.themes)), len(demo.rare_words)
     (8000, 10, 40)
     """
-    wording = tomllib.loads(files("dptopics").joinpath("data", "clinic_messages.toml").read_text("utf-8"))
+    wording = tomllib.loads(files("dptopics").joinpath("resources", "clinic_messages.toml").read_text("utf-8"))
     rng = np.random.Generator(np.random.PCG64(seed))
     pseudonyms = [f"patient-{number + 1:05d}" for number in _shuffled(rng, _AUTHORS)]
     rare = _rare_words(wording)
