@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.kernels.gibbs import draw
 from dptopics.kernels.jit import jit
+from dptopics.kernels.splitmix import draw
 
 
 @jit

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.kernels.jit import jit
+from dptopics.kernels.splitmix import draw, mix
 
 Entries = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]
 
@@ -72,10 +73,7 @@ def keep_words(
             w = word[e]
             if mark[w] == unit:
                 mark[w] = -1
-                x = unit_key[unit] ^ word_key[w]
-                x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-                x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-                ticket[w] = x ^ (x >> np.uint64(31))
+                ticket[w] = mix(unit_key[unit] ^ word_key[w])
                 tickets[n] = ticket[w]
                 n += 1
         tickets.sort()
@@ -144,9 +142,6 @@ def content_keys(
     for d in range(keys.size):
         total = np.uint64(0)
         for e in range(doc_start[d], doc_start[d + 1]):
-            x = word_key[word[e]] + np.uint64(count[e]) * np.uint64(0x9E3779B97F4A7C15)
-            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            total += x ^ (x >> np.uint64(31))
+            total += draw(word_key[word[e]], count[e])
         keys[d] = total
     return keys

@@ -9,17 +9,9 @@ from numpy.typing import NDArray
 
 from dptopics.kernels.jit import jit
 from dptopics.kernels.simd import BANKS, LINE, STEP, WIDTH, prefetch, weigh
+from dptopics.kernels.splitmix import draw
 
 AHEAD = 3  # tokens between asking for a word's counts and using them
-
-
-@jit
-def draw(seed: np.uint64, i: int) -> np.uint64:
-    """The i-th word of the stream ``seed`` (splitmix64, Steele et al. 2014)."""
-    x = seed + np.uint64(i) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 @jit

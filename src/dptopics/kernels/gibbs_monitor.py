@@ -3,9 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.kernels.gibbs import AHEAD, draw
+from dptopics.kernels.gibbs import AHEAD
 from dptopics.kernels.jit import jit
 from dptopics.kernels.simd import BANKS, LINE, STEP, WIDTH, prefetch, steepest, weigh
+from dptopics.kernels.splitmix import draw
 
 
 @jit

@@ -4,19 +4,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.kernels.jit import jit
+from dptopics.kernels.splitmix import draw
 
 
 @jit
 def bucket(seed: np.uint64, value: int, n_buckets: int) -> np.uint32:
-    """h(value) in 0 … g − 1: 32 bits of a mixed word (splitmix64, Steele et al. 2014), scaled to g.
+    """h(value) in 0 … g − 1: 32 bits of a mixed word (splitmix64), scaled to g.
 
     What a report hides does not depend on the hash; how well the server estimates does.
     """
-    x = seed + np.uint64(value + 1) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
-    return np.uint32(((x >> np.uint64(32)) * np.uint64(n_buckets)) >> np.uint64(32))
+    return np.uint32(((draw(seed, value + 1) >> np.uint64(32)) * np.uint64(n_buckets)) >> np.uint64(32))
 
 
 @jit
