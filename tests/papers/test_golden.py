@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, optimize
 from scipy.stats import norm
 
-from dptopics.privacy import events
+from dptopics.privacy import pricing
 from dptopics.privacy.events import Failure, Gaussian, Laplace, SampledGaussian
 from dptopics.privacy.pricing import epsilon_of, gaussian_delta, smallest, zcdp_delta, zcdp_of
 from dptopics.vocabulary.weighted import WeightedVocabulary
@@ -57,11 +57,11 @@ def test_gaussian_delta_at_the_ends():
 
 @pytest.mark.parametrize("sigma, delta", [(0.5, 1e-5), (1.0, 1e-6), (3.0, 1e-4), (10.0, 1e-8)])
 def test_privacy_loss_distribution_agrees_with_the_analytic_price(sigma, delta):
-    assert events._pld_epsilon((Gaussian(sigma),), delta) == pytest.approx(
+    assert pricing._pld_epsilon((Gaussian(sigma),), delta) == pytest.approx(
         epsilon_of((Gaussian(sigma),), delta), abs=2e-3
     )
     # ... and never falls below it: the discretisation is pessimistic.
-    assert events._pld_epsilon((Gaussian(sigma),), delta) >= epsilon_of((Gaussian(sigma),), delta) - 1e-9
+    assert pricing._pld_epsilon((Gaussian(sigma),), delta) >= epsilon_of((Gaussian(sigma),), delta) - 1e-9
 
 
 @pytest.mark.parametrize("count", [1, 2, 15])
