@@ -20,10 +20,8 @@ def lines(path: Path, tree: ast.Module) -> list[tuple[int, str]]:
     """(number, text) of the lines that count."""
     passed: set[int] = set()
     for node in ast.walk(tree):
-        silent = (
-            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        )
-        if silent or isinstance(node, ast.Import | ast.ImportFrom):
+        text_alone = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if text_alone or isinstance(node, ast.Import | ast.ImportFrom):
             passed |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     text = ((n, line.strip()) for n, line in enumerate(path.read_text("utf-8").splitlines(), 1))
     return [(n, line) for n, line in text if n not in passed and line and not line.startswith("#")]
@@ -49,10 +47,8 @@ def pairs(checkout: Checkout) -> dict[tuple[str, str], list[tuple[int, int]]]:
 def main() -> None:
     checkout, label = asked(__doc__)
     found = pairs(checkout)
-    rows = sorted(
-        ((len(runs), one, runs[0][0], other, runs[0][1]) for (one, other), runs in found.items()), reverse=True
-    )
-    table("windows of six lines shared, and the first of them", rows)
+    rows = [(len(runs), one, runs[0][0], other, runs[0][1]) for (one, other), runs in found.items()]
+    table("windows of six lines shared, and the first of them", sorted(rows, reverse=True))
     print(f"\npairs of modules that share six lines or more: {len(found)}")
     store("house_repeats", label, {"pairs": len(found), "shared windows": sum(map(len, found.values()))})
 

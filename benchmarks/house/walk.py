@@ -12,38 +12,27 @@ import os
 import subprocess
 import sys
 import tempfile
+from inspect import CO_OPTIMIZED
+from itertools import pairwise
 from pathlib import Path
 
 from measured import asked, at_most, store, table
 
 MOST_CHANGES = 45
 COMMAND = "fit notes.csv --text note --author patient --topics 3 --epsilon 5 --delta 1e-4"
-WORDS = [
-    "fever",
-    "cough",
-    "rash",
-    "knee",
-    "cast",
-    "pain",
-    "sleep",
-    "dose",
-    "tablet",
-    "allergy",
-    "appointment",
-    "school",
-]
+WORDS = ["fever", "cough", "rash", "knee", "cast", "pain", "sleep", "dose", "tablet", "allergy", "visit", "school"]
 
 
 def traced() -> None:
-    """Run the command line with the rest of the arguments, and print what was entered as one line of JSON at the end."""
+    """Run the command line with the other arguments; the last line printed is what was entered, as JSON."""
     package, *arguments = sys.argv[2:]
     entered: dict[tuple[str, str], None] = {}  # in order of first entry
 
     def watch(frame, event, argument):
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(package) and not code.co_name.startswith("<"):
-            if code.co_flags & 1:  # functions; bodies of classes are no steps
-                entered.setdefault((code.co_filename, code.co_name))
+        ours = event == "call" and code.co_filename.startswith(package)
+        if ours and code.co_flags & CO_OPTIMIZED and not code.co_name.startswith("<"):  # functions, not modules
+            entered.setdefault((code.co_filename, code.co_name))
 
     from dptopics.cli import main
 
@@ -92,7 +81,7 @@ def main() -> None:
             visits.append((name, []))
         visits[-1][1].append(function)
     table(f"dptopics {COMMAND}", [(name, ", ".join(functions)[:90]) for name, functions in visits])
-    changes = sum(a != b for a, b in zip(rooms, rooms[1:], strict=False))
+    changes = sum(a != b for a, b in pairwise(rooms))
     figures = {
         "command": COMMAND,
         "functions": len(steps),

@@ -5,8 +5,8 @@ and taking a document away shifts nobody else's draws.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import F32, I32, I64, U64
 from dptopics.kernels.jit import jit
 from dptopics.kernels.simd import BANKS, LINE, STEP, WIDTH, prefetch, weigh
 from dptopics.kernels.splitmix import draw
@@ -15,13 +15,7 @@ AHEAD = 3  # tokens between asking for a word's counts and using them
 
 
 @jit
-def start_topics(
-    start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    doc_seed: NDArray[np.uint64],
-    nw: NDArray[np.float32],
-    n_topics: int,
-) -> NDArray[np.int32]:
+def start_topics(start: I64, word: I32, doc_seed: U64, nw: F32, n_topics: int) -> I32:
     """A uniform topic for each token, and the words × topics counts that follow."""
     topic = np.empty(word.size, np.int32)
     for d in range(start.size - 1):
@@ -33,15 +27,15 @@ def start_topics(
 
 @jit
 def gibbs_sweep(
-    start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    topic: NDArray[np.int32],
-    nw: NDArray[np.float32],
-    nk: NDArray[np.int64],
+    start: I64,
+    word: I32,
+    topic: I32,
+    nw: F32,
+    nk: I64,
     alpha: float,
     beta: float,
     n_topics: int,
-    doc_seed: NDArray[np.uint64],
+    doc_seed: U64,
     sweep: int,
 ) -> None:
     """Draw each token's topic from p(k) ∝ (n_dk + α)(n_wk + β)/(n_k + Vβ), the token itself left out.

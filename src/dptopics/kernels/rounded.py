@@ -29,8 +29,8 @@ Statistics 37 (1988), 477-484, routine PPND16.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import I64, U64
 from dptopics.kernels.jit import jit
 
 ERROR = 2.0**-46
@@ -94,7 +94,7 @@ def exponential_magnitude(m: np.int64) -> tuple[float, float]:
 
 
 @jit
-def gaussian(bits: NDArray[np.uint64], sigma: float, error: float, out: NDArray[np.int64]) -> NDArray[np.int64]:
+def gaussian(bits: U64, sigma: float, error: float, out: I64) -> I64:
     """Write round(sigma·Z), Z standard normal, to `out`; return the positions where that is only a guess."""
     undecided = np.empty(bits.size, np.int64)
     n_undecided = 0
@@ -112,7 +112,7 @@ def gaussian(bits: NDArray[np.uint64], sigma: float, error: float, out: NDArray[
 
 
 @jit
-def laplace(bits: NDArray[np.uint64], scale: float, error: float, out: NDArray[np.int64]) -> NDArray[np.int64]:
+def laplace(bits: U64, scale: float, error: float, out: I64) -> I64:
     """Write round(scale·Z), Z standard Laplace; otherwise as `gaussian`."""
     undecided = np.empty(bits.size, np.int64)
     n_undecided = 0
