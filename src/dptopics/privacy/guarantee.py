@@ -11,6 +11,7 @@ from typing import Any, Self
 from dptopics.errors import BundleError, InputError, PrivacyError
 from dptopics.privacy import events as ev
 from dptopics.privacy.events import Event
+from dptopics.privacy.fields import Choice
 from dptopics.privacy.pricing import epsilon_of
 from dptopics.privacy.relation import Relation
 
@@ -24,15 +25,11 @@ WORDS_OF_DATA = (
 )
 
 
-class Unit(StrEnum):
+class Unit(Choice):
     """Whose presence is hidden: one document, or an author with everything they wrote."""
 
     AUTHOR = "author"
     DOCUMENT = "document"
-
-    @classmethod
-    def _missing_(cls, value: object) -> "Unit":
-        raise InputError(f"unit must be 'author' or 'document', got {value!r}.")
 
 
 class Trust(StrEnum):

@@ -96,10 +96,9 @@ class MixtureTopics(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """Gaussian events: the histogram, and each round."""
-        return Guarantee(
-            events=(Gaussian(self.word_sigma), Gaussian(self.step_sigma, self.steps)),
-            delta=self.delta,
-            unit=self.unit,
+        return self.promise(
+            Gaussian(self.word_sigma),
+            Gaussian(self.step_sigma, self.steps),
             strength=Strength.PROVED,
             assumptions=(PUBLIC_WORDS,),
         )

@@ -136,12 +136,7 @@ class ThresholdVocabulary(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """One draw of noise, and the tail of the threshold."""
-        return Guarantee(
-            events=(self.noise.event(self.scale), Failure(self.tail)),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.PROVED,
-        )
+        return self.promise(self.noise.event(self.scale), Failure(self.tail), strength=Strength.PROVED)
 
     @property
     def bound(self) -> float:

@@ -91,10 +91,9 @@ class EndToEndNgrams(Registered):
     @property
     def guarantee(self) -> Guarantee:
         """What the paper claims (the two parts add up), and that it does not hold."""
-        return Guarantee(
-            events=(Gaussian(self.sigma), Laplace(self.tuning_scale)),
-            delta=self.delta,
-            unit=self.unit,
+        return self.promise(
+            Gaussian(self.sigma),
+            Laplace(self.tuning_scale),
             strength=Strength.NONE,
             assumptions=(*WHY_NONE, _TUNING_HOLE, PUBLIC_WORDS),
         )

@@ -72,10 +72,8 @@ class SpectralMomentsTopics(SpectralConfiguration):
     def guarantee(self) -> Guarantee:
         """A Gaussian for each edge; Laplace noise is one draw on the vector of all three, of L1 sensitivity one."""
         scales = self.edge_scales.values() if self.noise is Noise.GAUSSIAN else [self.scale]
-        return Guarantee(
-            events=tuple(self.noise.event(scale, Relation.REPLACE) for scale in scales),
-            delta=self.delta,
-            unit=self.unit,
+        return self.promise(
+            *tuple(self.noise.event(scale, Relation.REPLACE) for scale in scales),
             strength=Strength.CLAIMED,
             assumptions=(*common.HOLES, PUBLIC_WORDS),
         )

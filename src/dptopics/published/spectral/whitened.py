@@ -40,10 +40,8 @@ class SpectralTensorTopics(BoundedConfiguration):
     @property
     def guarantee(self) -> Guarantee:
         """Laplace noise on the bound, its failure, and a Gaussian for each edge."""
-        return Guarantee(
-            events=self.bounded_events(n_bounds=1),
-            delta=self.delta,
-            unit=self.unit,
+        return self.promise(
+            *self.bounded_events(n_bounds=1),
             strength=Strength.NONE,
             assumptions=(*common.CROSSING, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
         )
@@ -86,10 +84,8 @@ class SpectralComponentsTopics(BoundedConfiguration):
     @property
     def guarantee(self) -> Guarantee:
         """Laplace noise on the pair of bounds, their failures, and a Gaussian for each edge."""
-        return Guarantee(
-            events=self.bounded_events(n_bounds=2),
-            delta=self.delta,
-            unit=self.unit,
+        return self.promise(
+            *self.bounded_events(n_bounds=2),
             strength=Strength.NONE,
             assumptions=(*common.GAP, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
         )
