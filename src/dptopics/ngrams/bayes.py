@@ -68,7 +68,13 @@ class BayesNgrams(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """One draw of noise."""
-        return self.promise(self.noise.event(self.scale), strength=Strength.PROVED, assumptions=(PUBLIC_WORDS,))
+        return Guarantee(
+            events=(self.noise.event(self.scale),),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.PROVED,
+            assumptions=(PUBLIC_WORDS,),
+        )
 
     @property
     def step(self) -> float:

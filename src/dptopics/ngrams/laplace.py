@@ -56,7 +56,13 @@ class LaplaceNgrams(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """One draw of noise."""
-        return self.promise(self.noise.event(self.scale), strength=Strength.PROVED, assumptions=(PUBLIC_WORDS,))
+        return Guarantee(
+            events=(self.noise.event(self.scale),),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.PROVED,
+            assumptions=(PUBLIC_WORDS,),
+        )
 
     def check(self, corpus: BoundedCorpus) -> None:
         """The list must be public, and the public counts must know some of it."""

@@ -8,9 +8,8 @@ from numpy.random import Generator
 
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError, PrivacyError
-from dptopics.privacy.events import Event
 from dptopics.privacy.fields import Choice
-from dptopics.privacy.guarantee import Guarantee, Strength, Unit, check_budget
+from dptopics.privacy.guarantee import Guarantee, Unit, check_budget
 from dptopics.privacy.pricing import smallest
 from dptopics.release.release import Release
 from dptopics.release.vocabulary import Vocabulary
@@ -100,11 +99,6 @@ class Registered:
         topics = {"n_topics": 2} if cls.job is Job.TOPICS else {}
         made: Self = mine.template(delta=1e-6, **topics)
         return made
-
-    def promise(self, *events: Event, strength: Strength, assumptions: tuple[str, ...] = ()) -> Guarantee:
-        """A guarantee of its events, at its δ and for its unit."""
-        mine: Any = self
-        return Guarantee(events=events, delta=mine.delta, unit=mine.unit, strength=strength, assumptions=assumptions)
 
     def check_size(self, public: int, private: int = 0) -> None:
         """Refuse words that it cannot work with, by their number: public ones, and at most so many chosen privately."""

@@ -96,9 +96,10 @@ class MixtureTopics(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """Gaussian events: the histogram, and each round."""
-        return self.promise(
-            Gaussian(self.word_sigma),
-            Gaussian(self.step_sigma, self.steps),
+        return Guarantee(
+            events=(Gaussian(self.word_sigma), Gaussian(self.step_sigma, self.steps)),
+            delta=self.delta,
+            unit=self.unit,
             strength=Strength.PROVED,
             assumptions=(PUBLIC_WORDS,),
         )

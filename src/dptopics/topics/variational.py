@@ -86,7 +86,13 @@ class VariationalTopics(Calibrated):
             if self.sampling_rate == 1
             else SampledGaussian(self.sigma, self.sampling_rate, self.steps)
         )
-        return self.promise(event, strength=Strength.PROVED, assumptions=(PUBLIC_WORDS,))
+        return Guarantee(
+            events=(event,),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.PROVED,
+            assumptions=(PUBLIC_WORDS,),
+        )
 
     @property
     def grid(self) -> float:

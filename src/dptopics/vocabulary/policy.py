@@ -44,8 +44,11 @@ class PolicyVocabulary(ThresholdVocabulary):
     @property
     def guarantee(self) -> Guarantee:
         """One draw of noise, its price raised by what rounding may add to the sensitivity, and the tail."""
-        return self.promise(
-            self.noise.event(self.scale / (1 + self.slack)), Failure(self.tail), strength=Strength.PROVED
+        return Guarantee(
+            events=(self.noise.event(self.scale / (1 + self.slack)), Failure(self.tail)),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.PROVED,
         )
 
     @property

@@ -33,7 +33,13 @@ class PublicVocabulary(Registered):
     @property
     def guarantee(self) -> Guarantee:
         """Nothing is spent."""
-        return self.promise(strength=Strength.PROVED, assumptions=(PUBLIC_LIST,))
+        return Guarantee(
+            events=(),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.PROVED,
+            assumptions=(PUBLIC_LIST,),
+        )
 
     def rescaled(self, factor: float) -> Self:
         """Itself: there is no noise."""

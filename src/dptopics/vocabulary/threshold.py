@@ -136,7 +136,12 @@ class ThresholdVocabulary(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """One draw of noise, and the tail of the threshold."""
-        return self.promise(self.noise.event(self.scale), Failure(self.tail), strength=Strength.PROVED)
+        return Guarantee(
+            events=(self.noise.event(self.scale), Failure(self.tail)),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.PROVED,
+        )
 
     @property
     def bound(self) -> float:

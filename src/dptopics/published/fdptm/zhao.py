@@ -97,8 +97,12 @@ class ZhaoTopics(Calibrated):
     def guarantee(self) -> Guarantee:
         """The published sum, as one event of pure ε: T · (epsilon_noise + epsilon_draws)."""
         claimed = self.steps * (self.epsilon_noise + self.epsilon_draws)
-        return self.promise(
-            Laplace(1 / claimed, relation=Relation.REPLACE_WORD), strength=Strength.CLAIMED, assumptions=_HOLES
+        return Guarantee(
+            events=(Laplace(1 / claimed, relation=Relation.REPLACE_WORD),),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.CLAIMED,
+            assumptions=_HOLES,
         )
 
     def check(self, corpus: BoundedCorpus) -> None:

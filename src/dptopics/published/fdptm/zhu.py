@@ -65,7 +65,13 @@ class ZhuTopics(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """What the paper claims, and that it does not hold."""
-        return self.promise(Laplace(1 / self.epsilon), strength=Strength.NONE, assumptions=(_WHY_NONE, PUBLIC_WORDS))
+        return Guarantee(
+            events=(Laplace(1 / self.epsilon),),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.NONE,
+            assumptions=(_WHY_NONE, PUBLIC_WORDS),
+        )
 
     def check(self, corpus: BoundedCorpus) -> None:
         """The words must be public, and at least as many as topics."""

@@ -76,8 +76,10 @@ class LaplaceCountsTopics(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """What is claimed, counted for both matrices, and that it does not hold."""
-        return self.promise(
-            Laplace(self.scale, count=2, relation=Relation.ADD_OR_REMOVE_WORD),
+        return Guarantee(
+            events=(Laplace(self.scale, count=2, relation=Relation.ADD_OR_REMOVE_WORD),),
+            delta=self.delta,
+            unit=self.unit,
             strength=Strength.NONE,
             assumptions=(*_WHY_NONE, PUBLIC_WORDS),
         )

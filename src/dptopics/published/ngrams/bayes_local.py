@@ -65,7 +65,13 @@ class BayesLocalNgrams(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """What the paper claims, and that it does not hold."""
-        return self.promise(Gaussian(self.sigma), strength=Strength.NONE, assumptions=(*WHY_NONE, PUBLIC_WORDS))
+        return Guarantee(
+            events=(Gaussian(self.sigma),),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.NONE,
+            assumptions=(*WHY_NONE, PUBLIC_WORDS),
+        )
 
     def check(self, corpus: BoundedCorpus) -> None:
         """The list must be public, and the public counts must know some of it."""

@@ -91,9 +91,10 @@ class EndToEndNgrams(Registered):
     @property
     def guarantee(self) -> Guarantee:
         """What the paper claims (the two parts add up), and that it does not hold."""
-        return self.promise(
-            Gaussian(self.sigma),
-            Laplace(self.tuning_scale),
+        return Guarantee(
+            events=(Gaussian(self.sigma), Laplace(self.tuning_scale)),
+            delta=self.delta,
+            unit=self.unit,
             strength=Strength.NONE,
             assumptions=(*WHY_NONE, _TUNING_HOLE, PUBLIC_WORDS),
         )

@@ -57,7 +57,13 @@ class KAnonymousNgrams(Registered):
     @property
     def guarantee(self) -> Guarantee:
         """Anything may be revealed: no ε at all."""
-        return self.promise(Failure(1 - 2.0**-53), strength=Strength.NONE, assumptions=(_WHY_NONE, PUBLIC_WORDS))
+        return Guarantee(
+            events=(Failure(1 - 2.0**-53),),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.NONE,
+            assumptions=(_WHY_NONE, PUBLIC_WORDS),
+        )
 
     def check(self, corpus: BoundedCorpus) -> None:
         """The list must be public, and the public counts must know some of it."""

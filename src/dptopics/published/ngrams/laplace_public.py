@@ -56,7 +56,13 @@ class LaplacePublicNgrams(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """What the paper claims, and that it does not hold."""
-        return self.promise(Laplace(self.scale), strength=Strength.NONE, assumptions=(_WHY_NONE, PUBLIC_WORDS))
+        return Guarantee(
+            events=(Laplace(self.scale),),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.NONE,
+            assumptions=(_WHY_NONE, PUBLIC_WORDS),
+        )
 
     def check(self, corpus: BoundedCorpus) -> None:
         """The list must be public, and the public counts must know some of it."""

@@ -72,8 +72,10 @@ class SpectralMomentsTopics(SpectralConfiguration):
     def guarantee(self) -> Guarantee:
         """A Gaussian for each edge; Laplace noise is one draw on the vector of all three, of L1 sensitivity one."""
         scales = self.edge_scales.values() if self.noise is Noise.GAUSSIAN else [self.scale]
-        return self.promise(
-            *tuple(self.noise.event(scale, Relation.REPLACE) for scale in scales),
+        return Guarantee(
+            events=tuple(self.noise.event(scale, Relation.REPLACE) for scale in scales),
+            delta=self.delta,
+            unit=self.unit,
             strength=Strength.CLAIMED,
             assumptions=(*common.HOLES, PUBLIC_WORDS),
         )

@@ -46,8 +46,10 @@ class SpectralOutputTopics(BoundedConfiguration):
     @property
     def guarantee(self) -> Guarantee:
         """Laplace noise on the pair of bounds, their failures, and a Gaussian on the output."""
-        return self.promise(
-            *self.bounded_events(n_bounds=2),
+        return Guarantee(
+            events=self.bounded_events(n_bounds=2),
+            delta=self.delta,
+            unit=self.unit,
             strength=Strength.NONE,
             assumptions=(*common.GAP, *_OUTPUT_HOLE, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
         )

@@ -40,8 +40,10 @@ class SpectralTensorTopics(BoundedConfiguration):
     @property
     def guarantee(self) -> Guarantee:
         """Laplace noise on the bound, its failure, and a Gaussian for each edge."""
-        return self.promise(
-            *self.bounded_events(n_bounds=1),
+        return Guarantee(
+            events=self.bounded_events(n_bounds=1),
+            delta=self.delta,
+            unit=self.unit,
             strength=Strength.NONE,
             assumptions=(*common.CROSSING, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
         )
@@ -84,8 +86,10 @@ class SpectralComponentsTopics(BoundedConfiguration):
     @property
     def guarantee(self) -> Guarantee:
         """Laplace noise on the pair of bounds, their failures, and a Gaussian for each edge."""
-        return self.promise(
-            *self.bounded_events(n_bounds=2),
+        return Guarantee(
+            events=self.bounded_events(n_bounds=2),
+            delta=self.delta,
+            unit=self.unit,
             strength=Strength.NONE,
             assumptions=(*common.GAP, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
         )

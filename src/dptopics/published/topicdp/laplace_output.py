@@ -74,8 +74,12 @@ class LaplaceOutputTopics(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """One Laplace event, under the relation of TopicDP; it would hold for any other."""
-        return self.promise(
-            Laplace(self.scale, relation=Relation.REPLACE), strength=Strength.PROVED, assumptions=(PUBLIC_WORDS,)
+        return Guarantee(
+            events=(Laplace(self.scale, relation=Relation.REPLACE),),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.PROVED,
+            assumptions=(PUBLIC_WORDS,),
         )
 
     def check(self, corpus: BoundedCorpus) -> None:

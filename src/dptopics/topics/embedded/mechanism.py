@@ -177,10 +177,10 @@ class EmbeddedTopics(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """Gaussian events: the middle and each round, the start, the words."""
-        return self.promise(
-            Gaussian(self.step_sigma, self.steps + 1),
-            Gaussian(self.start_sigma),
-            Gaussian(self.word_sigma),
+        return Guarantee(
+            events=(Gaussian(self.step_sigma, self.steps + 1), Gaussian(self.start_sigma), Gaussian(self.word_sigma)),
+            delta=self.delta,
+            unit=self.unit,
             strength=Strength.PROVED,
             assumptions=(PUBLIC_WORDS, PUBLIC_MODEL, *(() if self.embedding.of_words else (OWN_VECTORS,))),
         )

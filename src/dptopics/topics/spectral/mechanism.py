@@ -179,10 +179,10 @@ class SpectralTopics(Calibrated):
     def guarantee(self) -> Guarantee:
         """Gaussian events: norms, unless bounds are given; count, words and pairs; triples."""
         norms = () if self.bounds is not None else (Gaussian(self.bound_sigma),)
-        return self.promise(
-            *norms,
-            Gaussian(self.first_sigma),
-            Gaussian(self.triple_sigma),
+        return Guarantee(
+            events=(*norms, Gaussian(self.first_sigma), Gaussian(self.triple_sigma)),
+            delta=self.delta,
+            unit=self.unit,
             strength=Strength.PROVED,
             assumptions=(PUBLIC_WORDS,),
         )
