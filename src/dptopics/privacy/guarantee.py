@@ -11,7 +11,6 @@ from typing import Any, Self
 from dptopics.errors import BundleError, InputError, PrivacyError
 from dptopics.privacy import events as ev
 from dptopics.privacy.events import Event
-from dptopics.privacy.fields import Choice
 from dptopics.privacy.pricing import epsilon_of
 from dptopics.privacy.relation import Relation
 
@@ -25,11 +24,15 @@ WORDS_OF_DATA = (
 )
 
 
-class Unit(Choice):
+class Unit(StrEnum):
     """Whose presence is hidden: one document, or an author with everything they wrote."""
 
     AUTHOR = "author"
     DOCUMENT = "document"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Unit":
+        raise InputError(f"unit must be 'author' or 'document', got {value!r}.")
 
 
 class Trust(StrEnum):
