@@ -35,7 +35,7 @@ def _keys_from_the_name_of_the_test(request: pytest.FixtureRequest, monkeypatch:
     """The cipher that releases draw from gets a key that only the test's name decides, a new one for each generator.
 
     Private topics at a finite ε are sometimes poor by chance; a test must not be. That real keys come from the system
-    is a test of its own (tests/test_noise.py).
+    is a test of its own (tests/privacy/test_noise.py).
     """
     number, here = count(), os.getpid()
 

@@ -9,7 +9,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from dptopics.plots import keyword_plot
+from dptopics.evaluate import keyword_plot
 from dptopics.topics.output.renyi import multiplier
 
 LABELS = {

@@ -91,11 +91,7 @@ NEVER = {
 
 
 # The side of a room that reads and writes its files: no mechanism.
-FILE_SIDE = {
-    "dptopics.local.report_files",
-    "dptopics.local.sent_folder",
-    "dptopics.topics.output.sensitivity_file",
-}
+FILE_SIDE = {"dptopics.local.report_files", "dptopics.local.sent_folder", "dptopics.topics.output.sensitivity_file"}
 
 
 @pytest.mark.parametrize("rooms", NEVER, ids="-".join)
@@ -176,6 +172,27 @@ def test_only_unproved_mechanisms_see_raw_documents():
 def test_files_stay_short():
     for name, path in FILES.items():
         assert len(path.read_text("utf-8").splitlines()) <= LARGEST_FILE, f"{name} is too long: split it"
+
+
+# Folders of tests that mirror no folder of the source: what holds across rooms.
+EXTRA_TESTS = {"docs", "edges", "gate", "papers"}
+# Tests at the top: of the house as a whole, and of the modules that stand directly under dptopics/.
+TOP_TESTS = {"architecture", "compositions", "estimators", "exports", "metrics", "plots"}
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+
+def test_tests_lie_in_the_folders_of_what_they_test():
+    folders = {path.parent.relative_to(ROOT / "tests") for path in TESTS} - {Path()}
+    assert len(folders) > 10
+    strangers = {folder.as_posix() for folder in folders if not (SOURCE / folder).is_dir()}
+    assert strangers <= EXTRA_TESTS
+    assert {path.stem.removeprefix("test_") for path in TESTS if path.parent == ROOT / "tests"} <= TOP_TESTS
+
+
+def test_names_of_test_files_are_unique():
+    """Test folders are no packages: of two files with one name, pytest would import only one."""
+    names = [path.name for path in TESTS]
+    assert sorted(names) == sorted(set(names))
 
 
 def mechanisms():

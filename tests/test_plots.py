@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dptopics.errors import InputError
-from dptopics.plots import keyword_plot
+from dptopics.evaluate import keyword_plot
 
 WORDS = ["cast", "knee", "rash", "skin"]
 BEFORE = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4], [0.7, 0.1, 0.1, 0.1]])

@@ -139,3 +139,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f"dptopics.{_HOME[name]}"), name)
     raise AttributeError(f"module 'dptopics' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

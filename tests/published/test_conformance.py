@@ -1,4 +1,4 @@
-"""What every reproduction must do, whatever its strength: a short form of tests/test_mechanism.py, and its refusals."""
+"""What every reproduction must do, whatever its strength, and its refusals: a short tests/privacy/test_mechanism.py."""
 
 import json
 from dataclasses import FrozenInstanceError, fields, replace

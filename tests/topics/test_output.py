@@ -59,7 +59,7 @@ def mechanism(unit=Unit.AUTHOR, **settings):
     return OutputTopics.calibrated(**settings)
 
 
-# --- what every mechanism must do (tests/test_mechanism.py is about what is proved) ---
+# --- what every mechanism must do (tests/privacy/test_mechanism.py is about what is proved) ---
 
 
 @units

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import count, islice
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from dptopics.data.bounded import string_keys
 from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
+from dptopics.privacy.fields import Choice
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
@@ -24,7 +24,7 @@ _LENGTH = 50  # words in a canary, repeats counted: enough to fill every limit o
 _NOTHING = -1.0  # the score of no release; all others are at least 0
 
 
-class Words(StrEnum):
+class Words(Choice):
     """Where a canary's words come from: its own, or those that most others use as well.
 
     Its own are invented; where the corpus has public words, they are the rarest of those.
@@ -32,10 +32,6 @@ class Words(StrEnum):
 
     OWN = "own"
     WIDESPREAD = "widespread"
-
-    @classmethod
-    def _missing_(cls, value: object) -> "Words":
-        raise InputError(f"the words of a canary must be 'own' or 'widespread', got {value!r}.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,22 +1,14 @@
 """The one primitive of the sound mechanisms: add up units, each clipped in norm and rounded toward zero on a grid."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import F64, I32, I64
 from dptopics.kernels.jit import jit
 
 
 @jit
 def bounded_add(
-    start: NDArray[np.int64],
-    rows: NDArray[np.int32],
-    values: NDArray[np.float64],
-    limit: float,
-    scale: float,
-    norm: int,
-    work: NDArray[np.float64],
-    mark: NDArray[np.int64],
-    total: NDArray[np.int64],
+    start: I64, rows: I32, values: F64, limit: float, scale: float, norm: int, work: F64, mark: I64, total: I64
 ) -> None:
     """total += Σ over units u of trunc(clip(v_u)), clip(v) = v · min(1, limit/‖v‖), v_u = scale · Σ of u's rows.
 

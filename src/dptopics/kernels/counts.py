@@ -1,15 +1,13 @@
 """Tokens of many documents to (word, count) entries."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import I32, I64
 from dptopics.kernels.jit import jit
 
 
 @jit
-def count_tokens(
-    tokens: NDArray[np.int32], lengths: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+def count_tokens(tokens: I32, lengths: I64) -> tuple[I64, I32, I32]:
     """Entries per document, and the sorted distinct words of each document with their counts.
 
     ``tokens`` holds the word numbers of all documents one after another, ``lengths`` the tokens of each.

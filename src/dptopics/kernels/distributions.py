@@ -1,10 +1,11 @@
 """Weights into distributions."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from dptopics.kernels.arrays import F64
 
 
-def distributions(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def distributions(matrix: F64) -> F64:
     """Rows as distributions: absolute values over their sum; an empty row becomes uniform."""
     rows = np.abs(np.asarray(matrix, np.float64))
     total = rows.sum(axis=1, keepdims=True)

@@ -1,22 +1,15 @@
 """Variational inference of topic shares, one document at a time, for fixed topics."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import F64, I32, I64
 from dptopics.kernels.digamma import exp_digamma
 from dptopics.kernels.jit import jit
 
 
 @jit
 def infer(
-    word: NDArray[np.int32],
-    count: NDArray[np.float64],
-    topics: NDArray[np.float64],
-    alpha: float,
-    steps: int,
-    tolerance: float,
-    gamma: NDArray[np.float64],
-    pull: NDArray[np.float64],
+    word: I32, count: F64, topics: F64, alpha: float, steps: int, tolerance: float, gamma: F64, pull: F64
 ) -> None:
     """Fixed point of γ_k = α + Σ_w n_w φ_wk, φ_wk ∝ exp(ψ(γ_k)) · topics[w, k] (Blei et al. 2003, equations 6 and 7).
 
@@ -54,15 +47,8 @@ def infer(
 
 @jit
 def expected_counts(
-    unit_start: NDArray[np.int64],
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    count: NDArray[np.float64],
-    topics: NDArray[np.float64],
-    alpha: float,
-    steps: int,
-    tolerance: float,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    unit_start: I64, doc_start: I64, word: I32, count: F64, topics: F64, alpha: float, steps: int, tolerance: float
+) -> tuple[I64, I32, F64]:
     """E[n_wk] = n_w φ_wk of every document, listed unit by unit."""
     n_topics = topics.shape[1]
     gamma, pull = np.empty(n_topics), np.empty(n_topics)
@@ -82,15 +68,7 @@ def expected_counts(
 
 
 @jit
-def doc_shares(
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    count: NDArray[np.float64],
-    topics: NDArray[np.float64],
-    alpha: float,
-    steps: int,
-    tolerance: float,
-) -> NDArray[np.float64]:
+def doc_shares(doc_start: I64, word: I32, count: F64, topics: F64, alpha: float, steps: int, tolerance: float) -> F64:
     """Mean topic shares γ/Σγ of each document; a document without known words gets equal shares."""
     n_topics = topics.shape[1]
     shares = np.empty((doc_start.size - 1, n_topics))
@@ -105,15 +83,8 @@ def doc_shares(
 
 @jit
 def log_likelihoods(
-    unit_start: NDArray[np.int64],
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    count: NDArray[np.float64],
-    topics: NDArray[np.float64],
-    alpha: float,
-    steps: int,
-    tolerance: float,
-) -> NDArray[np.float64]:
+    unit_start: I64, doc_start: I64, word: I32, count: F64, topics: F64, alpha: float, steps: int, tolerance: float
+) -> F64:
     """Mean over a unit's documents of (1/n) Σ_w n_w ln Σ_k θ_k topics[w, k], θ = γ/Σγ; zero for units without words."""
     n_topics = topics.shape[1]
     gamma, pull = np.empty(n_topics), np.empty(n_topics)
@@ -144,17 +115,17 @@ def log_likelihoods(
 
 @jit
 def words_by_shares(
-    unit_start: NDArray[np.int64],
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    count: NDArray[np.float64],
-    known: NDArray[np.int32],
-    topics: NDArray[np.float64],
+    unit_start: I64,
+    doc_start: I64,
+    word: I32,
+    count: F64,
+    known: I32,
+    topics: F64,
     alpha: float,
     weight: float,
     steps: int,
     tolerance: float,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+) -> tuple[I64, I32, F64]:
     """(start, rows, values): (c/l)⊗θ in the words' rows, then weight · θ⊗θ in k rows; mean over a unit's documents.
 
     ``known`` is the row of each word in ``topics`` (words × topics), or −1. θ = γ/Σγ is inferred from known words only;

@@ -4,19 +4,13 @@ Sums run in a fixed order, so that a document's result does not depend on what e
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import F32, F64, I32, I64
 from dptopics.kernels.jit import jit
 
 
 @jit
-def mean_of_words(
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    count: NDArray[np.int32],
-    vectors: NDArray[np.float32],
-    middle: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def mean_of_words(doc_start: I64, word: I32, count: I32, vectors: F32, middle: F64) -> F64:
     """Unit vector along x/‖x‖ − middle, x = Σ_w √n_w · vectors[w]; zero for a document without known words."""
     documents = np.zeros((doc_start.size - 1, vectors.shape[1]))
     for d in range(doc_start.size - 1):
@@ -30,12 +24,7 @@ def mean_of_words(
 
 
 @jit
-def projected(
-    raw: NDArray[np.float32],
-    mean: NDArray[np.float64],
-    projection: NDArray[np.float64],
-    middle: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def projected(raw: F32, mean: F64, projection: F64, middle: F64) -> F64:
     """Unit vector along x/‖x‖ − middle, x = (raw/‖raw‖ − mean) · projection; a row of zeros stays zero."""
     documents = np.zeros((raw.shape[0], projection.shape[1]))
     for d in range(raw.shape[0]):
@@ -53,7 +42,7 @@ def projected(
 
 
 @jit
-def _away(vector: NDArray[np.float64], middle: NDArray[np.float64]) -> None:
+def _away(vector: F64, middle: F64) -> None:
     """Make it a unit vector, take the middle off, and make it one again."""
     for j in range(vector.size if _normalise(vector) else 0):
         vector[j] -= middle[j]
@@ -61,7 +50,7 @@ def _away(vector: NDArray[np.float64], middle: NDArray[np.float64]) -> None:
 
 
 @jit
-def _normalise(vector: NDArray[np.float64]) -> bool:
+def _normalise(vector: F64) -> bool:
     size = 0.0
     for j in range(vector.size):
         size += vector[j] * vector[j]
@@ -74,7 +63,7 @@ def _normalise(vector: NDArray[np.float64]) -> bool:
 
 
 @jit
-def nearest(documents: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.int32]:
+def nearest(documents: F64, centres: F64) -> I32:
     """argmax over k of documents[d] · centres[:, k], the first of equals; −1 for a document that is zero."""
     n_centres = centres.shape[1]
     found = np.empty(documents.shape[0], np.int32)
@@ -97,13 +86,7 @@ def nearest(documents: NDArray[np.float64], centres: NDArray[np.float64]) -> NDA
 
 
 @jit
-def votes(
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    topic: NDArray[np.int32],
-    score: NDArray[np.float32],
-    most: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+def votes(doc_start: I64, word: I32, topic: I32, score: F32, most: int) -> tuple[I64, I32, F64]:
     """Each document's ``most`` words of the highest positive score[w, its topic], with weights ∝ score, L2 norm one.
 
     Returns where each document's votes start, their words and weights. Of equal scores the lower word number wins.

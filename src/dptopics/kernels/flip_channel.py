@@ -1,14 +1,14 @@
 """Packed bits seen through a channel that flips each with a known probability: weights, sums and repairs."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dptopics.kernels.gibbs import draw
+from dptopics.kernels.arrays import F32, F64, I64, U8
 from dptopics.kernels.jit import jit
+from dptopics.kernels.splitmix import draw
 
 
 @jit
-def channel_weights(bits: NDArray[np.uint8], flip: float, rate: NDArray[np.float32]) -> None:
+def channel_weights(bits: U8, flip: float, rate: F32) -> None:
     """Replace each rate λ by a/(a + (b − a)e^(−λ)), a = P[bit | word there], b = P[bit | word not there].
 
     If n ~ Poisson(λ), the word is there if n ≥ 1, and its bit is flipped with probability ``flip``, then E[n | bit] is
@@ -25,7 +25,7 @@ def channel_weights(bits: NDArray[np.uint8], flip: float, rate: NDArray[np.float
 
 
 @jit
-def channel_likelihood(bits: NDArray[np.uint8], flip: float, rate: NDArray[np.float32]) -> NDArray[np.float64]:
+def channel_likelihood(bits: U8, flip: float, rate: F32) -> F64:
     """Σ log P[bit | λ] of each document under the same channel."""
     total = np.zeros(rate.shape[0])
     for d in range(rate.shape[0]):
@@ -37,7 +37,7 @@ def channel_likelihood(bits: NDArray[np.uint8], flip: float, rate: NDArray[np.fl
 
 
 @jit
-def ones_of_each(bits: NDArray[np.uint8], n_words: int) -> NDArray[np.int64]:
+def ones_of_each(bits: U8, n_words: int) -> I64:
     """How many rows have each bit set."""
     total = np.zeros(8 * bits.shape[1], np.int64)
     for d in range(bits.shape[0]):
@@ -49,12 +49,7 @@ def ones_of_each(bits: NDArray[np.uint8], n_words: int) -> NDArray[np.int64]:
 
 
 @jit
-def repair(
-    bits: NDArray[np.uint8],
-    ones: NDArray[np.int64],
-    wanted: NDArray[np.int64],
-    seed: np.uint64,
-) -> None:
+def repair(bits: U8, ones: I64, wanted: I64, seed: np.uint64) -> None:
     """Change as few bits of each word as it takes to have ``wanted`` ones instead of ``ones``, chosen uniformly.
 
     One pass (selection sampling: Fan, Muller & Rezucha 1962): of the candidates left, the next is taken with

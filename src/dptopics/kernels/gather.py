@@ -1,21 +1,16 @@
 """Copy documents into unit order, with words renamed or dropped, and bound the distinct words of each unit."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import I32, I64, U32, U64, Flags
 from dptopics.kernels.jit import jit
+from dptopics.kernels.splitmix import draw, mix
 
-Entries = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]
+Entries = tuple[I64, I32, I32]
 
 
 @jit
-def gather(
-    order: NDArray[np.int64],
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    count: NDArray[np.int32],
-    rename: NDArray[np.int32],
-) -> Entries:
+def gather(order: I64, doc_start: I64, word: I32, count: I32, rename: I32) -> Entries:
     """Documents ``order`` with word w called rename[w] (dropped if negative), entries sorted by word."""
     start = np.zeros(order.size + 1, np.int64)
     for i in range(order.size):
@@ -42,14 +37,7 @@ def gather(
 
 
 @jit
-def keep_words(
-    unit_start: NDArray[np.int64],
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    unit_key: NDArray[np.uint64],
-    word_key: NDArray[np.uint64],
-    max_words: int,
-) -> NDArray[np.bool_]:
+def keep_words(unit_start: I64, doc_start: I64, word: I32, unit_key: U64, word_key: U64, max_words: int) -> Flags:
     """Which entries stay when a unit may hold ``max_words`` distinct words: those of the lowest lottery tickets.
 
     A ticket mixes the keys of unit and word (splitmix64), so the choice depends on the unit alone, not on any order.
@@ -72,10 +60,7 @@ def keep_words(
             w = word[e]
             if mark[w] == unit:
                 mark[w] = -1
-                x = unit_key[unit] ^ word_key[w]
-                x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-                x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-                ticket[w] = x ^ (x >> np.uint64(31))
+                ticket[w] = mix(unit_key[unit] ^ word_key[w])
                 tickets[n] = ticket[w]
                 n += 1
         tickets.sort()
@@ -85,9 +70,7 @@ def keep_words(
 
 
 @jit
-def compact(
-    doc_start: NDArray[np.int64], word: NDArray[np.int32], count: NDArray[np.int32], keep: NDArray[np.bool_]
-) -> Entries:
+def compact(doc_start: I64, word: I32, count: I32, keep: Flags) -> Entries:
     """The entries that stay, moved to the front of the same arrays: a copy would double the peak of memory."""
     start = np.zeros_like(doc_start)
     n = 0
@@ -101,14 +84,7 @@ def compact(
 
 
 @jit
-def unlike_before(
-    documents: NDArray[np.int64],
-    asked: NDArray[np.bool_],
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    count: NDArray[np.int32],
-    bits: NDArray[np.uint32],
-) -> NDArray[np.bool_]:
+def unlike_before(documents: I64, asked: Flags, doc_start: I64, word: I32, count: I32, bits: U32) -> Flags:
     """Which of the ``asked`` documents are not the one before them, entry by entry as they stand and bit by bit of the
     embedding. The first has none before it."""
     unlike = np.zeros(documents.size, np.bool_)
@@ -130,12 +106,7 @@ def unlike_before(
 
 
 @jit
-def content_keys(
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    count: NDArray[np.int32],
-    word_key: NDArray[np.uint64],
-) -> NDArray[np.uint64]:
+def content_keys(doc_start: I64, word: I32, count: I32, word_key: U64) -> U64:
     """A key of each document's content that does not depend on the order or numbering of words.
 
     Fast, and no more: documents of equal keys can be made in a minute. What must be in order compares their contents.
@@ -144,9 +115,6 @@ def content_keys(
     for d in range(keys.size):
         total = np.uint64(0)
         for e in range(doc_start[d], doc_start[d + 1]):
-            x = word_key[word[e]] + np.uint64(count[e]) * np.uint64(0x9E3779B97F4A7C15)
-            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            total += x ^ (x >> np.uint64(31))
+            total += draw(word_key[word[e]], count[e])
         keys[d] = total
     return keys

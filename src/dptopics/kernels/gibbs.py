@@ -5,31 +5,17 @@ and taking a document away shifts nobody else's draws.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import F32, I32, I64, U64
 from dptopics.kernels.jit import jit
 from dptopics.kernels.simd import BANKS, LINE, STEP, WIDTH, prefetch, weigh
+from dptopics.kernels.splitmix import draw
 
 AHEAD = 3  # tokens between asking for a word's counts and using them
 
 
 @jit
-def draw(seed: np.uint64, i: int) -> np.uint64:
-    """The i-th word of the stream ``seed`` (splitmix64, Steele et al. 2014)."""
-    x = seed + np.uint64(i) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@jit
-def start_topics(
-    start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    doc_seed: NDArray[np.uint64],
-    nw: NDArray[np.float32],
-    n_topics: int,
-) -> NDArray[np.int32]:
+def start_topics(start: I64, word: I32, doc_seed: U64, nw: F32, n_topics: int) -> I32:
     """A uniform topic for each token, and the words × topics counts that follow."""
     topic = np.empty(word.size, np.int32)
     for d in range(start.size - 1):
@@ -41,15 +27,15 @@ def start_topics(
 
 @jit
 def gibbs_sweep(
-    start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    topic: NDArray[np.int32],
-    nw: NDArray[np.float32],
-    nk: NDArray[np.int64],
+    start: I64,
+    word: I32,
+    topic: I32,
+    nw: F32,
+    nk: I64,
     alpha: float,
     beta: float,
     n_topics: int,
-    doc_seed: NDArray[np.uint64],
+    doc_seed: U64,
     sweep: int,
 ) -> None:
     """Draw each token's topic from p(k) ∝ (n_dk + α)(n_wk + β)/(n_k + Vβ), the token itself left out.

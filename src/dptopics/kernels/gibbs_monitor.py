@@ -1,11 +1,12 @@
 """The Gibbs sweep of `kernels.gibbs` with the privacy monitor of Zhao et al. 2019 in its inner loop."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dptopics.kernels.gibbs import AHEAD, draw
+from dptopics.kernels.arrays import F32, F64, I32, I64, U64
+from dptopics.kernels.gibbs import AHEAD
 from dptopics.kernels.jit import jit
 from dptopics.kernels.simd import BANKS, LINE, STEP, WIDTH, prefetch, steepest, weigh
+from dptopics.kernels.splitmix import draw
 
 
 @jit
@@ -25,19 +26,19 @@ def log1plus(x: float) -> float:
 
 @jit
 def monitored_sweep(
-    start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    topic: NDArray[np.int32],
-    nw: NDArray[np.float32],
-    nk: NDArray[np.int64],
+    start: I64,
+    word: I32,
+    topic: I32,
+    nw: F32,
+    nk: I64,
     alpha: float,
     beta: float,
     n_topics: int,
-    doc_seed: NDArray[np.uint64],
+    doc_seed: U64,
     sweep: int,
-    removed: NDArray[np.int64],
-    loss: NDArray[np.float64],
-) -> NDArray[np.int64]:
+    removed: I64,
+    loss: F64,
+) -> I64:
     """`gibbs_sweep`, draw for draw, which adds to loss[j, i] what token i's draw says about ``removed[j]`` tokens.
 
     With r_k the weights of the draw, R = Σ r_k, D_k = n_k + Vβ and N_k = min(N, n_k), all N tokens in topic k:

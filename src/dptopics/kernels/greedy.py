@@ -1,21 +1,14 @@
 """Units that fill their own most frequent words first, up to a cutoff."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import I32, I64, Flags
 from dptopics.kernels.jit import jit
 
 
 @jit
 def fill_in_order(
-    unit_start: NDArray[np.int64],
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    word_rank: NDArray[np.int32],
-    budget: int,
-    gap: NDArray[np.int64],
-    owned: NDArray[np.bool_],
+    unit_start: I64, doc_start: I64, word: I32, counts: I32, word_rank: I32, budget: int, gap: I64, owned: Flags
 ) -> None:
     """A unit closes the gaps of its words one after another until ``budget`` steps are gone (Carvalho et al. 2022).
 

@@ -1,26 +1,23 @@
 """Hashes of local hashing: which bucket a value falls into under a report's seed, and who supports which value."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import F32, F64, I32, I64, U32, U64
 from dptopics.kernels.jit import jit
+from dptopics.kernels.splitmix import draw
 
 
 @jit
 def bucket(seed: np.uint64, value: int, n_buckets: int) -> np.uint32:
-    """h(value) in 0 … g − 1: 32 bits of a mixed word (splitmix64, Steele et al. 2014), scaled to g.
+    """h(value) in 0 … g − 1: 32 bits of a mixed word (splitmix64), scaled to g.
 
     What a report hides does not depend on the hash; how well the server estimates does.
     """
-    x = seed + np.uint64(value + 1) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
-    return np.uint32(((x >> np.uint64(32)) * np.uint64(n_buckets)) >> np.uint64(32))
+    return np.uint32(((draw(seed, value + 1) >> np.uint64(32)) * np.uint64(n_buckets)) >> np.uint64(32))
 
 
 @jit
-def buckets(seed: NDArray[np.uint64], value: NDArray[np.int64], n_buckets: int) -> NDArray[np.int64]:
+def buckets(seed: U64, value: I64, n_buckets: int) -> I64:
     """The bucket of each value under its own seed."""
     out = np.empty(value.size, np.int64)
     for i in range(value.size):
@@ -29,7 +26,7 @@ def buckets(seed: NDArray[np.uint64], value: NDArray[np.int64], n_buckets: int) 
 
 
 @jit
-def support(seed: NDArray[np.uint64], sent: NDArray[np.uint32], n_buckets: int, n_values: int) -> NDArray[np.int64]:
+def support(seed: U64, sent: U32, n_buckets: int, n_values: int) -> I64:
     """How many answers fall into the bucket of each value."""
     total = np.zeros(n_values, np.int64)
     for d in range(seed.size):
@@ -39,7 +36,7 @@ def support(seed: NDArray[np.uint64], sent: NDArray[np.uint32], n_buckets: int, 
 
 
 @jit
-def supports(seed: NDArray[np.uint64], sent: NDArray[np.uint32], n_buckets: int, out: NDArray[np.float32]) -> None:
+def supports(seed: U64, sent: U32, n_buckets: int, out: F32) -> None:
     """out[d, i] = 1 where answer d falls into the bucket of value i, else 0."""
     for d in range(seed.size):
         for i in range(out.shape[1]):
@@ -47,9 +44,7 @@ def supports(seed: NDArray[np.uint64], sent: NDArray[np.uint32], n_buckets: int,
 
 
 @jit
-def supported_values(
-    seed: NDArray[np.uint64], sent: NDArray[np.uint32], n_buckets: int, n_values: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def supported_values(seed: U64, sent: U32, n_buckets: int, n_values: int) -> tuple[I64, I32]:
     """The values in the bucket that each answer names, listed: answer a owns start[a]:start[a+1]."""
     start = np.zeros(seed.size + 1, np.int64)
     for a in range(seed.size):
@@ -68,15 +63,7 @@ def supported_values(
 
 @jit
 def mixture_pass(
-    start: NDArray[np.int64],
-    value: NDArray[np.int32],
-    answers: int,
-    hit: float,
-    miss: float,
-    topics: NDArray[np.float64],
-    share: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    heads: NDArray[np.float64],
+    start: I64, value: I32, answers: int, hit: float, miss: float, topics: F64, share: F64, counts: F64, heads: F64
 ) -> float:
     """One pass of EM for a mixture of topics (values × topics) over reports of so many answers each.
 

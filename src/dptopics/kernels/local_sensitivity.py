@@ -5,20 +5,13 @@ totals over all units. All functions return the largest value over the units giv
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import F64, I32, I64
 from dptopics.kernels.jit import jit
 
 
 @jit
-def largest_weighted_log(
-    start: NDArray[np.int64],
-    rows: NDArray[np.int32],
-    delta_count: NDArray[np.float64],
-    count: NDArray[np.float64],
-    users: NDArray[np.float64],
-    slope: float,
-) -> float:
+def largest_weighted_log(start: I64, rows: I32, delta_count: F64, count: F64, users: F64, slope: float) -> float:
     """max over units of ‖w ⊙ x̂ − w₋ ⊙ x̂₋‖₂, x̂ = log(c + 1) − mean, w = min(1, slope · N) (Ramadan et al., corollary 1).
 
     Removing a unit also moves the mean, and with it every other word: Σ w² over those gives their part.
@@ -49,9 +42,7 @@ def largest_weighted_log(
 
 
 @jit
-def largest_share(
-    start: NDArray[np.int64], rows: NDArray[np.int32], delta_count: NDArray[np.float64], count: NDArray[np.float64]
-) -> float:
+def largest_share(start: I64, rows: I32, delta_count: F64, count: F64) -> float:
     """max over units of ‖c/‖c‖₁ − c₋/‖c₋‖₁‖₁."""
     total = count.sum()
     largest = 0.0
@@ -73,9 +64,7 @@ def largest_share(
 
 
 @jit
-def largest_dot(
-    start: NDArray[np.int64], rows: NDArray[np.int32], delta_count: NDArray[np.float64], value: NDArray[np.float64]
-) -> float:
+def largest_dot(start: I64, rows: I32, delta_count: F64, value: F64) -> float:
     """max over units of Σ_i Δc_i · value_i."""
     largest = 0.0
     for unit in range(start.size - 1):

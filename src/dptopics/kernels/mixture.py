@@ -1,20 +1,13 @@
 """Documents of one topic each: how likely each topic is, and a document's words in the columns of its topics."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import F64, I32, I64
 from dptopics.kernels.jit import jit
 
 
 @jit
-def assigned_words(
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    count: NDArray[np.int32],
-    weight: NDArray[np.float64],
-    log_topics: NDArray[np.float64],
-    sharpness: float,
-) -> NDArray[np.float64]:
+def assigned_words(doc_start: I64, word: I32, count: I32, weight: F64, log_topics: F64, sharpness: float) -> F64:
     """x_w · r_k for every entry of every document: x its weighted counts, r its topics, both scaled to L2 norm one.
 
     r_k ∝ exp(sharpness · Σ_w x_w · log_topics[w, k]). So a document's numbers have L2 norm one, however sure its topic

@@ -6,13 +6,13 @@ Everything is added in the order of the document's entries, one unit at a time: 
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import F64, I32, I64
 from dptopics.kernels.jit import jit
 
 
 @jit
-def document_norms(doc_start: NDArray[np.int64], count: NDArray[np.int32]) -> NDArray[np.float64]:
+def document_norms(doc_start: I64, count: I32) -> F64:
     """‖M̃₁‖, ‖M̃₂‖ and ‖M̃₃‖ of each document; zeros where it has fewer than three words.
 
     With p_q = Σ cᵢ^q and eᵢ = cᵢ(cᵢ−1): ‖M̃₂‖² = (p₂² − p₄ + Σeᵢ²)/(l(l−1))², ‖M̃₃‖² =
@@ -40,7 +40,7 @@ def document_norms(doc_start: NDArray[np.int64], count: NDArray[np.int32]) -> ND
 
 
 @jit
-def unit_norms(unit_start: NDArray[np.int64], norms: NDArray[np.float64]) -> NDArray[np.float64]:
+def unit_norms(unit_start: I64, norms: F64) -> F64:
     """Mean norms of each unit over its documents of at least three words; zeros where there is none."""
     means = np.zeros((unit_start.size - 1, 3))
     for unit in range(unit_start.size - 1):
@@ -57,9 +57,7 @@ def unit_norms(unit_start: NDArray[np.int64], norms: NDArray[np.float64]) -> NDA
 
 
 @jit
-def unit_scales(
-    unit_start: NDArray[np.int64], norms: NDArray[np.float64], bounds: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def unit_scales(unit_start: I64, norms: F64, bounds: F64) -> F64:
     """s/n of each unit, n its documents of at least three words: s = min(1, bounds[j]/norm[j], …), one for all moments.
 
     The norm of a unit's mean is bounded by the mean of its documents' norms. Zero where n is zero.
@@ -83,16 +81,7 @@ def unit_scales(
 
 
 @jit
-def _write(
-    word: NDArray[np.int32],
-    count: NDArray[np.int32],
-    scale: float,
-    weights: NDArray[np.float64],
-    n_words: int,
-    at: int,
-    rows: NDArray[np.int32],
-    values: NDArray[np.float64],
-) -> int:
+def _write(word: I32, count: I32, scale: float, weights: F64, n_words: int, at: int, rows: I32, values: F64) -> int:
     """A document's entries, from place ``at`` on. Returns the next free place."""
     length = 0.0
     for e in range(word.size):
@@ -115,17 +104,17 @@ def _write(
 
 @jit
 def _add(
-    word: NDArray[np.int32],
-    count: NDArray[np.int32],
+    word: I32,
+    count: I32,
     scale: float,
-    weights: NDArray[np.float64],
+    weights: F64,
     n_words: int,
     m: int,
-    place: NDArray[np.int64],
-    where: NDArray[np.int64],
+    place: I64,
+    where: I64,
     at: int,
-    rows: NDArray[np.int32],
-    values: NDArray[np.float64],
+    rows: I32,
+    values: F64,
 ) -> int:
     """The same, added to the entries that its unit has. ``place`` numbers the unit's m words; where[i] is the entry of
     the unit's i-th row (count, words, pairs), −1 if it has none yet."""
@@ -151,15 +140,8 @@ def _add(
 
 @jit
 def packed_pairs(
-    unit_start: NDArray[np.int64],
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    count: NDArray[np.int32],
-    norms: NDArray[np.float64],
-    scales: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    n_words: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    unit_start: I64, doc_start: I64, word: I32, count: I32, norms: F64, scales: F64, weights: F64, n_words: int
+) -> tuple[I64, I32, F64]:
     """(start, rows, values): weights[j] times the scaled moments j = 0, 1, 2 of each unit, as a sparse vector.
 
     Row 0 is the count, 1 + w word w of M̃₁, then the upper triangle of M̃₂ by rows; entries off the diagonal are
@@ -214,15 +196,7 @@ def packed_pairs(
 
 
 @jit
-def packed_triples(
-    unit_start: NDArray[np.int64],
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    count: NDArray[np.int32],
-    norms: NDArray[np.float64],
-    scales: NDArray[np.float64],
-    view: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def packed_triples(unit_start: I64, doc_start: I64, word: I32, count: I32, norms: F64, scales: F64, view: F64) -> F64:
     """M̃₃(W, W, W) of each unit, scaled, W the words × k ``view``: entries i ≤ j ≤ l of the symmetric tensor, in order.
 
     Each is multiplied by the root of how often it occurs in the whole (1, 3 or 6), so that norms are kept. With
@@ -264,13 +238,7 @@ def packed_triples(
 
 
 @jit
-def dense_pairs(
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    count: NDArray[np.int32],
-    weight: NDArray[np.float64],
-    n_words: int,
-) -> NDArray[np.float64]:
+def dense_pairs(doc_start: I64, word: I32, count: I32, weight: F64, n_words: int) -> F64:
     """Σ over documents of weight · (c⊗c − diag c), as a whole matrix."""
     out = np.zeros((n_words, n_words))
     for doc in range(doc_start.size - 1):

@@ -4,24 +4,24 @@ Randomness enters as arrays with one entry per token: ``bits`` are 64 uniform bi
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import F32, F64, I32, I64, U64
 from dptopics.kernels.jit import jit
 
 
 @jit
 def sweep_perturbed(
-    start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    topic: NDArray[np.int32],
-    nw: NDArray[np.float32],
-    nk: NDArray[np.int64],
+    start: I64,
+    word: I32,
+    topic: I32,
+    nw: F32,
+    nk: I64,
     alpha: float,
     beta: float,
     n_topics: int,
-    word_noise: NDArray[np.float64],
-    doc_noise: NDArray[np.float64],
-    bits: NDArray[np.uint64],
+    word_noise: F64,
+    doc_noise: F64,
+    bits: U64,
 ) -> None:
     """Draw each token's topic from p(k) ∝ a_k − min a, the token itself left out of its counts, where
 
@@ -68,15 +68,7 @@ def sweep_perturbed(
 
 
 @jit
-def sweep_fixed(
-    start: NDArray[np.int64],
-    order: NDArray[np.int64],
-    word: NDArray[np.int32],
-    topic: NDArray[np.int32],
-    weight: NDArray[np.float64],
-    alpha: float,
-    bits: NDArray[np.uint64],
-) -> None:
+def sweep_fixed(start: I64, order: I64, word: I32, topic: I32, weight: F64, alpha: float, bits: U64) -> None:
     """Draw each token's topic from p(k) ∝ (n_dk + α) · weight[w, k], the token itself left out of n_dk.
 
     The tokens of document d are visited as order[start[d]:start[d+1]]. ``weight`` stays as it is during the sweep.
@@ -106,15 +98,7 @@ def sweep_fixed(
 
 @jit
 def sweep_shifted(
-    start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    topic: NDArray[np.int32],
-    nw: NDArray[np.float64],
-    nk: NDArray[np.float64],
-    nd: NDArray[np.float64],
-    alpha: float,
-    beta: float,
-    bits: NDArray[np.uint64],
+    start: I64, word: I32, topic: I32, nw: F64, nk: F64, nd: F64, alpha: float, beta: float, bits: U64
 ) -> None:
     """Draw each token's topic from p(k) ∝ (n_dk + α)(n_wk + β)/(n_k + Vβ), counts that started off noisy.
 

@@ -4,20 +4,13 @@ The state is the *gap* of every word: cutoff less weight, in grid steps. A unit 
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import F64, I32, I64, Flags
 from dptopics.kernels.jit import jit
 
 
 @jit
-def fill_evenly(
-    unit_start: NDArray[np.int64],
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    budget: int,
-    gap: NDArray[np.int64],
-    owned: NDArray[np.bool_],
-) -> None:
+def fill_evenly(unit_start: I64, doc_start: I64, word: I32, budget: int, gap: I64, owned: Flags) -> None:
     """ℓ1-descent (Gopi et al. 2020): gap −= min(gap, λ) for the λ that spends min(budget, Σ gap), in whole steps.
 
     Steps are dealt in rounds, one to each word that is not full, in the unit's own order of words, until the budget is
@@ -60,14 +53,7 @@ def fill_evenly(
 
 
 @jit
-def fill_toward(
-    unit_start: NDArray[np.int64],
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    budget: float,
-    gap: NDArray[np.float64],
-    owned: NDArray[np.bool_],
-) -> None:
+def fill_toward(unit_start: I64, doc_start: I64, word: I32, budget: float, gap: F64, owned: Flags) -> None:
     """ℓ2-descent (Gopi et al. 2020): gap *= max(0, 1 − budget/‖gap‖₂), the gap restricted to the unit's words."""
     mark = np.full(gap.size, -1, np.int64)
     own_words = np.empty(gap.size, np.int32)

@@ -19,7 +19,7 @@ of the product with the scale included. In units of u = 2^-53 the normal magnitu
 - 4 in the quotient, q, the product with q and the product with the scale;
 - 1 in the approximation itself (1e-16, Wichura 1988).
 
-That is under 50, and the exponential magnitude is one logarithm; ERROR is 128. tests/test_noise.py measures
+That is under 50, and the exponential magnitude is one logarithm; ERROR is 128. tests/privacy/test_noise.py measures
 the error against 48 digits and finds it below a tenth of ERROR.
 
 Reference: M. J. Wichura, Algorithm AS 241: the percentage points of the normal distribution, Applied
@@ -29,8 +29,8 @@ Statistics 37 (1988), 477-484, routine PPND16.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import I64, U64
 from dptopics.kernels.jit import jit
 
 ERROR = 2.0**-46
@@ -94,7 +94,7 @@ def exponential_magnitude(m: np.int64) -> tuple[float, float]:
 
 
 @jit
-def gaussian(bits: NDArray[np.uint64], sigma: float, error: float, out: NDArray[np.int64]) -> NDArray[np.int64]:
+def gaussian(bits: U64, sigma: float, error: float, out: I64) -> I64:
     """Write round(sigma·Z), Z standard normal, to `out`; return the positions where that is only a guess."""
     undecided = np.empty(bits.size, np.int64)
     n_undecided = 0
@@ -112,7 +112,7 @@ def gaussian(bits: NDArray[np.uint64], sigma: float, error: float, out: NDArray[
 
 
 @jit
-def laplace(bits: NDArray[np.uint64], scale: float, error: float, out: NDArray[np.int64]) -> NDArray[np.int64]:
+def laplace(bits: U64, scale: float, error: float, out: I64) -> I64:
     """Write round(scale·Z), Z standard Laplace; otherwise as `gaussian`."""
     undecided = np.empty(bits.size, np.int64)
     n_undecided = 0

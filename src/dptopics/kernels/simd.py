@@ -1,10 +1,11 @@
-"""Four pieces of machine code that the compiler does not find by itself. Settled: kernels of other files call them."""
+"""Four pieces of machine code that the compiler does not find by itself."""
 
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
+
+from dptopics.kernels.jit import intrinsic
 
 LINE = 16  # float32 numbers in a cache line
 WIDTH = 8  # float32 numbers in a vector
@@ -12,7 +13,7 @@ BANKS = 4  # vectors added up side by side: one sum would wait for itself
 STEP = WIDTH * BANKS
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Ask for the cache line of array[index] ahead of its use."""
 
@@ -28,7 +29,7 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     return types.void(array, types.intp), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def weigh(typing_context: Any, p: Any, pull: Any, row: Any, shift: Any, sums: Any) -> Any:
     """p[k] = pull[k] · (row[k] + shift) for all k, and sums[j] = p[j] + p[j + STEP] + p[j + 2·STEP] + ….
 
@@ -63,7 +64,7 @@ def weigh(typing_context: Any, p: Any, pull: Any, row: Any, shift: Any, sums: An
     return types.void(p, pull, row, types.float32, sums), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def absorb(typing_context: Any, total: Any, pull: Any, row: Any, source: Any, count: Any) -> Any:
     """total[k] += count / Σ_j pull[j]·row[j] · source[k]: a document or a word takes up its share of a count.
 
@@ -100,7 +101,7 @@ def absorb(typing_context: Any, total: Any, pull: Any, row: Any, source: Any, co
     return types.void(total, pull, row, source, types.float32), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def steepest(typing_context: Any, p: Any, grow: Any, total: Any) -> Any:
     """max over k of max{p[k]·grow[k]/total, grow[k]·(total − p[k])/(total + p[k]·grow[k])}, at least zero.
 

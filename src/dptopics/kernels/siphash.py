@@ -1,13 +1,13 @@
 """SipHash-2-4 of single 64-bit words: the keyed hash behind every choice that must not depend on row order."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import U64
 from dptopics.kernels.jit import jit
 
 
 @jit
-def siphash(values: NDArray[np.uint64], key0: np.uint64, key1: np.uint64) -> NDArray[np.uint64]:
+def siphash(values: U64, key0: np.uint64, key1: np.uint64) -> U64:
     """SipHash-2-4 (Aumasson & Bernstein 2012) of each 8-byte value under a 128-bit key: a pseudo-random function."""
     out = np.empty(values.size, np.uint64)
     one, last = np.uint64(0xFF), np.uint64(8 << 56)

@@ -1,20 +1,15 @@
 """The distinct words of each unit with their counts, limited per word."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import F64, I32, I64
 from dptopics.kernels.jit import jit
 
 
 @jit
 def unit_counts(
-    unit_start: NDArray[np.int64],
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    n_words: int,
-    most: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    unit_start: I64, doc_start: I64, word: I32, counts: I32, n_words: int, most: int
+) -> tuple[I64, I32, F64]:
     """(start, rows, values): for each distinct word of a unit the pair (min(count, most), 1).
 
     Counts are added over the unit's documents in 64 bits, before they are limited.

@@ -1,15 +1,13 @@
 """The distinct words of each unit, with equal weights."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import F64, I32, I64
 from dptopics.kernels.jit import jit
 
 
 @jit
-def unit_words(
-    unit_start: NDArray[np.int64], doc_start: NDArray[np.int64], word: NDArray[np.int32], n_words: int, norm: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+def unit_words(unit_start: I64, doc_start: I64, word: I32, n_words: int, norm: int) -> tuple[I64, I32, F64]:
     """Rows of each unit's distinct words; t words weigh 1/√t (``norm`` = 2), 1/t (1) or one (0) each.
 
     Gopi et al. 2020, algorithm 3, for norms 2 and 1.

@@ -1,15 +1,15 @@
 """Variational Bayes for LDA: the E-step over many documents, adding up expected counts."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import F32, F64, I32, I64
 from dptopics.kernels.digamma import exp_digamma
 from dptopics.kernels.jit import jit
 from dptopics.kernels.simd import absorb
 
 
 @jit
-def word_pull(weights: NDArray[np.float64], rows: NDArray[np.int64], n_topics: int, out: NDArray[np.float32]) -> None:
+def word_pull(weights: F64, rows: I64, n_topics: int, out: F32) -> None:
     """out[w, k] = exp(E[log φ_kw]) for the given words, from Dirichlet parameters ``weights`` (words × topics)."""
     total = np.zeros(n_topics)
     for w in range(weights.shape[0]):
@@ -25,16 +25,16 @@ def word_pull(weights: NDArray[np.float64], rows: NDArray[np.int64], n_topics: i
 
 @jit
 def expect(
-    docs: NDArray[np.int64],
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    count: NDArray[np.float32],
-    topics: NDArray[np.float32],
+    docs: I64,
+    doc_start: I64,
+    word: I32,
+    count: F32,
+    topics: F32,
     alpha: float,
     n_topics: int,
     steps: int,
     tolerance: float,
-    total: NDArray[np.float32],
+    total: F32,
 ) -> None:
     """A few steps towards each document's γ, from equal shares, and total[w, k] += n_w φ_wk.
 

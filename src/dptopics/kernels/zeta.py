@@ -3,22 +3,13 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dptopics.kernels.arrays import F64, I32, I64
 from dptopics.kernels.jit import jit
 
 
 @jit
-def _step(
-    first: int,
-    last: int,
-    word: NDArray[np.int32],
-    count: NDArray[np.float64],
-    topics: NDArray[np.float64],
-    total: float,
-    theta: NDArray[np.float64],
-    slope: NDArray[np.float64],
-) -> float:
+def _step(first: int, last: int, word: I32, count: F64, topics: F64, total: float, theta: F64, slope: F64) -> float:
     """Objective at ``theta``, and slope_z = (1/N) Σ_w n_w Φ_zw / Σ_z θ_z Φ_zw."""
     n_topics = theta.size
     slope[:] = 0.0
@@ -37,14 +28,7 @@ def _step(
 
 @jit
 def zeta(
-    doc_start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    count: NDArray[np.float64],
-    topics: NDArray[np.float64],
-    tolerance: float,
-    steps: int,
-    values: NDArray[np.float64],
-    shares: NDArray[np.float64],
+    doc_start: I64, word: I32, count: F64, topics: F64, tolerance: float, steps: int, values: F64, shares: F64
 ) -> None:
     """Fill ``values`` (documents) and the maximisers ``shares`` (documents × topics); ``topics`` is words × topics.
 

@@ -8,11 +8,11 @@ relation, and events of unequal relations have no common price. An unknown event
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from math import log
 from typing import Any
 
-from dptopics.errors import InputError, PrivacyError
+from dptopics.errors import PrivacyError
+from dptopics.privacy.fields import Choice
 from dptopics.privacy.relation import Relation
 
 
@@ -107,15 +107,11 @@ _KINDS: dict[str, type[Event]] = {
 }
 
 
-class Noise(StrEnum):
+class Noise(Choice):
     """Kinds of noise to choose from. Gaussian noise goes with the L2 norm, Laplace noise with the L1 norm."""
 
     GAUSSIAN = "gaussian"
     LAPLACE = "laplace"
-
-    @classmethod
-    def _missing_(cls, value: object) -> "Noise":
-        raise InputError(f"noise must be 'gaussian' or 'laplace', got {value!r}.")
 
     @property
     def norm(self) -> int:

@@ -1,12 +1,29 @@
 """What a field of settings may hold, by its declaration: checked when settings are made, not when they run."""
 
 from dataclasses import fields
+from enum import StrEnum
 from math import isnan
 from numbers import Integral, Real
+from re import sub
 from types import NoneType, UnionType
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 from dptopics.errors import InputError
+
+
+class Choice(StrEnum):
+    """Names to choose from. An unknown one is refused with the list of those there are.
+
+    >>> Choice("Colour", {"RED": "red", "BLUE": "blue", "SKY_BLUE": "sky-blue"})("green")
+    Traceback (most recent call last):
+    dptopics.errors.InputError: colour must be 'red', 'blue' or 'sky-blue', got 'green'.
+    """
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self:
+        name = sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+        *most, last = (repr(str(known)) for known in cls)
+        raise InputError(f"{name} must be {', '.join(most)} or {last}, got {value!r}.")
 
 
 def check_fields(settings: Any) -> None:

@@ -1,7 +1,6 @@
 """Mechanism: a frozen dataclass of public settings whose guarantee and noise read the same fields."""
 
 from dataclasses import fields, replace
-from enum import StrEnum
 from math import inf, sqrt
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
@@ -9,6 +8,7 @@ from numpy.random import Generator
 
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError, PrivacyError
+from dptopics.privacy.fields import Choice
 from dptopics.privacy.guarantee import Guarantee, Unit, check_budget
 from dptopics.privacy.pricing import smallest
 from dptopics.release.release import Release
@@ -17,17 +17,13 @@ from dptopics.release.vocabulary import Vocabulary
 T = TypeVar("T")
 
 
-class Job(StrEnum):
+class Job(Choice):
     """What a mechanism is for."""
 
     VOCABULARY = "vocabulary"
     TOPICS = "topics"
     NGRAMS = "n-grams"
     LOCAL = "local"
-
-    @classmethod
-    def _missing_(cls, value: object) -> "Job":
-        raise InputError(f"a job is one of {', '.join(cls)}, got {value!r}.")
 
 
 class Mechanism(Protocol[T]):

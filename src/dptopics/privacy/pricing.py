@@ -5,7 +5,6 @@ from functools import lru_cache, reduce
 from math import ceil, exp, expm1, inf, log, sqrt
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 
 from dptopics.errors import InputError, PrivacyError
 from dptopics.privacy.events import Event, Failure, Gaussian, Laplace, RandomizedResponse, SampledGaussian, relation_of
@@ -21,6 +20,8 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     """
     if mu == 0:
         return 0.0
+    from scipy.special import log_ndtr, ndtr  # slow to load: only who asks for a price waits for it
+
     gain, loss = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
     return min(1.0, max(0.0, float(ndtr(gain)) * _UP - exp(epsilon + float(log_ndtr(loss)))))
 
@@ -49,6 +50,8 @@ def laplace_delta(epsilon: float, scale: float, mu: float = 0.0) -> float:
     top = 1 / scale
     if mu == 0:
         return 0.0 if epsilon >= top else -expm1((epsilon - top) / 2)
+    from scipy.special import log_ndtr, ndtr
+
     panels = max(1, ceil(2 * top / mu))  # a panel spans at most one deviation of the Gaussian loss: smooth inside
     x = ((np.arange(panels)[:, None] + (_NODES + 1) / 2) / panels).ravel()
     weight = np.tile(_WEIGHTS / (2 * panels), panels) * np.exp(-x * top) * top / 2
@@ -70,7 +73,7 @@ def response_delta(epsilon: float, event: RandomizedResponse) -> float:
     """
     n = event.count
     if event.values == 2:
-        from scipy.stats import binom  # slow to load
+        from scipy.stats import binom
 
         loss, law = event.epsilon * np.arange(-n, n + 1, 2), binom.pmf(np.arange(n + 1), n, event.keep)
     elif n <= _MAX_RESPONSES:  # the convolution of positive numbers keeps its digits

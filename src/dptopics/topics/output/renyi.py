@@ -1,24 +1,19 @@
 """How TopicDP turns (ε, δ) into a noise deviation: by one Rényi order, as published, by the best one, or exactly."""
 
-from enum import StrEnum
 from math import exp, inf, log, log1p, sqrt
 
-from dptopics.errors import InputError
 from dptopics.privacy.events import Gaussian
+from dptopics.privacy.fields import Choice
 from dptopics.privacy.guarantee import check_budget
 from dptopics.privacy.pricing import epsilon_of, smallest
 
 
-class Calibration(StrEnum):
+class Calibration(Choice):
     """Which theorem the noise is taken from. All are valid; ``analytic`` is exact, so nothing needs less noise."""
 
     ANALYTIC = "analytic"
     RENYI_BEST = "renyi-best"
     RENYI = "renyi"
-
-    @classmethod
-    def _missing_(cls, value: object) -> "Calibration":
-        raise InputError(f"calibration must be 'analytic', 'renyi-best' or 'renyi', got {value!r}.")
 
 
 def renyi_epsilon(epsilon: float, delta: float, alpha: float) -> float:

@@ -1,28 +1,23 @@
 """Rows of a topic-word matrix: the heaviest words of each, and noisy rows made distributions."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.data.counts import Counts
-from dptopics.errors import InputError
 from dptopics.learners import Learner, learn_anyway
 from dptopics.learners.tensor import on_simplex
+from dptopics.privacy.fields import Choice
 
 
-class Post(StrEnum):
+class Post(Choice):
     """What is done to noisy rows: project to the simplex, cut off below zero and normalise, or nothing."""
 
     SIMPLEX = "simplex"
     CLIP = "clip"
     NONE = "none"
-
-    @classmethod
-    def _missing_(cls, value: object) -> "Post":
-        raise InputError(f"post must be 'simplex', 'clip' or 'none', got {value!r}.")
 
 
 @dataclass(frozen=True)

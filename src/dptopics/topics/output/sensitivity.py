@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from fractions import Fraction
 from math import ceil, exp, log, log1p
 from typing import Any, Protocol
@@ -18,22 +17,19 @@ from numpy.typing import NDArray
 from dptopics import progress
 from dptopics.data.counts import Counts
 from dptopics.errors import InputError
+from dptopics.privacy.fields import Choice
 from dptopics.topics.output.neighbours import Neighbours, draw_pair
 
 MatrixFunction = Callable[[Counts], NDArray[np.float64]]
 _LARGEST = 2.0**52
 
 
-class SampleSize(StrEnum):
+class SampleSize(Choice):
     """How many pairs are drawn for a given γ; the sensitivity is the largest of their distances."""
 
     DKW = "dkw"
     BINOMIAL = "binomial"
     EXCHANGEABLE = "exchangeable"
-
-    @classmethod
-    def _missing_(cls, value: object) -> "SampleSize":
-        raise InputError(f"sample_size must be 'dkw', 'binomial' or 'exchangeable', got {value!r}.")
 
 
 def check_gamma(gamma: float) -> None:

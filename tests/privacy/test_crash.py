@@ -11,7 +11,7 @@ import pytest
 from dptopics.privacy import durable
 from dptopics.privacy.ledger import Ledger
 
-SCRIPTS = Path(__file__).parents[1] / "benchmarks" / "crash"
+SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "crash"
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system"),

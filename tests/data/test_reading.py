@@ -306,7 +306,7 @@ def test_growing_array_without_values():
 MEASURE = """
 import sys
 from pathlib import Path
-from dptopics.corpus import Corpus
+from dptopics.data.corpus import Corpus
 
 def peak():
     # ru_maxrss starts from the size of the process that started this one; the kernel's own mark does not.
