@@ -125,10 +125,8 @@ def _after_the_charge(account: Any, receipt: Receipt | None) -> Iterator[None]:
         if receipt is None and not isinstance(error, MemoryError):
             raise  # nothing was recorded anywhere: the error itself says most
         reason = str(error) if isinstance(error, DptopicsError) else type(error).__name__
-        lost = ReleaseLost(f"the run failed: {reason}. Nothing was written. {account.told(receipt)}")
-    else:
-        return
-    raise lost  # out here, so that no traceback shows the other exception, which may quote data
+        # The other exception may quote data: it is not shown as the cause.
+        raise ReleaseLost(f"the run failed: {reason}. Nothing was written. {account.told(receipt)}") from None
 
 
 def _saved(release: Release[Any], out: Path, account: Any) -> Release[Any]:

@@ -18,7 +18,7 @@ from dptopics.privacy.fields import check_fields, whole
 from dptopics.privacy.guarantee import Unit, check_budget
 from dptopics.privacy.mechanism import Job, Mechanism, calibrate
 from dptopics.privacy.relation import Relation
-from dptopics.public.embeddings import available, common_words
+from dptopics.public.embeddings import available, common_words, embedding
 from dptopics.public.given import IN_PYTHON, Given, described, difference, file_finder, replayable, restored
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.public.text import TextSettings
@@ -36,6 +36,7 @@ EXTENDED = "common+weighted"  # that list, and other words chosen privately
 USUAL_SHARE = 0.4  # of the budget (in μ²) for the vocabulary; chosen on the demo corpus and 20 Newsgroups
 EXTENDED_SHARE = 0.1  # for words beside common ones; chosen on Wikipedia for Schools and Reddit posts
 MAX_WORDS = 200
+MOST_TOPICS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +81,8 @@ class Plan:
             raise InputError(f"vocabulary_share must lie strictly between 0 and 1, got {self.vocabulary_share}.")
         if self.job is Job.TOPICS and self.n_topics is None:
             raise InputError("a plan for topics must say how many: n_topics.")
+        if self.n_topics is not None and not 2 <= self.n_topics <= MOST_TOPICS:
+            raise InputError(f"n_topics must lie between 2 and {MOST_TOPICS:,}, got {self.n_topics}.")
         private = self.vocabulary in mechanisms(Job.VOCABULARY) if isinstance(self.vocabulary, str) else False
         if private and self.max_vocabulary is not None and self.max_vocabulary < (self.n_topics or 0):
             raise InputError(
@@ -111,6 +114,8 @@ class Plan:
         ``vocabulary`` the mechanism's usual one. ``settings`` are the mechanism's own; those that are None are left.
         """
         name = mechanism or usual_mechanism(text)
+        if settings.get("embedding") is not None:
+            settings["embedding"] = embedding(settings["embedding"])
         kinds = [mechanism_class(Job.TOPICS, part) for part in _names(name)]
         words = _vocabulary(kinds[0].usual_vocabulary if vocabulary is None else vocabulary, text)
         if max_vocabulary is None:

@@ -3,6 +3,7 @@
 Commands import what they need when they run, so that --help and a mistyped option answer at once.
 """
 
+import io
 import os
 import sys
 import warnings
@@ -58,6 +59,9 @@ def common_options(
 
 def main() -> None:
     """Run the command line: a user's mistake is one message and a non-zero exit, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show ε must not end a release
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", PrivacyWarning)

@@ -1,6 +1,7 @@
 """What people see in the terminal: tables, cards and bars. Results on stdout, everything else on stderr."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,7 @@ def show_card(guarantee: Guarantee, record: "Record | None" = None) -> None:
 
 def print_json(data: dict[str, Any]) -> None:
     """Data on stdout, alone."""
-    print(json.dumps(data, indent=2, ensure_ascii=False))
+    print(json.dumps(data, indent=2, ensure_ascii=sys.stdout.encoding.lower() not in ("utf-8", "utf8")))
 
 
 def warn(message: str) -> None:

@@ -114,12 +114,12 @@ class Registered:
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """What to run on invented documents before anything is charged, and over which words if these are public.
 
-        Itself, with few rounds, or its parts.
+        Itself, with few rounds and topics, or its parts.
         """
         mine: Any = self
-        rounds = {field.name for field in fields(mine)} & {"steps"}
-        few = replace(mine, steps=min(2, mine.steps)) if rounds else self
-        return [(few, self.public_words or words)]
+        least = {"steps": 2, "n_topics": 20}
+        smaller = {name: min(n, getattr(mine, name)) for name, n in least.items() if name in mine.__dataclass_fields__}
+        return [(replace(mine, **smaller), self.public_words or words)]
 
     @property
     def rehearsal_size(self) -> int:
