@@ -41,7 +41,7 @@ def folder(tmp_path, monkeypatch, demo):
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr("dptopics.public.datasets.demo_corpus", lambda: demo)
     monkeypatch.setattr("dptopics.cli.demo.demo_corpus", lambda: demo)
-    monkeypatch.setattr("dptopics.registry.common_words", lambda text: common_words(text, COMMON_WORDS))
+    monkeypatch.setattr("dptopics.plan.common_words", lambda text: common_words(text, COMMON_WORDS))
     monkeypatch.setattr("dptopics.topics.embedded.public_space.of_words", PLACES)
     monkeypatch.setattr("dptopics.topics.embedded.public_space.Space.candidates", CANDIDATES)
     quick = partial(canaries.audit_by_trials, rehearsals=4, designs=canaries.DESIGNS[:1])

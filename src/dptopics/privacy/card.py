@@ -56,7 +56,7 @@ def warnings(guarantee: Guarantee) -> list[str]:
     found = []
     if guarantee.large_epsilon:
         found.append(
-            f"ε = {show(guarantee.epsilon)} is above {show(LARGEST_EPSILON)}: so much noise is missing that the figure "
+            f"ε = {show(guarantee.epsilon)} is above {show(LARGEST_EPSILON)}: there is so little noise that the figure "
             "limits little. Do not rely on it."
         )
     if guarantee.large_delta:
