@@ -31,10 +31,8 @@ class GibbsLda:
     A function of the counts and ``key`` alone: the same on any machine load and thread count, and without a document
     all others draw the same random numbers as with it. Topics are the posterior mean given the last sweep's counts.
 
-    >>> counts = Counts(
-    ...     doc_start=np.array([0, 1, 2]), word=np.array([0, 1], np.int32), count=np.array([50, 50], np.int32),
-    ...     n_words=2, doc_key=np.array([1, 2], np.uint64))
-    >>> GibbsLda(n_topics=2, sweeps=20)(counts).max(axis=1).round(2)
+    >>> from dptopics.learners import two_documents
+    >>> GibbsLda(n_topics=2, sweeps=20)(two_documents()).max(axis=1).round(2)
     array([1., 1.])
     """
 

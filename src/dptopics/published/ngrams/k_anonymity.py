@@ -1,6 +1,6 @@
 """k-anonymity for n-grams: exact counts of what at least k authors wrote. No protection is promised."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,10 +11,8 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.ngrams.counts import check_limits, check_list, positive_shares
 from dptopics.privacy.events import Failure
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
-from dptopics.privacy.mechanism import Job, Registered
-from dptopics.public.ngrams import PublicNgrams
-from dptopics.published.ngrams.shared import Units
+from dptopics.privacy.guarantee import Guarantee, Unit
+from dptopics.published.ngrams.shared import PublishedNgrams, Units
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.release import Release
 
@@ -25,18 +23,14 @@ _WHY_NONE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class KAnonymousNgrams(Registered):
+class KAnonymousNgrams(PublishedNgrams):
     """A comparison that hides nobody: n-grams of at least ``k`` units keep their exact counts, others count nothing.
 
     Why it is no protection: docs/guarantees/ngram_published.md
     """
 
     k: int
-    delta: float
-    unit: Unit = Unit.AUTHOR
     max_count: int = 1_000_000
-    prior: PublicNgrams | None = field(default=None, repr=False)
-    job: ClassVar[Job] = Job.NGRAMS
     name: ClassVar[str] = "k-anonymity"
     paper: ClassVar[str] = "Samarati & Sweeney 1998"
 
@@ -57,17 +51,7 @@ class KAnonymousNgrams(Registered):
     @property
     def guarantee(self) -> Guarantee:
         """Anything may be revealed: no ε at all."""
-        return Guarantee(
-            events=(Failure(1 - 2.0**-53),),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.NONE,
-            assumptions=(_WHY_NONE, PUBLIC_WORDS),
-        )
-
-    def check(self, corpus: BoundedCorpus) -> None:
-        """The list must be public, and the public counts must know some of it."""
-        check_list(self, corpus, self.prior)
+        return self.refuted(Failure(1 - 2.0**-53), why=(_WHY_NONE,))
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[NgramTable]:
         """Exact counts where there are enough units."""
