@@ -18,6 +18,7 @@ SHARED = {
     "doc_topics": {"digamma.exp_digamma"},
     "flip_channel": {"splitmix.draw"},
     "gather": {"splitmix.draw", "splitmix.mix"},
+    "greedy": {"policy.words_of"},
     "gibbs": {"simd.BANKS", "simd.LINE", "simd.STEP", "simd.WIDTH", "simd.prefetch", "simd.weigh", "splitmix.draw"},
     "gibbs_monitor": {
         "gibbs.AHEAD", "simd.BANKS", "simd.LINE", "simd.STEP", "simd.WIDTH", "simd.prefetch", "simd.steepest",

@@ -88,15 +88,7 @@ def audit_by_trials(
     with progress.part(share, 1.0):
         found = np.array([score(value, case.words) for value in _runs(mechanism, case, coins, rng)])
     bound = lower_bound_from_trials(found[coins], found[~coins], delta=guarantee.delta, confidence=confidence)
-    return EpsilonAudit.of(
-        mechanism.name,
-        guarantee,
-        relation=_RELATION,
-        lower_bound=bound,
-        confidence=confidence,
-        trials=trials,
-        method="trials",
-    )
+    return _audit(mechanism, guarantee, bound, confidence, trials=trials, method="trials")
 
 
 def audit_one_run(
@@ -133,17 +125,14 @@ def audit_one_run(
     lowest, highest = order[: guesses - guesses // 2], order[canaries - guesses // 2 :]
     right = int(np.count_nonzero(~coins[lowest]) + np.count_nonzero(coins[highest]))
     bound = one_run_lower_bound(m=canaries, r=guesses, v=right, delta=guarantee.delta, beta=1 - confidence)
-    return EpsilonAudit.of(
-        mechanism.name,
-        guarantee,
-        relation=_RELATION,
-        lower_bound=bound,
-        confidence=confidence,
-        trials=canaries,
-        method="one-run",
-        guesses=guesses,
-        right=right,
+    return _audit(
+        mechanism, guarantee, bound, confidence, trials=canaries, method="one-run", guesses=guesses, right=right
     )
+
+
+def _audit(mechanism: Mechanism[Any], claim: Guarantee, bound: float, confidence: float, **how: Any) -> EpsilonAudit:
+    """The bound beside what is claimed."""
+    return EpsilonAudit.of(mechanism.name, claim, relation=_RELATION, lower_bound=bound, confidence=confidence, **how)
 
 
 def _claim(mechanism: Mechanism[Any], confidence: float) -> Guarantee:

@@ -88,11 +88,7 @@ def monitor_gibbs(counts: Counts, learner: GibbsLda, *, longest_document: int | 
     for sweep in range(learner.sweeps):
         capped += int(
             monitored_sweep(
-                state.start,
-                state.word,
-                state.topic,
-                state.word_topic,
-                state.topic_total,
+                *state,
                 learner.alpha,
                 learner.beta,
                 learner.n_topics,

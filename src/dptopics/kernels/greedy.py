@@ -4,6 +4,7 @@ import numpy as np
 
 from dptopics.kernels.arrays import I32, I64, Flags
 from dptopics.kernels.jit import jit
+from dptopics.kernels.policy import words_of
 
 
 @jit
@@ -22,17 +23,11 @@ def fill_in_order(
     for w in range(gap.size):
         word_of[word_rank[w]] = w
     for unit in range(unit_start.size - 1):
-        n = 0
+        n = words_of(unit, unit_start, doc_start, word, mark, owned, own_words)
+        for i in range(n):
+            count[own_words[i]] = 0
         for e in range(doc_start[unit_start[unit]], doc_start[unit_start[unit + 1]]):
-            w = word[e]
-            if mark[w] != unit:
-                mark[w] = unit
-                owned[w] = True
-                own_words[n] = w
-                count[w] = counts[e]
-                n += 1
-            else:
-                count[w] += counts[e]
+            count[word[e]] += counts[e]
         key = np.empty(n, np.int64)  # count in the high half, rank in the low: one sort orders both
         for i in range(n):
             w = own_words[i]

@@ -10,6 +10,24 @@ from dptopics.kernels.jit import jit
 
 
 @jit
+def count_topics(topic: I32, nd: F64) -> None:
+    """How many tokens of a document have each topic."""
+    nd[:] = 0.0
+    for i in range(topic.size):
+        nd[topic[i]] += 1.0
+
+
+@jit
+def picked(p: F64, left: float) -> int:
+    """The topic in which mass ``left`` of the weights ends."""
+    new = 0
+    while new < p.size - 1 and left >= p[new]:
+        left -= p[new]
+        new += 1
+    return new
+
+
+@jit
 def sweep_perturbed(
     start: I64,
     word: I32,
@@ -34,9 +52,7 @@ def sweep_perturbed(
     nd = np.zeros(n_topics)
     p = np.empty(n_topics)
     for d in range(start.size - 1):
-        nd[:] = 0.0
-        for i in range(start[d], start[d + 1]):
-            nd[topic[i]] += 1.0
+        count_topics(topic[start[d] : start[d + 1]], nd)
         length = start[d + 1] - start[d]
         for i in range(start[d], start[d + 1]):
             row, old, x, y = nw[word[i]], topic[i], word_noise[i], doc_noise[i]
@@ -53,14 +69,7 @@ def sweep_perturbed(
                 p[k] -= lowest
                 total += p[k]
             uniform = np.float64(bits[i] >> np.uint64(11)) * 2.0**-53
-            if total > 0:
-                left = uniform * total
-                new = 0
-                while new < n_topics - 1 and left >= p[new]:
-                    left -= p[new]
-                    new += 1
-            else:  # all topics alike
-                new = int(uniform * n_topics)
+            new = picked(p, uniform * total) if total > 0 else int(uniform * n_topics)  # then all topics are alike
             topic[i] = new
             nd[new] += 1.0
             row[new] += np.float32(1)
@@ -77,9 +86,7 @@ def sweep_fixed(start: I64, order: I64, word: I32, topic: I32, weight: F64, alph
     nd = np.zeros(n_topics)
     p = np.empty(n_topics)
     for d in range(start.size - 1):
-        nd[:] = 0.0
-        for i in range(start[d], start[d + 1]):
-            nd[topic[i]] += 1.0
+        count_topics(topic[start[d] : start[d + 1]], nd)
         for place in range(start[d], start[d + 1]):
             i = order[place]
             nd[topic[i]] -= 1.0
@@ -87,11 +94,7 @@ def sweep_fixed(start: I64, order: I64, word: I32, topic: I32, weight: F64, alph
             for k in range(n_topics):
                 p[k] = (nd[k] + alpha) * weight[word[i], k]
                 total += p[k]
-            left = np.float64(bits[i] >> np.uint64(11)) * 2.0**-53 * total
-            new = 0
-            while new < n_topics - 1 and left >= p[new]:
-                left -= p[new]
-                new += 1
+            new = picked(p, np.float64(bits[i] >> np.uint64(11)) * 2.0**-53 * total)
             topic[i] = new
             nd[new] += 1.0
 
@@ -125,11 +128,7 @@ def sweep_shifted(
             uniform = np.float64(bits[i] >> np.uint64(11)) * 2.0**-53
             new = int(uniform * n_topics)  # all topics alike, if none has weight
             if total > 0:
-                left = uniform * total
-                new = 0
-                while new < n_topics - 1 and left >= p[new]:
-                    left -= p[new]
-                    new += 1
+                new = picked(p, uniform * total)
             topic[i] = new
             pull[new] += 1.0
             row[new] += 1.0

@@ -10,6 +10,20 @@ from dptopics.kernels.jit import jit
 
 
 @jit
+def words_of(unit: int, unit_start: I64, doc_start: I64, word: I32, mark: I64, owned: Flags, found: I32) -> int:
+    """Write a unit's distinct words to ``found``; how many they are. ``mark``: the unit that used a word last."""
+    n = 0
+    for e in range(doc_start[unit_start[unit]], doc_start[unit_start[unit + 1]]):
+        w = word[e]
+        if mark[w] != unit:
+            mark[w] = unit
+            owned[w] = True
+            found[n] = w
+            n += 1
+    return n
+
+
+@jit
 def fill_evenly(unit_start: I64, doc_start: I64, word: I32, budget: int, gap: I64, owned: Flags) -> None:
     """ℓ1-descent (Gopi et al. 2020): gap −= min(gap, λ) for the λ that spends min(budget, Σ gap), in whole steps.
 
@@ -20,14 +34,10 @@ def fill_evenly(unit_start: I64, doc_start: I64, word: I32, budget: int, gap: I6
     open_words = np.empty(gap.size, np.int32)
     for unit in range(unit_start.size - 1):
         n = 0
-        for e in range(doc_start[unit_start[unit]], doc_start[unit_start[unit + 1]]):
-            w = word[e]
-            if mark[w] != unit:
-                mark[w] = unit
-                owned[w] = True
-                if gap[w] > 0:
-                    open_words[n] = w
-                    n += 1
+        for i in range(words_of(unit, unit_start, doc_start, word, mark, owned, open_words)):
+            if gap[open_words[i]] > 0:
+                open_words[n] = open_words[i]
+                n += 1
         rising = np.empty(n, np.int64)
         for i in range(n):
             rising[i] = gap[open_words[i]]
@@ -58,16 +68,10 @@ def fill_toward(unit_start: I64, doc_start: I64, word: I32, budget: float, gap: 
     mark = np.full(gap.size, -1, np.int64)
     own_words = np.empty(gap.size, np.int32)
     for unit in range(unit_start.size - 1):
-        n = 0
+        n = words_of(unit, unit_start, doc_start, word, mark, owned, own_words)
         squared = 0.0
-        for e in range(doc_start[unit_start[unit]], doc_start[unit_start[unit + 1]]):
-            w = word[e]
-            if mark[w] != unit:
-                mark[w] = unit
-                owned[w] = True
-                own_words[n] = w
-                n += 1
-                squared += gap[w] * gap[w]
+        for i in range(n):
+            squared += gap[own_words[i]] * gap[own_words[i]]
         length = np.sqrt(squared)
         factor = 1.0 - budget / length if length > budget else 0.0
         for i in range(n):

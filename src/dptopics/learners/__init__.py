@@ -67,6 +67,12 @@ def _invented(n_topics: int, n_words: int) -> Counts:
     return Counts(start.astype(np.int64), word.astype(np.int32), table[row, word].astype(np.int32), n_words, keys)
 
 
+def two_documents() -> Counts:
+    """Two documents of fifty times one word each: the smallest corpus that has two topics, for examples."""
+    word = np.arange(2, dtype=np.int32)
+    return Counts(np.arange(3), word, np.full(2, 50, np.int32), 2, np.array([1, 2], np.uint64))
+
+
 def check_topics(n_topics: int, alpha: float, beta: float) -> None:
     """Settings that every LDA needs."""
     if n_topics < 2:

@@ -5,6 +5,7 @@ Each runs on one thread with a fixed seed, so that it is one deterministic funct
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -78,13 +79,7 @@ class GensimLearner:
 
     def __call__(self, counts: Counts) -> NDArray[np.float64]:
         """Fit the model."""
-        try:
-            from gensim import models
-        except ImportError:
-            raise InputError("gensim models need an extra package. Run: pip install 'dptopics[gensim]'") from None
-        kind = getattr(models, self.model, None)
-        if kind is None:
-            raise InputError(f"gensim has no model {self.model!r}.")
+        kind = _model("gensim", "gensim.models", self.model)
         names = {i: str(i) for i in range(counts.n_words)}
         documents = [
             list(zip(words.tolist(), numbers.tolist(), strict=True))
@@ -122,13 +117,7 @@ class TomotopyLearner:
 
     def __call__(self, counts: Counts) -> NDArray[np.float64]:
         """Train the model on one worker."""
-        try:
-            import tomotopy
-        except ImportError:
-            raise InputError("tomotopy models need an extra package. Run: pip install 'dptopics[tomotopy]'") from None
-        kind = getattr(tomotopy, self.model, None)
-        if kind is None:
-            raise InputError(f"tomotopy has no model {self.model!r}.")
+        kind = _model("tomotopy", "tomotopy", self.model)
         size = "initial_k" if self.model == "HDPModel" else "k"
         model = kind(**({size: self.n_topics, "seed": 1} | dict(self.settings)))
         start, word = counts.tokens()
@@ -144,6 +133,18 @@ class TomotopyLearner:
         for row, k in enumerate(order):
             topics[row, ids] = model.get_topic_word_dist(int(k))
         return _exactly(distributions(topics), self.n_topics)
+
+
+def _model(package: str, module: str, name: str) -> Any:
+    """A class of a package that is installed only if asked for."""
+    try:
+        import_module(package)
+        kind = getattr(import_module(module), name, None)
+    except ImportError:
+        raise InputError(f"{package} models need an extra package. Run: pip install 'dptopics[{package}]'") from None
+    if kind is None:
+        raise InputError(f"{package} has no model {name!r}.")
+    return kind
 
 
 def _exactly(topics: NDArray[np.float64], n_topics: int) -> NDArray[np.float64]:

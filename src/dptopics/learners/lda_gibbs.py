@@ -1,6 +1,7 @@
 """LDA by collapsed Gibbs sampling, deterministic by a key."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,7 @@ from dptopics.kernels.siphash import siphash
 from dptopics.learners import check_topics
 
 
-@dataclass
-class GibbsState:
+class GibbsState(NamedTuple):
     """Where the sampler is: a topic for each token, and the counts that follow from it."""
 
     start: NDArray[np.int64]
@@ -31,10 +31,8 @@ class GibbsLda:
     A function of the counts and ``key`` alone: the same on any machine load and thread count, and without a document
     all others draw the same random numbers as with it. Topics are the posterior mean given the last sweep's counts.
 
-    >>> counts = Counts(
-    ...     doc_start=np.array([0, 1, 2]), word=np.array([0, 1], np.int32), count=np.array([50, 50], np.int32),
-    ...     n_words=2, doc_key=np.array([1, 2], np.uint64))
-    >>> GibbsLda(n_topics=2, sweeps=20)(counts).max(axis=1).round(2)
+    >>> from dptopics.learners import two_documents
+    >>> GibbsLda(n_topics=2, sweeps=20)(two_documents()).max(axis=1).round(2)
     array([1., 1.])
     """
 
@@ -67,18 +65,7 @@ class GibbsLda:
 
     def sweep(self, state: GibbsState, seeds: NDArray[np.uint64], sweep: int) -> None:
         """Draw every token's topic once more."""
-        gibbs_sweep(
-            state.start,
-            state.word,
-            state.topic,
-            state.word_topic,
-            state.topic_total,
-            self.alpha,
-            self.beta,
-            self.n_topics,
-            seeds,
-            sweep,
-        )
+        gibbs_sweep(*state, self.alpha, self.beta, self.n_topics, seeds, sweep)
 
     def topics(self, state: GibbsState) -> NDArray[np.float64]:
         """φ_kw = (n_kw + β)/(n_k + Vβ)."""

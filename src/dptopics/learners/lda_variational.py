@@ -26,10 +26,8 @@ class VariationalLda:
     a document's shares, always from equal ones: faster, and it ends in better optima than full convergence or than
     going on from the last pass. Online steps have the weight (delay + t)^−decay.
 
-    >>> counts = Counts(
-    ...     doc_start=np.array([0, 1, 2]), word=np.array([0, 1], np.int32), count=np.array([50, 50], np.int32),
-    ...     n_words=2, doc_key=np.array([1, 2], np.uint64))
-    >>> VariationalLda(n_topics=2, passes=20)(counts).max(axis=1).round(2)
+    >>> from dptopics.learners import two_documents
+    >>> VariationalLda(n_topics=2, passes=20)(two_documents()).max(axis=1).round(2)
     array([1., 1.])
     """
 

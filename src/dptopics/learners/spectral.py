@@ -25,10 +25,8 @@ class SpectralLda:
     ``alpha0`` is the sum of the Dirichlet parameters of documents: small where a document has one topic. Documents of
     fewer than three words are left out. A function of the counts and ``key`` alone.
 
-    >>> counts = Counts(
-    ...     doc_start=np.array([0, 1, 2]), word=np.array([0, 1], np.int32), count=np.array([50, 50], np.int32),
-    ...     n_words=2, doc_key=np.array([1, 2], np.uint64))
-    >>> SpectralLda(n_topics=2, alpha0=0.1)(counts).max(axis=1).round(2)
+    >>> from dptopics.learners import two_documents
+    >>> SpectralLda(n_topics=2, alpha0=0.1)(two_documents()).max(axis=1).round(2)
     array([1., 1.])
     """
 

@@ -1,5 +1,6 @@
 """All of ε on one or three words: optimised local hashing (Wang et al. 2017), client and server side."""
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -83,7 +84,31 @@ class LocalHash:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HashedPair(Registered):
+class _Hashed(Registered):
+    """What those share that send hashed words: ε is a field, and says how much noise there is."""
+
+    vocabulary: Vocabulary = field(repr=False)
+    epsilon: float
+    delta: float = 0.0
+    job: ClassVar[Job] = Job.LOCAL
+    noises: ClassVar[tuple[str, ...]] = NOISES
+
+    def __post_init__(self) -> None:
+        check_common(self.vocabulary, self.delta)
+        _ = self.hash  # refuses an impossible ε
+
+    @property
+    @abstractmethod
+    def hash(self) -> LocalHash:
+        """How one word is hashed and randomised."""
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with ε divided by ``factor``."""
+        return replace(self, epsilon=self.epsilon / factor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HashedPair(_Hashed):
     """Send one (topic, word) pair: the document's public topic and one of its words, by optimised local hashing.
 
     Topics are public lists of words; a document belongs to the list that most of its words are on. One word is drawn
@@ -97,14 +122,9 @@ class HashedPair(Registered):
     (4.0, 1)
     """
 
-    vocabulary: Vocabulary = field(repr=False)
     topics: tuple[tuple[str, ...], ...] = field(repr=False)
-    epsilon: float
-    delta: float = 0.0
-    job: ClassVar[Job] = Job.LOCAL
     name: ClassVar[str] = "pair"
     paper: ClassVar[str] = "ours; hashing by Wang et al. 2017"
-    noises: ClassVar[tuple[str, ...]] = NOISES
 
     @classmethod
     def example(cls) -> Self:
@@ -112,14 +132,9 @@ class HashedPair(Registered):
         return cls(vocabulary=Vocabulary(("word",)), topics=(("word",),), epsilon=1.0)
 
     def __post_init__(self) -> None:
-        check_common(self.vocabulary, self.delta)
-        LocalHash(self.epsilon)
+        super().__post_init__()
         if not self.topics or not all(self.topics):
             raise InputError("every public topic needs at least one word. Give one line of words for each topic.")
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with ε divided by ``factor``."""
-        return replace(self, epsilon=self.epsilon / factor)
 
     @property
     def hash(self) -> LocalHash:
@@ -175,7 +190,7 @@ class HashedPair(Registered):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThreeWords(Registered):
+class ThreeWords(_Hashed):
     """Send three words of the document, each hashed at ε/3: enough, with many reports, to find topics nobody listed.
 
     Three places of the document are drawn without replacement; a shorter document sends "no word" for the rest.
@@ -186,26 +201,13 @@ class ThreeWords(Registered):
     (6.0, 36)
     """
 
-    vocabulary: Vocabulary = field(repr=False)
-    epsilon: float
-    delta: float = 0.0
-    job: ClassVar[Job] = Job.LOCAL
     name: ClassVar[str] = "three-words"
     paper: ClassVar[str] = "ours; hashing by Wang et al. 2017"
-    noises: ClassVar[tuple[str, ...]] = NOISES
 
     @classmethod
     def example(cls) -> Self:
         """One of them, for tables."""
         return cls(vocabulary=Vocabulary(("word",)), epsilon=1.0)
-
-    def __post_init__(self) -> None:
-        check_common(self.vocabulary, self.delta)
-        LocalHash(self.epsilon / 3)
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with ε divided by ``factor``."""
-        return replace(self, epsilon=self.epsilon / factor)
 
     @property
     def hash(self) -> LocalHash:

@@ -29,17 +29,14 @@ class CountsAndUsers:
 
 
 @dataclass(frozen=True)
-class LimitedCounts:
-    """A unit's n-grams: how often each occurs, at most ``max_count`` times."""
+class LimitedCounts(CountsAndUsers):
+    """The same without the one for the unit."""
 
-    n_words: int
-    max_count: int
-    height: ClassVar[None] = None
     width: ClassVar[int] = 1
 
     def __call__(self, block: Block) -> UnitRows:
         """Rows and values of each unit."""
-        start, rows, values = unit_counts(*block[:4], self.n_words, self.max_count)
+        start, rows, values = super().__call__(block)
         return UnitRows(start, rows, np.ascontiguousarray(values[:, :1]))
 
 

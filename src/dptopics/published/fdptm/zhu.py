@@ -95,19 +95,8 @@ class ZhuTopics(Calibrated):
             scale = 2 / self.epsilon
             grid = grid_for(1.0, scale)
             drawn = noise.laplace(rng, scale / grid, (2, state.word.size)) * grid
-            sweep_perturbed(
-                state.start,
-                state.word,
-                state.topic,
-                state.word_topic,
-                state.topic_total,
-                self.alpha,
-                self.beta,
-                self.n_topics,
-                drawn[0],
-                drawn[1],
-                random_bits(rng, state.word.size),
-            )
+            bits = random_bits(rng, state.word.size)
+            sweep_perturbed(*state, self.alpha, self.beta, self.n_topics, drawn[0], drawn[1], bits)
             progress.report(1.0)
         total = state.topic_total[: self.n_topics] + self.alpha
         model = TopicModel(

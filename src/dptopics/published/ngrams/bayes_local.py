@@ -1,6 +1,6 @@
 """BayesianDP (Ramadan, Withers & Orr 2021): public counts as a prior, noise for the sensitivity of the data at hand."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar
 
@@ -10,15 +10,13 @@ from numpy.random import Generator
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.ngrams.counts import OverNgrams, check_limits, check_list
+from dptopics.ngrams.counts import check_list
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
-from dptopics.privacy.fields import check_fields
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.looks import grid_for
 from dptopics.privacy.mechanism import Calibrated
-from dptopics.public.ngrams import PublicNgrams
-from dptopics.published.ngrams.shared import Tally, Units, centred_log, claim_1, softmax
+from dptopics.published.ngrams.shared import LimitedAsPublished, Tally, centred_log, claim_1, softmax
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.release import Release
 
@@ -31,7 +29,7 @@ SENSITIVITIES = ("brute-force", "claim-1")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BayesLocalNgrams(OverNgrams, Calibrated):
+class BayesLocalNgrams(LimitedAsPublished, Calibrated):
     """A reproduction that hides nobody: posterior of log counts under public counts, noise by local sensitivity.
 
     h = ρ·w⊙x̂ + (1 − ρ)·μ_p + noise, x̂ and μ_p the centred log counts of private and public data, w = min(1, S·N/C);
@@ -44,20 +42,14 @@ class BayesLocalNgrams(OverNgrams, Calibrated):
     """
 
     sigma: float
-    delta: float
-    unit: Unit = Unit.AUTHOR
-    max_words: int | None = None
-    max_count: int = 1
     slope: float = 0.01
     weight: float = 0.5
     sensitivity: str = "brute-force"
-    prior: PublicNgrams | None = field(default=None, repr=False)
     name: ClassVar[str] = "bayes-published"
     paper: ClassVar[str] = "Ramadan et al. 2021"
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        check_limits(self.max_words, self.max_count)
+        super().__post_init__()
         if not (0 < self.slope < inf and 0 < self.weight <= 1):
             raise InputError(f"slope must be positive and weight in (0, 1], got {self.slope} and {self.weight}.")
         if self.sensitivity not in SENSITIVITIES:
@@ -66,26 +58,12 @@ class BayesLocalNgrams(OverNgrams, Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """What the paper claims, and that it does not hold."""
-        return Guarantee(
-            events=(Gaussian(self.sigma),),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.NONE,
-            assumptions=(*WHY_NONE, PUBLIC_WORDS),
-        )
-
-    def check(self, corpus: BoundedCorpus) -> None:
-        """The list must be public, and the public counts must know some of it."""
-        check_list(self, corpus, self.prior)
+        return self.refuted(Gaussian(self.sigma), why=WHY_NONE)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[NgramTable]:
         """Count, measure the sensitivity, add noise, normalise."""
         vocabulary = check_list(self, corpus, self.prior)
-        with progress.part(0.0, 0.3):
-            corpus = limited_as_published(corpus, self.max_words)
-        units = Units(corpus, self.max_count)
-        with progress.part(0.3, 0.6):
-            tally = units.tally()
+        units, tally = self.counted(corpus)
         with progress.part(0.6, 1.0):
             if self.sensitivity == "claim-1":
                 moved = claim_1(tally, slope=self.slope, max_count=self.max_count)
@@ -97,14 +75,6 @@ class BayesLocalNgrams(OverNgrams, Calibrated):
         progress.report(1.0)
         table = NgramTable(vocabulary=vocabulary, probability=theta, text=corpus.text)
         return Release.of(table, self, rng)
-
-
-def limited_as_published(corpus: BoundedCorpus, max_words: int | None) -> BoundedCorpus:
-    """At most |U|/1000 n-grams per unit, if no other limit is given: computed from the private |U|."""
-    if max_words is None:
-        n_units = corpus.fold(lambda n, block: n + block.unit_start.size - 1, 0)
-        max_words = max(1, n_units // 1000)
-    return corpus.limited(max_words=max_words)
 
 
 def posterior_mean(tally: Tally, public: Any, *, slope: float, weight: float, max_count: int) -> Any:

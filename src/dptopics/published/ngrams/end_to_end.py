@@ -1,6 +1,6 @@
 """EndToEndDP (Ramadan, Withers & Orr 2021, algorithm 2): BayesianDP with S and ρ chosen on a tenth of the authors."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import isclose
 from typing import Any, ClassVar, Self
 
@@ -10,16 +10,14 @@ from numpy.random import Generator
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.ngrams.counts import OverNgrams, check_limits, check_list
+from dptopics.ngrams.counts import check_list
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian, Laplace
-from dptopics.privacy.fields import check_fields
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
+from dptopics.privacy.guarantee import Guarantee, Unit, check_budget
 from dptopics.privacy.looks import grid_for
 from dptopics.privacy.pricing import gaussian_delta, smallest
-from dptopics.public.ngrams import PublicNgrams
-from dptopics.published.ngrams.bayes_local import WHY_NONE, limited_as_published, noisy_softmax, posterior_mean
-from dptopics.published.ngrams.shared import Units
+from dptopics.published.ngrams.bayes_local import WHY_NONE, noisy_softmax, posterior_mean
+from dptopics.published.ngrams.shared import LimitedAsPublished, Units
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.release import Release
 
@@ -33,7 +31,7 @@ WEIGHTS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
 @dataclass(frozen=True, kw_only=True)
-class EndToEndNgrams(OverNgrams):
+class EndToEndNgrams(LimitedAsPublished):
     """A reproduction that hides nobody: BayesianDP that also chooses its own settings, on authors set aside.
 
     A tenth of the units, by fair coins, score every pair (S, ρ) by cross-entropy plus Laplace noise of ``tuning_scale``
@@ -47,17 +45,8 @@ class EndToEndNgrams(OverNgrams):
 
     sigma: float
     tuning_scale: float
-    delta: float
-    unit: Unit = Unit.AUTHOR
-    max_words: int | None = None
-    max_count: int = 1
-    prior: PublicNgrams | None = field(default=None, repr=False)
     name: ClassVar[str] = "end-to-end"
     paper: ClassVar[str] = "Ramadan et al. 2021"
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        check_limits(self.max_words, self.max_count)
 
     @classmethod
     def template(
@@ -96,22 +85,12 @@ class EndToEndNgrams(OverNgrams):
     @property
     def guarantee(self) -> Guarantee:
         """What the paper claims (the two parts add up), and that it does not hold."""
-        return Guarantee(
-            events=(Gaussian(self.sigma), Laplace(self.tuning_scale)),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.NONE,
-            assumptions=(*WHY_NONE, _TUNING_HOLE, PUBLIC_WORDS),
-        )
-
-    def check(self, corpus: BoundedCorpus) -> None:
-        """The list must be public, and the public counts must know some of it."""
-        check_list(self, corpus, self.prior)
+        return self.refuted(Gaussian(self.sigma), Laplace(self.tuning_scale), why=(*WHY_NONE, _TUNING_HOLE))
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[NgramTable]:
         """Split, score every pair of settings, take the best, release."""
         vocabulary = check_list(self, corpus, self.prior)
-        corpus = limited_as_published(corpus, self.max_words)
+        corpus = self.limited(corpus)
         n_units = corpus.fold(lambda n, block: n + block.unit_start.size - 1, 0)
         held = rng.integers(0, 2**32, n_units, dtype=np.uint64) < np.uint64(_HELD_OUT * 2**32)
         tuning = Units(corpus, self.max_count, lambda first, n: held[first : first + n])

@@ -1,6 +1,6 @@
 """k-anonymity for n-grams: exact counts of what at least k authors wrote. No protection is promised."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,12 +9,10 @@ from numpy.random import Generator
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.ngrams.counts import OverNgrams, check_limits, check_list, positive_shares
+from dptopics.ngrams.counts import check_limits, check_list, positive_shares
 from dptopics.privacy.events import Failure
-from dptopics.privacy.fields import check_fields
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
-from dptopics.public.ngrams import PublicNgrams
-from dptopics.published.ngrams.shared import Units
+from dptopics.privacy.guarantee import Guarantee, Unit
+from dptopics.published.ngrams.shared import PublishedNgrams, Units
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.release import Release
 
@@ -25,22 +23,19 @@ _WHY_NONE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class KAnonymousNgrams(OverNgrams):
+class KAnonymousNgrams(PublishedNgrams):
     """A comparison that hides nobody: n-grams of at least ``k`` units keep their exact counts, others count nothing.
 
     Why it is no protection: docs/guarantees/ngram_published.md
     """
 
     k: int
-    delta: float
-    unit: Unit = Unit.AUTHOR
     max_count: int = 1_000_000
-    prior: PublicNgrams | None = field(default=None, repr=False)
     name: ClassVar[str] = "k-anonymity"
     paper: ClassVar[str] = "Samarati & Sweeney 1998"
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         check_limits(None, self.max_count)
         if self.k < 1:
             raise InputError(f"k must be at least 1, got {self.k}.")
@@ -62,17 +57,7 @@ class KAnonymousNgrams(OverNgrams):
     @property
     def guarantee(self) -> Guarantee:
         """Anything may be revealed: no ε at all."""
-        return Guarantee(
-            events=(Failure(1 - 2.0**-53),),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.NONE,
-            assumptions=(_WHY_NONE, PUBLIC_WORDS),
-        )
-
-    def check(self, corpus: BoundedCorpus) -> None:
-        """The list must be public, and the public counts must know some of it."""
-        check_list(self, corpus, self.prior)
+        return self.refuted(Failure(1 - 2.0**-53), why=(_WHY_NONE,))
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[NgramTable]:
         """Exact counts where there are enough units."""

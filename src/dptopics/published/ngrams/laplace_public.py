@@ -1,6 +1,6 @@
 """Laplace noise with public data (Ramadan, Withers & Orr 2021, section 4.2): a published baseline."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -8,16 +8,13 @@ from numpy.random import Generator
 
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.ngrams.counts import OverNgrams, check_limits, check_list
+from dptopics.ngrams.counts import check_list
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
-from dptopics.privacy.fields import check_fields
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.looks import grid_for
 from dptopics.privacy.mechanism import Calibrated
-from dptopics.public.ngrams import PublicNgrams
-from dptopics.published.ngrams.bayes_local import limited_as_published
-from dptopics.published.ngrams.shared import Units
+from dptopics.published.ngrams.shared import LimitedAsPublished
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.release import Release
 
@@ -29,7 +26,7 @@ _WHY_NONE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplacePublicNgrams(OverNgrams, Calibrated):
+class LaplacePublicNgrams(LimitedAsPublished, Calibrated):
     """A reproduction that hides nobody: the private distribution's distance from the public one, plus noise.
 
     max(Σ_n w_n·(c̃ⁿ − α̃) + noise + α̃, 0), normalised: c̃ⁿ a unit's shares, w_n its part of all counts, α̃ public
@@ -41,42 +38,19 @@ class LaplacePublicNgrams(OverNgrams, Calibrated):
     """
 
     scale: float
-    delta: float
-    unit: Unit = Unit.AUTHOR
-    max_words: int | None = None
-    max_count: int = 1
-    prior: PublicNgrams | None = field(default=None, repr=False)
     amount: ClassVar[str] = "scale"
     name: ClassVar[str] = "laplace-public"
     paper: ClassVar[str] = "Ramadan et al. 2021"
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-        check_limits(self.max_words, self.max_count)
-
     @property
     def guarantee(self) -> Guarantee:
         """What the paper claims, and that it does not hold."""
-        return Guarantee(
-            events=(Laplace(self.scale),),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.NONE,
-            assumptions=(_WHY_NONE, PUBLIC_WORDS),
-        )
-
-    def check(self, corpus: BoundedCorpus) -> None:
-        """The list must be public, and the public counts must know some of it."""
-        check_list(self, corpus, self.prior)
+        return self.refuted(Laplace(self.scale), why=(_WHY_NONE,))
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[NgramTable]:
         """Shares, their sensitivity here, noise."""
         vocabulary = check_list(self, corpus, self.prior)
-        with progress.part(0.0, 0.3):
-            corpus = limited_as_published(corpus, self.max_words)
-        units = Units(corpus, self.max_count)
-        with progress.part(0.3, 0.6):
-            tally = units.tally()
+        units, tally = self.counted(corpus)
         with progress.part(0.6, 1.0):
             moved = max(units.share_sensitivity(tally), 2.0**-40)
         public = np.ones(len(vocabulary)) if self.prior is None else self.prior.counts_of(vocabulary) + 1.0

@@ -1,18 +1,76 @@
 """What the published n-gram methods share: exact totals, and the sensitivity of the data at hand by brute force."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dptopics import progress
 from dptopics.data.bounded import Block, BoundedCorpus
 from dptopics.kernels.local_sensitivity import largest_dot, largest_share, largest_weighted_log
 from dptopics.kernels.unit_counts import unit_counts
+from dptopics.ngrams.counts import OverNgrams, check_limits, check_list
+from dptopics.privacy.events import Event
+from dptopics.privacy.fields import check_fields
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.public.ngrams import PublicNgrams
 
 Array = NDArray[np.float64]
 Rows = tuple[NDArray[np.int64], NDArray[np.int32], Array]  # start, n-grams, limited counts of each unit
 Chosen = Callable[[int, int], NDArray[np.bool_]]  # which of the units first … first + n − 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedNgrams(OverNgrams):
+    """Fields of every published method. Page: docs/guarantees/ngram_published.md"""
+
+    delta: float
+    unit: Unit = Unit.AUTHOR
+    prior: PublicNgrams | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """The list must be public, and the public counts must know some of it."""
+        mine: Any = self
+        check_list(mine, corpus, self.prior)
+
+    def refuted(self, *events: Event, why: tuple[str, ...]) -> Guarantee:
+        """What is claimed, and that it does not hold."""
+        assumptions = (*why, PUBLIC_WORDS)
+        return Guarantee(
+            events=events, delta=self.delta, unit=self.unit, strength=Strength.NONE, assumptions=assumptions
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitedAsPublished(PublishedNgrams):
+    """Those whose authors give at most ``max_words`` n-grams: a thousandth of the number of units, if not said."""
+
+    max_words: int | None = None
+    max_count: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_limits(self.max_words, self.max_count)
+
+    def limited(self, corpus: BoundedCorpus) -> BoundedCorpus:
+        """At most |U|/1000 n-grams per unit, if no other limit is given: computed from the private |U|."""
+        max_words = self.max_words
+        if max_words is None:
+            n_units = corpus.fold(lambda n, block: n + block.unit_start.size - 1, 0)
+            max_words = max(1, n_units // 1000)
+        return corpus.limited(max_words=max_words)
+
+    def counted(self, corpus: BoundedCorpus) -> "tuple[Units, Tally]":
+        """The limited units, and their exact totals."""
+        with progress.part(0.0, 0.3):
+            units = Units(self.limited(corpus), self.max_count)
+        with progress.part(0.3, 0.6):
+            return units, units.tally()
 
 
 @dataclass(frozen=True, eq=False)

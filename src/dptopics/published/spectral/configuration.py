@@ -4,15 +4,18 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any, ClassVar, Self
 
+from numpy.random import Generator
+
+from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.privacy.events import Event, Failure, Gaussian, Laplace
 from dptopics.privacy.fields import check_fields
-from dptopics.privacy.guarantee import Unit
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.mechanism import Calibrated, Job
 from dptopics.privacy.relation import Relation
 from dptopics.published.spectral import edges as common
-from dptopics.published.spectral.procedure import check_tail
+from dptopics.published.spectral.procedure import PrivateBounds, check_tail, private_bounds
 from dptopics.release.vocabulary import Vocabulary
 
 
@@ -83,6 +86,26 @@ class BoundedConfiguration(SpectralConfiguration):
     def template(cls, **settings: Any) -> Self:
         """Noise of one over all edges together, to be rescaled; a tenth of δ for each bound."""
         return super().template(**({"tail": settings["delta"] / 10} | settings))
+
+    def refuted(self, *why: str, n_bounds: int) -> Guarantee:
+        """What is claimed, and the reasons why it does not hold, its own first."""
+        return Guarantee(
+            events=self.bounded_events(n_bounds=n_bounds),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.NONE,
+            assumptions=(*why, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
+        )
+
+    def start(
+        self, corpus: BoundedCorpus, rng: Generator, *, gap: bool
+    ) -> tuple[Vocabulary, common.ExactMoments, PrivateBounds]:
+        """The public words, exact moments (private), and private bounds."""
+        vocabulary = common.check_corpus(self, corpus)
+        with progress.part(0.0, 0.5):
+            data = common.exact_moments(corpus.limited(vocabulary=vocabulary))
+        scale = self.edge_scales["bounds"]
+        return vocabulary, data, private_bounds(data, self.n_topics, self.alpha0, scale, self.tail, rng, gap=gap)
 
     def bounded_events(self, *, n_bounds: int) -> tuple[Event, ...]:
         """Laplace noise on the bounds, the failure of each, and a Gaussian for every other edge."""

@@ -10,11 +10,11 @@ from numpy.random import Generator
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.learners.tensor import Parameters, on_simplex, orthogonal_components, third_moment, unwhitened
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength
+from dptopics.privacy.guarantee import Guarantee
 from dptopics.published.spectral import edges as common
 from dptopics.published.spectral.configuration import BoundedConfiguration
 from dptopics.published.spectral.edges import ExactMoments
-from dptopics.published.spectral.procedure import PrivateBounds, private_bounds
+from dptopics.published.spectral.procedure import PrivateBounds
 from dptopics.published.spectral.whitened import topic_model
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
@@ -46,21 +46,12 @@ class SpectralOutputTopics(BoundedConfiguration):
     @property
     def guarantee(self) -> Guarantee:
         """Laplace noise on the pair of bounds, their failures, and a Gaussian on the output."""
-        return Guarantee(
-            events=self.bounded_events(n_bounds=2),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.NONE,
-            assumptions=(*common.GAP, *_OUTPUT_HOLE, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
-        )
+        return self.refuted(*common.GAP, *_OUTPUT_HOLE, n_bounds=2)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
         """Private bounds, then noisy topics."""
-        vocabulary = common.check_corpus(self, corpus)
-        with progress.part(0.0, 0.5):
-            data = common.exact_moments(corpus.limited(vocabulary=vocabulary))
+        vocabulary, data, bounds = self.start(corpus, rng, gap=True)
         scales = self.edge_scales
-        bounds = private_bounds(data, self.n_topics, self.alpha0, scales["bounds"], self.tail, rng, gap=True)
         root = np.sqrt(bounds.values)
         whitening, back = bounds.vectors / root, bounds.vectors * root
         weights, axes = orthogonal_components(third_moment(data, whitening, self.alpha0))

@@ -9,11 +9,10 @@ from numpy.random import Generator
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.learners.tensor import Parameters, orthogonal_components, third_moment, unwhitened
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength
+from dptopics.privacy.guarantee import Guarantee
 from dptopics.published.spectral import edges as common
 from dptopics.published.spectral.configuration import BoundedConfiguration
 from dptopics.published.spectral.edges import ExactMoments, Floats
-from dptopics.published.spectral.procedure import private_bounds
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
@@ -40,21 +39,12 @@ class SpectralTensorTopics(BoundedConfiguration):
     @property
     def guarantee(self) -> Guarantee:
         """Laplace noise on the bound, its failure, and a Gaussian for each edge."""
-        return Guarantee(
-            events=self.bounded_events(n_bounds=1),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.NONE,
-            assumptions=(*common.CROSSING, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
-        )
+        return self.refuted(*common.CROSSING, n_bounds=1)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
         """A private bound, the noisy way back, the noisy tensor."""
-        vocabulary = common.check_corpus(self, corpus)
-        with progress.part(0.0, 0.5):
-            data = common.exact_moments(corpus.limited(vocabulary=vocabulary))
+        vocabulary, data, bounds = self.start(corpus, rng, gap=False)
         scales = self.edge_scales
-        bounds = private_bounds(data, self.n_topics, self.alpha0, scales["bounds"], self.tail, rng, gap=False)
         values, vectors = common.noisy_pairs(data, self.n_topics, self.alpha0, scales["e8"], rng)
         whitening = common.whitening_like(bounds.values, bounds.vectors, vectors)
         exact = packed_cube(third_moment(data, whitening, self.alpha0))
@@ -86,21 +76,12 @@ class SpectralComponentsTopics(BoundedConfiguration):
     @property
     def guarantee(self) -> Guarantee:
         """Laplace noise on the pair of bounds, their failures, and a Gaussian for each edge."""
-        return Guarantee(
-            events=self.bounded_events(n_bounds=2),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.NONE,
-            assumptions=(*common.GAP, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
-        )
+        return self.refuted(*common.GAP, n_bounds=2)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
         """Private bounds, the noisy way back, noisy vectors and values."""
-        vocabulary = common.check_corpus(self, corpus)
-        with progress.part(0.0, 0.5):
-            data = common.exact_moments(corpus.limited(vocabulary=vocabulary))
+        vocabulary, data, bounds = self.start(corpus, rng, gap=True)
         scales = self.edge_scales
-        bounds = private_bounds(data, self.n_topics, self.alpha0, scales["bounds"], self.tail, rng, gap=True)
         values, vectors = common.noisy_pairs(data, self.n_topics, self.alpha0, scales["e8"], rng)
         exact = self._components(data, common.whitening_like(bounds.values, bounds.vectors, vectors))
         seen = common.noisy(exact, bounds.component, scales["e7"], rng)
