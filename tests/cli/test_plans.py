@@ -1,0 +1,163 @@
+"""Plans, previews and exit codes at the command line."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from dptopics import Ledger, PrivateTopics, Vocabulary, cli
+from dptopics.errors import InputError
+from dptopics.release import bundle, report
+
+TEXTS = ["knee pain after running", "knee hurts when running", "glasses for reading", "eyes need reading glasses"] * 60
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    rows = "".join(f"{text},p{i}\n" for i, text in enumerate(TEXTS))
+    (tmp_path / "notes.csv").write_text("note,patient\n" + rows)
+    (tmp_path / "words.txt").write_text("knee\npain\nrunning\nglasses\nreading\neyes\n")
+
+    def run_command(*words):
+        monkeypatch.setattr(sys, "argv", ["dptopics", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        return stop.value.code or 0, printed.out, " ".join(printed.err.split())
+
+    return run_command
+
+
+DATA = ["notes.csv", "--text", "note", "--author", "patient"]
+FIT = ["fit", *DATA, "--topics", 2, "--epsilon", 20, "--delta", 1e-6, "--mechanism", "mixture", "--steps", 3]
+
+
+def test_a_release_can_be_run_again_from_its_plan(run, tmp_path):
+    code, _, _ = run(*FIT, "--vocabulary", "words.txt", "--max-docs", 2, "--out", "r")
+    assert code == 0
+    plan = json.loads((tmp_path / "r" / "bundle.json").read_text("utf-8"))["record"]["plan"]
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    code, out, err = run("fit", *DATA, "--plan", "plan.json", "--out", "again", "--json")
+    assert (code, err) == (0, "Written to again. Look again with: dptopics show again")
+    assert json.loads(out)["record"]["plan"] == plan
+    assert bundle.load("again").guarantee.events == bundle.load("r").guarantee.events
+    (tmp_path / "words.txt").write_text("knee\npain\n")
+    code, _, err = run("fit", *DATA, "--plan", "plan.json", "--out", "third")
+    assert code == 2
+    assert "have changed since the plan was made" in err
+
+
+def test_a_plan_and_options_do_not_mix(run, tmp_path):
+    (tmp_path / "plan.toml").write_text(
+        'job = "topics"\nmechanism = "mixture"\nn_topics = 2\nepsilon = 9.0\ndelta = 1e-6\nunit = "author"\n'
+        'vocabulary = "weighted"\nvocabulary_share = 0.4\n'
+    )
+    code, _, err = run("fit", *DATA, "--plan", "plan.toml", "--topics", 3, "--max-docs", 2, "--out", "r")
+    assert code == 2
+    assert "leave --max-docs, --topics out" in err
+    code, _, err = run("fit", *DATA, "--out", "r")
+    assert code == 2
+    assert "--epsilon and --delta (or give --plan FILE)" in err
+    code, _, _ = run("fit", *DATA, "--plan", "plan.toml", "--title", "By hand", "--out", "r")
+    assert code == 0
+    code, out, _ = run("show", "r")
+    assert "Title: By hand" in out
+
+
+def test_audits_attack_the_plan_of_the_release(run, tmp_path):
+    """The settings that an audit could not know: all of them are the release's now."""
+    run(*FIT, "--vocabulary", "words.txt", "--max-docs", 2, "--max-words", 5, "--out", "r")
+    small = ["--shadows", 4, "--canaries", 0]
+    code, _, err = run("audit", *DATA, "--release", "r", *small, "--out", "a")
+    assert code == 0, err
+    audit = json.loads((tmp_path / "a" / "audit.json").read_text("utf-8"))
+    assert audit["settings"]["plan"] == json.loads((tmp_path / "r/bundle.json").read_text("utf-8"))["record"]["plan"]
+    code, _, _ = run("report", "r", "--audit", "a", "--out", "page.html")
+    assert code == 0
+    run(*FIT[:-2], "--steps", 5, "--vocabulary", "words.txt", "--max-docs", 2, "--max-words", 5, "--out", "other")
+    code, _, err = run("report", "other", "--audit", "a", "--out", "wrong.html")
+    assert code == 2
+    assert "settings.steps is 3, not 5" in err
+    code, _, err = run("audit", *DATA, "--release", "r", "--mechanism", "mixture", *small, "--out", "b")
+    assert (code, "both say what to attack" in err) == (2, True)
+    code, _, err = run("audit", *DATA[:3], "--release", "r", *small, "--out", "b")
+    assert (code, "the plan protects authors" in err) == (2, True)
+
+
+def test_a_release_without_a_plan_cannot_be_audited_as_it_was(run, tmp_path):
+    run(*FIT, "--vocabulary", "words.txt", "--out", "r")
+    release = bundle.load("r")
+    bundle.save(type(release)(value=release.value, guarantee=release.guarantee, settings=release.settings), "old")
+    code, _, err = run("audit", *DATA, "--release", "old", "--out", "a")
+    assert code == 2
+    assert "made before plans were kept" in err
+
+
+def test_a_lambda_in_a_release(run, tmp_path):
+    model = PrivateTopics(
+        2, epsilon=20.0, mechanism="laplace", vocabulary=Vocabulary.public(["knee", "eyes"]), accept_unproven=True,
+        learner=lambda counts: [[0.5, 0.5], [0.5, 0.5]],
+    ).fit(TEXTS, authors=range(len(TEXTS)))  # fmt: skip
+    model.save(tmp_path / "r")
+    assert not model.plan_.replayable
+    code, _, err = run("audit", *DATA, "--release", "r", "--out", "a")
+    assert code == 2
+    assert "a function without a name of its own" in err
+    with pytest.raises(InputError, match="there is no audit"):
+        report.read_audit(tmp_path / "a")
+
+
+def test_a_preview_reads_nothing_and_spends_nothing(run, tmp_path):
+    ledger = Ledger.create(tmp_path / "l", epsilon=100, delta=1e-3)
+    (tmp_path / "notes.csv").unlink()
+    ask = ["fit", *DATA, "--epsilon", 1, "--delta", 1e-6, "--mechanism", "mixture", "--ledger", "l", "--out", "r"]
+    code, out, err = run(*ask, "--preview", "--about-units", 1000)
+    assert code == 0
+    assert "That is little" in out
+    assert "Nothing was read and nothing was spent" in err
+    code, out, _ = run(*ask, "--preview", "--about-units", 1000, "--json")
+    small = json.loads(out)
+    code, out, _ = run(*ask, "--preview", "--about-units", 1_000_000, "--json")
+    large = json.loads(out)
+    assert small["words"] < 20 < 1000 < large["words"]
+    assert small["topics"] < large["topics"] == 20
+    code, _, err = run(*ask, "--preview")
+    assert (code, "--about-units N" in err) == (2, True)
+    assert ledger.receipts() == []
+    assert not (tmp_path / "r").exists()
+
+
+def test_spent_for_nothing_is_told_by_the_exit_code(run, tmp_path):
+    ledger = Ledger.create(tmp_path / "l", epsilon=100, delta=1e-3)
+    few = ["fit", *DATA, "--epsilon", 0.01, "--delta", 1e-6, "--mechanism", "mixture", "--vocabulary", "weighted"]
+    code, _, err = run(*few, "--ledger", "l", "--out", "r")
+    assert code == 4
+    assert "the budget was charged" in err
+    assert len(ledger.receipts()) == 1
+
+
+def test_the_same_column_twice(run):
+    code, _, err = run(*FIT[:2], "--text", "note", "--author", "note", *FIT[6:], "--out", "r")
+    assert (code, "name the same column" in err) == (2, True)
+
+
+def test_a_folder_that_looks_like_markup(run, tmp_path):
+    code, _, err = run(*FIT, "--vocabulary", "words.txt", "--out", "q[red]")
+    assert code == 0
+    assert "Written to q[red]" in err
+    assert (tmp_path / "q[red]" / "bundle.json").exists()
+
+
+def test_a_terminal_that_cannot_print_epsilon(run, tmp_path):
+    command = [sys.executable, "-m", "dptopics", *map(str, FIT), "--vocabulary", "words.txt", "--out", "r"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": "cp1252"}, capture_output=True, check=False
+    )
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+    assert bundle.load(tmp_path / "r").value.n_topics == 2
