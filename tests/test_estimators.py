@@ -221,7 +221,7 @@ def test_texts_are_embedded_by_default():
     counts = np.tile(np.eye(6, dtype=int), (50, 1))
     plain = PrivateTopics(n_topics=2, epsilon=20.0, unit="document", vocabulary="public").fit(counts)
     assert plain.release_.settings["topics"]["mechanism"] == "mixture"  # columns without a name have no vectors
-    foreign = PrivateTopics(n_topics=2, epsilon=20.0, language="german").fit(TEXTS, authors=AUTHORS)
+    foreign = PrivateTopics(n_topics=2, epsilon=20.0, text="german").fit(TEXTS, authors=AUTHORS)
     assert foreign.release_.settings["topics"]["mechanism"] == "mixture"
 
 

@@ -1,7 +1,7 @@
 """PrivateTopics: the scikit-learn face."""
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +17,6 @@ from dptopics.data.engines.spark import SparkTable
 from dptopics.data.estimator_input import counts_of, is_texts
 from dptopics.door import publish
 from dptopics.errors import InputError, PrivacyWarning
-from dptopics.learners import Learner
 from dptopics.plan import Plan, usual_mechanism
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.ledger import Ledger
@@ -26,11 +25,10 @@ from dptopics.public.embeddings import Embedding
 from dptopics.public.embeddings import embedding as public_model
 from dptopics.public.given import Given
 from dptopics.public.text import TextSettings
-from dptopics.registry import mechanism_class, mechanisms
+from dptopics.registry import mechanism_class
 from dptopics.release import bundle
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
-from dptopics.topics.output.matrix import USUAL_GAMMA
 
 
 class _Data(NamedTuple):
@@ -69,10 +67,10 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     max_docs : documents kept per author.
     max_words : distinct words that each unit may propose for the vocabulary.
     steps : rounds of learning; by default the mechanism's own number.
-    gamma, learner, public, sample_size, sensitivity : for mechanisms "output" and "mvg": the chance that ε does not
-        hold, the name of the learner or a learner, the public Corpus that neighbours are drawn from, how many pairs are
-        drawn, and a file to keep the sampled sensitivity in. Elsewhere they mean nothing.
-    language, lemmas, min_length, max_length : how texts become words (a Corpus has its own settings).
+    settings : other settings of the mechanism, by name: for "output" and "mvg" gamma (the chance that ε does not hold),
+        learner (a name or a learner), public (the public Corpus that neighbours are drawn from) and sample_size.
+    sensitivity : a file to keep a sampled sensitivity in, for "output" and "mvg".
+    text : the language of the texts, or how they become words (TextSettings). A Corpus has its own settings.
     engine : a Spark session, to fit a DataFrame, Parquet files or a table on its cluster: docs/howto/spark.md.
     ledger : a Ledger or its path; without one the release is priced alone.
     accept_unproven : allow mechanisms whose guarantee is not proved.
@@ -103,15 +101,9 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         max_docs: int | None = None,
         max_words: int = 200,
         steps: int | None = None,
-        gamma: float = USUAL_GAMMA,
-        learner: str | Learner = "variational",
-        public: Corpus | None = None,
-        sample_size: str = "exchangeable",
+        settings: Mapping[str, Any] | None = None,
         sensitivity: str | Path | None = None,
-        language: str = "english",
-        lemmas: bool = False,
-        min_length: int = 3,
-        max_length: int = 15,
+        text: str | TextSettings = "english",
         engine: Any = None,
         ledger: Ledger | str | Path | None = None,
         accept_unproven: bool = False,
@@ -130,15 +122,9 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.max_docs = max_docs
         self.max_words = max_words
         self.steps = steps
-        self.gamma = gamma
-        self.learner = learner
-        self.public = public
-        self.sample_size = sample_size
+        self.settings = settings
         self.sensitivity = sensitivity
-        self.language = language
-        self.lemmas = lemmas
-        self.min_length = min_length
-        self.max_length = max_length
+        self.text = text
         self.engine = engine
         self.ledger = ledger
         self.accept_unproven = accept_unproven
@@ -181,7 +167,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             noise=self.noise,
             embedding=model,
             steps=self.steps,
-            **self._output_settings(X, unit),
+            **self._settings(X, unit),
         )
         if unit is Unit.DOCUMENT and self.unit is None:
             warnings.warn(
@@ -272,9 +258,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return model
 
     def _text(self) -> TextSettings:
-        return TextSettings(
-            language=self.language, lemmas=self.lemmas, min_length=self.min_length, max_length=self.max_length
-        )
+        return self.text if isinstance(self.text, TextSettings) else TextSettings(language=self.text)
 
     def _on_spark(self, X: Any) -> bool:
         if self.engine is None and type(X).__module__.startswith("pyspark."):
@@ -319,18 +303,15 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(matrix.shape[1])] if names is None else [str(n) for n in names]
 
-    def _output_settings(self, X: Any, unit: Unit) -> dict[str, Any]:
-        """Settings for noise on the output, of those that the mechanism has."""
-        if self.public is not None and self.public is X:
-            raise InputError("public= is the private corpus itself. Give texts that were public before, or none.")
-        public = None
-        if self.public is not None:
-            public = Given.corpus(self.public.bounded(unit=unit, max_docs=self.max_docs), self.public.digest)
-        given = {"gamma": self.gamma, "learner": self.learner, "sample_size": self.sample_size, "public": public}
-        known = (
-            mechanism_class(Job.TOPICS, self.mechanism).accepts() if self.mechanism in mechanisms(Job.TOPICS) else ()
-        )
-        return {name: value for name, value in given.items() if name in known}
+    def _settings(self, X: Any, unit: Unit) -> dict[str, Any]:
+        """The mechanism's own settings; a public corpus is bounded as the private one will be."""
+        found = dict(self.settings or {})
+        public = found.get("public")
+        if public is not None and public is X:
+            raise InputError("public is the private corpus itself. Give texts that were public before, or none.")
+        if isinstance(public, Corpus):
+            found["public"] = Given.corpus(public.bounded(unit=unit, max_docs=self.max_docs), public.digest)
+        return found
 
     def _vocabulary(self, known: Vocabulary | None) -> str | Path | Vocabulary | None:
         asked = isinstance(self.vocabulary, str) and self.vocabulary == "public"

@@ -163,7 +163,7 @@ def test_stated_words_are_taken():
 
 def test_the_private_corpus_is_not_the_public_one():
     corpus = Corpus.from_texts(["knee skin rash", "cast bone knee"] * 9)
-    model = PrivateTopics(2, mechanism="output", public=corpus, unit="document", accept_unproven=True)
+    model = PrivateTopics(2, mechanism="output", settings={"public": corpus}, unit="document", accept_unproven=True)
     with pytest.raises(InputError, match="the private corpus itself"):
         model.fit(corpus)
 
