@@ -50,6 +50,11 @@ class KAnonymousNgrams(Registered):
         """Itself: there is nothing to rescale."""
         return cls(k=k, delta=delta, unit=unit, **more)
 
+    @classmethod
+    def calibrated(cls, *, epsilon: float, **settings: Any) -> Self:
+        """Itself: no ε changes what it does."""
+        return cls.template(**settings)
+
     def rescaled(self, factor: float) -> Self:
         """Itself: there is no noise."""
         return self
