@@ -76,8 +76,10 @@ def restored(data: Any, find: Callable[[Mapping[str, Any]], Any]) -> Any:
         return data
     if "sha256" in data and "kind" in data:
         return find(data)
-    if "embedding" in data:
+    if data.keys() == {"embedding", "version"}:  # settings may have an embedding among them
         return embedding(data["embedding"])
+    if data.keys() == {"model", "name"}:
+        return TextModel(str(data["name"]), _loaded(data["model"]))
     if "code" in data:
         return _loaded(data)
     return {name: restored(part, find) for name, part in data.items()}
@@ -110,7 +112,7 @@ def _model(model: Any) -> dict[str, Any]:
     kind = name.partition(":")[0]
     if kind in ("wordllama", "sentence-transformers", "model2vec"):
         return {"embedding": name, "version": _version(kind)}
-    return _code(getattr(model, "encode", model))
+    return {"model": _code(getattr(model, "encode", model)), "name": name}
 
 
 def _code(thing: Any) -> dict[str, Any]:

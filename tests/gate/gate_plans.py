@@ -1,0 +1,165 @@
+"""What the gate is about: every mechanism that is registered, and every composition that the command line can build."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from math import inf
+from typing import Any
+from unittest.mock import patch
+
+from gate_corpora import COMMON, CORE, COUNTED, LISTED, MODEL, corpus_of, crowd
+
+from dptopics import plan as plans
+from dptopics.errors import InputError, PrivacyError
+from dptopics.plan import Plan
+from dptopics.privacy import pricing
+from dptopics.privacy.guarantee import Strength, Unit
+from dptopics.privacy.mechanism import Job
+from dptopics.public.embeddings import available
+from dptopics.registry import mechanism_class, mechanisms
+
+EPSILON, DELTA = 8.0, 1e-2  # little noise: a few hundred runs tell what is promised from what is not
+# Settings that make runs short and bounds easy to reach, of mechanisms that have them.
+SHORT: Mapping[Job, Mapping[str, Any]] = {
+    Job.VOCABULARY: {},
+    Job.TOPICS: {"steps": 2, "dimensions": 4, "candidates": 8},
+    Job.NGRAMS: {"max_words": 1, "max_total": 1.0},
+}
+# And each of these once, where a mechanism has it.
+BESIDES: Mapping[str, Any] = {
+    "sampling_rate": 0.5,
+    "slope": 0.1,
+    "max_count": 3,
+    "core_words": 3,
+    "bounds": (1.0, 1.0, 1.0),
+    "embedding": MODEL,
+    "clip": 0.3,
+    "max_words": 3,
+    "max_total": 7.3,
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing that can be asked for. ``words`` is a vocabulary mechanism, a public list by name, or None."""
+
+    job: Job
+    name: str
+    words: str | None = None
+    noise: str | None = None
+    unit: Unit = Unit.AUTHOR
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    delta: float = DELTA
+
+    def __str__(self):
+        named = [str(key) for key in self.settings]
+        return " ".join(filter(None, [self.name, self.words and f"over {self.words}", self.noise, *named, self.unit]))
+
+    @property
+    def plan(self):
+        """The plan, as the command line makes it; refused ones raise."""
+        made: dict[str, Any] = {"mechanism": self.name, "epsilon": EPSILON, "delta": self.delta, "unit": self.unit}
+        settings = {**_short(self), **self.settings}
+        match self.job:
+            case Job.VOCABULARY:
+                return Plan.words(max_words=len(CORE), noise=self.noise, **made, **settings)
+            case Job.NGRAMS:
+                prior = COUNTED if self.words is None else None
+                return Plan.ngrams(prior=prior, vocabulary=self.words, noise=self.noise, **made, **settings)
+        words = LISTED if self.words == "list" else self.words
+        return Plan.topics(n_topics=2, vocabulary=words, max_words=len(CORE), noise=self.noise, **made, **settings)
+
+    def build(self):
+        """The mechanism, or None where the plan is refused.
+
+        The public list of common words is a short one here. What has no price in closed form (samples, two draws of
+        Laplace noise) is calibrated by a simple upper bound of it: more noise than is needed, but at once.
+        """
+        with (
+            patch.object(plans, "common_words", lambda text: COMMON),
+            patch.object(pricing, "_pld_epsilon", lambda events, delta: inf),
+        ):
+            pricing.epsilon_of.cache_clear()
+            try:
+                return self.plan.build()
+            except (InputError, PrivacyError):
+                return None
+            finally:
+                pricing.epsilon_of.cache_clear()
+
+    def crowd(self):
+        """Enough people that a word of theirs is released: n-grams may propose 200 words each, so it takes more."""
+        many = self.job is Job.NGRAMS and self.words is not None
+        return corpus_of(crowd(1000 if many else 30), self.unit, public=self.public)
+
+    @property
+    def public(self):
+        """Words that the corpus is restricted to before the mechanism runs: a public list of n-grams."""
+        return COUNTED.vocabulary if self.job is Job.NGRAMS and self.words is None else None
+
+
+def _short(case):
+    """Short settings that all the mechanisms named have."""
+    kinds = [mechanism_class(case.job, name) for name in case.name.split(",")]
+    common = frozenset.intersection(*(kind.accepts() for kind in kinds))
+    return {name: value for name, value in SHORT[case.job].items() if name in common}
+
+
+def noises(job, name):
+    """The kinds of noise to choose from, as the command line writes them; None where there is no choice."""
+    return [str(kind) for kind in mechanism_class(job, name).noises] or [None]
+
+
+def proved(job, name):
+    """Whether a mechanism says that it is proved. Those that must be prepared on data are not."""
+    return mechanism_class(job, name).example().guarantee.strength is Strength.PROVED
+
+
+def installed(name):
+    return name != "embedded" or available()
+
+
+def each(job):
+    """Every proved mechanism of a job alone, with every noise, and with every setting of BESIDES that it has."""
+    found = []
+    for name, kind in mechanisms(job).items():
+        if proved(job, name) and installed(name):
+            found += of(job, name, kind)
+    return found
+
+
+def of(job, name, kind):
+    """One mechanism alone: topics over a public list."""
+    words = "list" if job is Job.TOPICS else None
+    chosen = [None] if job is Job.TOPICS else noises(job, name)
+    found = [Case(job, name, words, noise) for noise in chosen]
+    of_the_plan = {"max_words"} if job is not Job.NGRAMS else set()  # that is how many words a unit may propose
+    extra = [setting for setting in BESIDES if setting in kind.accepts() - of_the_plan]
+    return found + [Case(job, name, words, chosen[0], settings={setting: BESIDES[setting]}) for setting in extra]
+
+
+def vocabularies():
+    """(name, noise) of every vocabulary that can stand in front."""
+    private = [(name, noise) for name in mechanisms(Job.VOCABULARY) for noise in noises(Job.VOCABULARY, name)]
+    beside = [("common+weighted", noise) for noise in noises(Job.VOCABULARY, "weighted")]
+    return [*private, *((("common", None), *beside) if available() else ()), ("list", None)]
+
+
+def compositions():
+    """Every topic and n-gram mechanism over every vocabulary, the best of every two, for both units."""
+    found = []
+    topics = [name for name in mechanisms(Job.TOPICS) if proved(Job.TOPICS, name) and installed(name)]
+    for unit in Unit:
+        found += [Case(Job.VOCABULARY, name, None, noise, unit) for name, noise in vocabularies() if name in _private()]
+        found += [Case(Job.TOPICS, name, *words, unit) for name, words in product(topics, vocabularies())]
+        found += [Case(Job.TOPICS, ",".join(pair), "list", None, unit) for pair in combinations(topics, 2)]
+        for name in (name for name in mechanisms(Job.NGRAMS) if proved(Job.NGRAMS, name)):
+            found += [
+                Case(Job.NGRAMS, name, words, noise, unit)
+                for words, noise in product([None, *_private()], noises(Job.NGRAMS, name))
+            ]
+    return found
+
+
+def _private():
+    return list(mechanisms(Job.VOCABULARY))
