@@ -143,9 +143,9 @@ class Guarantee:
 
     @property
     def replace_one(self) -> Price | None:
-        """Price of the same release for one unit in place of another: what counts for those known to be in the data.
+        """Price of the same release for one unit in place of another, or None where no figure is known.
 
-        None where no figure is known. Failures count twice, so δ is larger by them.
+        It is what counts for those who are known to be in the data. Failures count twice, so δ is larger by them.
 
         >>> g = Guarantee(events=(ev.Gaussian(4.224679),), delta=1e-6, unit=Unit.AUTHOR, strength=Strength.PROVED)
         >>> round(g.epsilon, 3), round(g.replace_one.epsilon, 3)
@@ -176,7 +176,7 @@ class Guarantee:
 
     @property
     def sound(self) -> bool:
-        """Proved, and with figures that mean something: what pages may show in green."""
+        """Whether it is proved, with figures that mean something. Pages may show that in green, and nothing else."""
         return self.strength is Strength.PROVED and not (self.large_epsilon or self.large_delta)
 
     def about(self, units: int | None) -> Self:
