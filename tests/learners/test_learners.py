@@ -114,7 +114,7 @@ def test_gibbs_draws_from_the_conditional():
     begin = learner.begin(counts)
     last = begin.word.size - 1
     for key in range(n):
-        state = type(begin)(*(array.copy() for array in vars(begin).values()))
+        state = type(begin)(*(array.copy() for array in begin))
         seeds = np.full(3, key, np.uint64)
         only = np.array([state.start[2], last + 1])
         gibbs_sweep(only, state.word, state.topic, state.word_topic, state.topic_total, 0.3, 0.2, 3, seeds, 0)

@@ -102,21 +102,19 @@ class Builder:
         word_id, words = self._words.__getitem__, self._text.words
         known = None if self._vocabulary is None else self._vocabulary.index
         for i, text in enumerate(texts):
-            author = None if authors is None else authors[i]
-            if _missing(text) or (authors is not None and no_author(author)):
-                if self._drop_missing:
-                    continue
-                what = "text" if _missing(text) else "author"
+            row = self._row + i + 1
+            lacking = _lacking(text, authors, i)
+            if lacking and self._drop_missing:
+                continue
+            if lacking:
                 raise InputError(
-                    f"row {self._row + i + 1} has no {what}. Fill it in, or leave such rows out with drop_missing=True "
+                    f"row {row} has no {lacking}. Fill it in, or leave such rows out with drop_missing=True "
                     "(--drop-missing)."
                 )
             if not isinstance(text, str):
-                raise InputError(
-                    f"row {self._row + i + 1}: a text must be a string, got {type(text).__name__}. Convert the column."
-                )
+                raise InputError(f"row {row}: a text must be a string, got {type(text).__name__}. Convert the column.")
             if authors is not None:
-                numbers.append(self._authors[author_name(author, self._row + i + 1)])
+                numbers.append(self._authors[author_name(authors[i], row)])
             if self._embed is not None:
                 kept.append(text)
             found = words(text)
@@ -207,6 +205,13 @@ def _next(values: Iterator[T], n: int) -> list[T]:
 
 def _missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and value != value)
+
+
+def _lacking(text: object, authors: Sequence[object] | None, i: int) -> str:
+    """What row i has not: its text, its author or (empty) nothing."""
+    if _missing(text):
+        return "text"
+    return "author" if authors is not None and no_author(authors[i]) else ""
 
 
 def no_author(value: object) -> bool:

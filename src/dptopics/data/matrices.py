@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from dptopics.data.builder import author_name, check_authors, numbered_authors, tell_if_empty
 from dptopics.data.corpus import Corpus
@@ -37,36 +38,13 @@ def corpus_from_counts(
         matrix = matrix.copy()  # it shares memory with the caller's
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
-    if isinstance(vocabulary, str):
-        raise InputError("the vocabulary must be a list of words, one per column, got a single string.")
-    words = [str(w) for w in vocabulary]
-    if len(words) != matrix.shape[1]:
-        raise InputError(
-            f"the matrix has {matrix.shape[1]} columns but the vocabulary has {len(words)} words. Give one per column."
-        )
-    if len(set(words)) != len(words):
-        raise InputError("the vocabulary holds a word twice. Merge such columns first.")
-    if bad := [i for i, w in enumerate(words) if w.splitlines() != [w]]:
-        raise InputError(
-            f"word {bad[0] + 1} of the vocabulary is empty or holds a line break. Rename it or leave the column out."
-        )
+    words = _words_of_columns(vocabulary, matrix.shape[1])
     data = matrix.data
     if not np.all(np.isfinite(data)) or np.any(data < 0) or np.any(data != np.floor(data)) or np.any(data >= 2**31):
         raise InputError(
             "counts must be whole numbers from 0 to 2^31 - 1. Give raw word counts, not weights such as tf-idf."
         )
-    numbers = keys = None
-    if authors is not None:
-        check_authors(authors)
-        names = shielded(lambda: list(authors), "the authors cannot be read", "Give a list of strings.")
-        index: defaultdict[str, int] = defaultdict()
-        index.default_factory = index.__len__
-        numbers = np.array([index[author_name(a, i + 1)] for i, a in enumerate(names)], np.int32)
-        if numbers.size != matrix.shape[0]:
-            raise InputError(
-                f"there are {numbers.size} authors for {matrix.shape[0]} documents. Give one author for each document."
-            )
-        _, numbers, keys = numbered_authors(list(index), numbers)
+    numbers, keys = (None, None) if authors is None else _authors_of_rows(authors, matrix.shape[0])
     public = Vocabulary.of(words) if public_vocabulary else None
     tell_if_empty(matrix.shape[0], matrix.shape[0], data.size, None, public)
     return kind(
@@ -79,6 +57,37 @@ def corpus_from_counts(
         vocabulary=public,
         text=None,
     )
+
+
+def _words_of_columns(vocabulary: Sequence[str], n_columns: int) -> list[str]:
+    """One word for each column, no word twice."""
+    if isinstance(vocabulary, str):
+        raise InputError("the vocabulary must be a list of words, one per column, got a single string.")
+    words = [str(w) for w in vocabulary]
+    if len(words) != n_columns:
+        raise InputError(
+            f"the matrix has {n_columns} columns but the vocabulary has {len(words)} words. Give one per column."
+        )
+    if len(set(words)) != len(words):
+        raise InputError("the vocabulary holds a word twice. Merge such columns first.")
+    if bad := [i for i, w in enumerate(words) if w.splitlines() != [w]]:
+        raise InputError(
+            f"word {bad[0] + 1} of the vocabulary is empty or holds a line break. Rename it or leave the column out."
+        )
+    return words
+
+
+def _authors_of_rows(authors: Iterable[str | int], n_rows: int) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+    """The number of each row's author, and a key for each author."""
+    check_authors(authors)
+    names = shielded(lambda: list(authors), "the authors cannot be read", "Give a list of strings.")
+    index: defaultdict[str, int] = defaultdict()
+    index.default_factory = index.__len__
+    numbers = np.array([index[author_name(a, i + 1)] for i, a in enumerate(names)], np.int32)
+    if numbers.size != n_rows:
+        raise InputError(f"there are {numbers.size} authors for {n_rows} documents. Give one author for each document.")
+    _, numbers, keys = numbered_authors(list(index), numbers)
+    return numbers, keys
 
 
 def read_uci(docword: str | Path, vocab: str | Path) -> tuple[Any, list[str]]:

@@ -1,13 +1,16 @@
 """What events cost: ε at a δ, exactly where a formula is known, by privacy loss distributions elsewhere."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from math import ceil, exp, expm1, inf, log, sqrt
+from typing import TypeVar
 
 import numpy as np
 
 from dptopics.errors import InputError, PrivacyError
 from dptopics.privacy.events import Event, Failure, Gaussian, Laplace, RandomizedResponse, SampledGaussian, relation_of
+
+E = TypeVar("E", bound=Event)
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
@@ -114,32 +117,58 @@ def epsilon_of(events: tuple[Event, ...], delta: float) -> float:
     if not 0 <= delta < 1:
         raise InputError(f"delta must lie in [0, 1), got {delta}.")
     relation_of(events)
-    left = delta - sum(e.probability for e in events if isinstance(e, Failure))
-    if left < 0:
-        return inf
-    mu = sqrt(sum(e.count / e.sigma / e.sigma for e in events if isinstance(e, Gaussian)))
-    sampled = any(isinstance(e, SampledGaussian) for e in events)
-    if left == 0 and (mu or sampled):
+    left, mu, sampled = delta - _failing(events), _signal(events), _of(SampledGaussian, events)
+    if left < 0 or (left == 0 and (mu or sampled)):
         return inf
     if sampled:  # a sample only lowers the price, and the price of the whole batch is exact at any δ
         whole = tuple(Gaussian(e.sigma, e.count, e.relation) if isinstance(e, SampledGaussian) else e for e in events)
         return min(_pld_epsilon(events, left), epsilon_of(whole, delta))
-    laplace = [e for e in events if isinstance(e, Laplace)]
-    responses = [e for e in events if isinstance(e, RandomizedResponse)]
-    plain = sum(e.count / e.scale for e in laplace) + sum(e.count * e.epsilon for e in responses)
-    if mu:
-        plain += smallest(lambda epsilon: gaussian_delta(epsilon, mu) <= left)
-    if left == 0 or not (laplace or responses):
+    laplace, responses = _of(Laplace, events), _of(RandomizedResponse, events)
+    plain = _pure(events) + _gaussian_epsilon(mu, left)
+    if plain == 0 or left == 0 or not (laplace or responses):
         return plain
-    if responses:
-        if mu == 0 and not laplace and len(responses) == 1:
-            only = responses[0]
-            return 0.0 if plain == 0 else min(plain, smallest(lambda e: response_delta(e, only) <= left, start=plain))
+    delta_of = _delta_of(laplace, responses, mu)
+    if delta_of is None:
         return min(plain, _pld_epsilon(events, left))
-    one = laplace[0].scale
-    if len(laplace) == laplace[0].count == 1 and (mu == 0 or 2 / (one * mu) <= _MAX_PANELS):
-        return min(plain, smallest(lambda epsilon: laplace_delta(epsilon, one, mu) <= left))
-    return min(plain, _pld_epsilon(events, left))
+    return min(plain, smallest(lambda epsilon: delta_of(epsilon) <= left, start=plain if responses else 1.0))
+
+
+def _delta_of(
+    laplace: Sequence[Laplace], responses: Sequence[RandomizedResponse], mu: float
+) -> Callable[[float], float] | None:
+    """δ(ε) where it is known but for an integral: randomised responses alone, or one Laplace draw with Gaussians."""
+    if len(responses) == 1 and not laplace and mu == 0:
+        return partial(response_delta, event=responses[0])
+    if not responses and len(laplace) == laplace[0].count == 1:
+        one = laplace[0].scale
+        if mu == 0 or 2 / (one * mu) <= _MAX_PANELS:
+            return partial(laplace_delta, scale=one, mu=mu)
+    return None
+
+
+def _gaussian_epsilon(mu: float, delta: float) -> float:
+    """Smallest ε of Gaussian noise at signal-to-noise ratio ``mu``."""
+    return smallest(lambda epsilon: gaussian_delta(epsilon, mu) <= delta) if mu else 0.0
+
+
+def _failing(events: Sequence[Event]) -> float:
+    """The probability that some failure happens, at most."""
+    return sum(e.probability for e in _of(Failure, events))
+
+
+def _signal(events: Sequence[Event]) -> float:
+    """μ of all Gaussians together."""
+    return sqrt(sum(e.count / e.sigma / e.sigma for e in _of(Gaussian, events)))
+
+
+def _pure(events: Sequence[Event]) -> float:
+    """The plain sum of ε of what has one at δ = 0."""
+    laplace = sum(e.count / e.scale for e in _of(Laplace, events))
+    return laplace + sum(e.count * e.epsilon for e in _of(RandomizedResponse, events))
+
+
+def _of(kind: type[E], events: Sequence[Event]) -> list[E]:
+    return [event for event in events if isinstance(event, kind)]
 
 
 # dp_accounting rounds losses up and counts what it truncates as lost, but it composes by Fourier transforms in double

@@ -6,7 +6,7 @@ after another hold the units in the canonical order, wherever their documents ca
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
@@ -110,22 +110,29 @@ def _tokenised(batches: Batches, plan: Reading) -> tuple[Part, int]:
     seen, vectors = 0, []
     for batch in batches:
         seen += batch.num_rows
-        columns = list(batch.columns)
-        texts, authors = columns.pop(0).to_pylist(), None
-        good = [text is not None for text in texts]
-        if plan.with_authors:
-            authors = columns.pop(0).cast(pa.string()).to_pylist()
-            good = [g and not no_author(a) for g, a in zip(good, authors, strict=True)]
-        if plan.with_vectors:
-            good = [g and v for g, v in zip(good, columns[0].is_valid().to_pylist(), strict=True)]
-            vectors.append(_vectors(columns[0].filter(pa.array(good, pa.bool_()))))
-        if not all(good):
-            texts = [t for t, g in zip(texts, good, strict=True) if g]
-            authors = authors and [a for a, g in zip(authors, good, strict=True) if g]
+        texts, authors, column = _whole_rows(batch, plan)
+        if column is not None:
+            vectors.append(_vectors(column))
         builder.add(texts, authors)
     part, names = builder.named_arrays(Part)
     part = replace(part, authors=names)
     return (replace(part, vectors=_stacked(vectors)) if plan.with_vectors else part), seen
+
+
+def _whole_rows(batch: Any, plan: Reading) -> tuple[list[str], list[str] | None, Any]:
+    """Texts, authors and vectors (if they are read) of the rows in which none of these is missing."""
+    columns = list(batch.columns)
+    texts, authors = columns.pop(0).to_pylist(), None
+    good = [text is not None for text in texts]
+    if plan.with_authors:
+        authors = columns.pop(0).cast(pa.string()).to_pylist()
+        good = [g and not no_author(a) for g, a in zip(good, authors, strict=True)]
+    if plan.with_vectors:
+        good = [g and v for g, v in zip(good, columns[0].is_valid().to_pylist(), strict=True)]
+    if not all(good):
+        texts = list(compress(texts, good))
+        authors = authors and list(compress(authors, good))
+    return texts, authors, columns[0].filter(pa.array(good, pa.bool_())) if plan.with_vectors else None
 
 
 def _vectors(column: Any) -> NDArray[np.float32]:

@@ -162,7 +162,7 @@ def sample_sensitivity(
         raise InputError(f"sampling needs at least 2 authors (or documents) in the data, got {n_units}.")
     wanted = n_pairs(gamma, sample_size)
     workers = workers or os.cpu_count() or 1
-    known = {} if checkpoint is None else {i: d for i, d in checkpoint.begin(key).items() if i < wanted}
+    known = _known(checkpoint, key, wanted)
 
     def one(i: int) -> tuple[int, float, tuple[int, int]]:
         lots = np.random.Generator(np.random.PCG64([seed, i]))
@@ -174,22 +174,13 @@ def sample_sensitivity(
     if max_pairs is not None and wanted > max_pairs:
         one(0)
         seconds = (time.perf_counter() - begin) * (wanted - len(known)) / workers
-        raise InputError(
-            f"gamma = {gamma} by {SampleSize(sample_size)} needs {wanted:,} pairs of fits: about {show_time(seconds)} "
-            f"on {workers} cores. Say --yes (max_pairs=None) if you want that, raise gamma, or use sample size "
-            f"'exchangeable': {n_pairs(gamma)} pairs."
-        )
+        raise _too_many(gamma, SampleSize(sample_size), seconds, workers)
     todo = [i for i in range(wanted) if i not in known] or [0]  # one at least: for the shape
     shape: tuple[int, int] | None = None
     with threadpool_limits(1):  # around all of them: one thread's end must not lift the limit of another
         pool = Parallel(workers, "loky" if processes else "threading", return_as="generator_unordered")
         for i, far, found in pool(delayed(one)(i) for i in todo):
-            if shape not in (None, found):
-                raise InputError(
-                    f"the function returned shapes {shape} and {found} for two data sets. It must return one shape, "
-                    "whatever the data: fix the number of topics."
-                )
-            shape, known[i] = found, far
+            shape, known[i] = _one_shape(shape, found), far
             if checkpoint is not None:
                 checkpoint.add(i, far)
             progress.report(len(known) / wanted)
@@ -204,6 +195,29 @@ def sample_sensitivity(
         key=key,
         distances=distances,
         seconds=time.perf_counter() - begin,
+    )
+
+
+def _known(checkpoint: Checkpoint | None, key: str, wanted: int) -> dict[int, float]:
+    """Distances that an interrupted run has left."""
+    left = {} if checkpoint is None else checkpoint.begin(key)
+    return {i: far for i, far in left.items() if i < wanted}
+
+
+def _one_shape(before: tuple[int, int] | None, found: tuple[int, int]) -> tuple[int, int]:
+    if before not in (None, found):
+        raise InputError(
+            f"the function returned shapes {before} and {found} for two data sets. It must return one shape, "
+            "whatever the data: fix the number of topics."
+        )
+    return found
+
+
+def _too_many(gamma: float, sample_size: SampleSize, seconds: float, workers: int) -> InputError:
+    return InputError(
+        f"gamma = {gamma} by {sample_size} needs {n_pairs(gamma, sample_size):,} pairs of fits: about "
+        f"{show_time(seconds)} on {workers} cores. Say --yes (max_pairs=None) if you want that, raise gamma, or use "
+        f"sample size 'exchangeable': {n_pairs(gamma)} pairs."
     )
 
 
