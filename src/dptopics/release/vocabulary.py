@@ -67,7 +67,7 @@ class Vocabulary:
 
     @property
     def vocabulary(self) -> Self:
-        """Itself: every released value has one."""
+        """The words themselves, as every released value has some."""
         return self
 
     def arrays(self) -> dict[str, NDArray[Any]]:
