@@ -49,6 +49,7 @@ def publish(
     rng: Generator | None = None,
     title: str = "",
     about: str = "",
+    about_units: int | None = None,
     sensitivity: str | Path | None = None,
     phase: Phase = lambda title: nullcontext(),
 ) -> Release[Any]:
@@ -63,6 +64,7 @@ def publish(
         rng: None for cryptographic randomness. Any other generator marks the release as not private.
         title: what people shall call the release.
         about: what the data are, in a sentence that may be published.
+        about_units: roughly how many units there are, if that may be public: the card then judges δ by it.
         sensitivity: file for a sampled sensitivity, where the mechanism needs one.
         phase: called with the title of each part of the work; its context lasts as long as the part.
     """
@@ -89,7 +91,8 @@ def publish(
         receipt = account.charge(mechanism.guarantee, mechanism.name, accept_unproven=accept_unproven)
         with phase(_TITLES[plan.job]), _after_the_charge(account, receipt):
             release = account.noted(mechanism(corpus, generator))
-        release = replace(release, record=_record(plan, account, receipt, title, about))
+        record = _record(plan, account, receipt, title, about)
+        release = replace(release, record=record, guarantee=release.guarantee.about(about_units))
         return release if out is None else _saved(release, Path(out), account)
 
 
@@ -250,7 +253,7 @@ def release_ngrams(
     return publish(made, _reader(corpus), **how)
 
 
-_OF_PUBLISH = frozenset({"out", "ledger", "accept_unproven", "rng", "title", "about", "phase"})
+_OF_PUBLISH = frozenset({"out", "ledger", "accept_unproven", "rng", "title", "about", "about_units", "phase"})
 
 
 def _corpus(data: Any, authors: Any, text: TextSettings, vocabulary: Vocabulary | None = None) -> Corpus:

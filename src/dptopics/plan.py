@@ -114,9 +114,9 @@ class Plan:
         ``vocabulary`` the mechanism's usual one. ``settings`` are the mechanism's own; those that are None are left.
         """
         name = mechanism or usual_mechanism(text)
-        if settings.get("embedding") is not None:
-            settings["embedding"] = embedding(settings["embedding"])
         kinds = [mechanism_class(Job.TOPICS, part) for part in _names(name)]
+        if settings.get("embedding") is not None or all("embedding" in kind.accepts() for kind in kinds):
+            settings["embedding"] = embedding(settings.get("embedding"))
         words = _vocabulary(kinds[0].usual_vocabulary if vocabulary is None else vocabulary, text)
         if max_vocabulary is None:
             max_vocabulary = kinds[0].usual_max_vocabulary

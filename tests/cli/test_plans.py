@@ -99,10 +99,11 @@ def test_a_release_without_a_plan_cannot_be_audited_as_it_was(run, tmp_path):
 
 
 def test_a_lambda_in_a_release(run, tmp_path):
-    model = PrivateTopics(
-        2, epsilon=20.0, mechanism="laplace", vocabulary=Vocabulary.public(["knee", "eyes"]), accept_unproven=True,
-        learner=lambda counts: [[0.5, 0.5], [0.5, 0.5]],
-    ).fit(TEXTS, authors=range(len(TEXTS)))  # fmt: skip
+    learner = {"learner": lambda counts: [[0.5, 0.5], [0.5, 0.5]]}
+    words = Vocabulary.public(["knee", "eyes"])
+    model = PrivateTopics(2, epsilon=20.0, mechanism="laplace", vocabulary=words, settings=learner).fit(
+        TEXTS, authors=range(len(TEXTS))
+    )
     model.save(tmp_path / "r")
     assert not model.plan_.replayable
     code, _, err = run("audit", *DATA, "--release", "r", "--out", "a")

@@ -153,6 +153,7 @@ def fit(
         accept_unproven=accept_unproven,
         title=title,
         about=about,
+        about_units=about_units,
         sensitivity=sensitivity,
     )
     err.print(f"Written to [bold]{o.shown(out_folder)}[/]. Look again with: dptopics show {o.shown(out_folder)}")

@@ -132,6 +132,7 @@ def ngrams(
         accept_unproven=accept_unproven,
         title=title,
         about=about,
+        about_units=about_units,
     )
     where = o.shown(out_folder)
     err.print(f"Written to [bold]{where}[/]. A language model of it: dptopics arpa {where} --out FILE")

@@ -87,5 +87,6 @@ def vocabulary(
         accept_unproven=accept_unproven,
         title=title,
         about=about,
+        about_units=about_units,
     )
     err.print(f"Written to [bold]{o.shown(out_folder)}[/].")
