@@ -18,6 +18,10 @@ from dptopics.public.text import TextSettings
 from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dptopics.audit.epsilon import EpsilonAudit
+    from dptopics.audit.membership import MembershipAudit
     from dptopics.data.corpus import Corpus
     from dptopics.plan import Plan
 
@@ -65,15 +69,8 @@ def audit(
     as_json: o.Json = False,
 ) -> None:
     """Attack a topic model of your texts by membership inference. Spends no budget; results are not for release."""
-    import numpy as np
-
     from dptopics import progress
-    from dptopics.audit.canaries import audit_by_trials, audit_one_run
-    from dptopics.audit.membership import audit_membership
-    from dptopics.audit.targets import of_learner, of_mechanism
     from dptopics.data.corpus import Corpus
-    from dptopics.learners.lda_gibbs import GibbsLda
-    from dptopics.release.release import describe
 
     if (out_folder / "audit.json").exists():
         raise InputError(f"the folder {str(out_folder)!r} holds an audit already. Choose another name, or remove it.")
@@ -88,7 +85,6 @@ def audit(
         raise InputError("--trials bounds the ε of a mechanism. Name one with --mechanism, or give --release.")
     if plan is not None and plan.unit is Unit.AUTHOR and author is None:
         raise InputError("the plan protects authors: name their column (--author).")
-    attacked = None if plan is None else plan.build()
     reading = settings["text"] if plan is None else plan.text
     with progress_bar("Reading texts") as sink, progress.shown_by(sink):
         corpus = Corpus.from_table(
@@ -97,36 +93,9 @@ def audit(
     if target is not None and models is not None:
         _attack_target(corpus, target, models, out_folder, as_json)
         return
-    claim = None
-    if plan is None or attacked is None:
-        learner = GibbsLda(n_topics=topics, alpha=1 / topics, beta=1 / topics)
-        train, settings = of_learner(learner, corpus.counts()), {"learner": repr(learner)}
-    else:
-        train, claim = of_mechanism(attacked, corpus, max_docs=plan.max_docs), attacked.guarantee
-        settings = {"mechanism": describe(attacked), "plan": plan.to_dict()}
+    how = {"n_shadows": shadows, "repeats": repeats, "by_author": author is not None, "folder": out_folder}
     try:
-        with progress_bar("Training shadow models") as sink, progress.shown_by(sink):
-            result = audit_membership(
-                train,
-                corpus,
-                n_shadows=shadows,
-                repeats=repeats,
-                by_author=author is not None,
-                claim=claim,
-                folder=out_folder,
-                settings=settings,
-            )
-        if plan is not None and attacked is not None and attacked.guarantee.relation is Relation.ADD_OR_REMOVE:
-            how: dict[str, Any] = {"rng": np.random.default_rng(secrets.randbits(128)), "max_docs": plan.max_docs}
-            bounds = []
-            if canaries:
-                with err.status("Running the mechanism once with canaries"):
-                    guesses = (canaries + 3) // 4
-                    bounds.append(audit_one_run(attacked, corpus, canaries=canaries, guesses=guesses, **how))
-            if trials:
-                with progress_bar("Running the mechanism with a canary in or out") as sink, progress.shown_by(sink):
-                    bounds.append(audit_by_trials(attacked, corpus, trials=trials, **how))
-            result = replace(result, lower_bounds=tuple(bounds))
+        result = _attacked(corpus, plan, topics, how, canaries, trials)
     except KeyboardInterrupt:
         err.print(f"Stopped. Run the same command again: it goes on with the models in {out_folder}.", highlight=False)
         sys.exit(130)
@@ -137,13 +106,58 @@ def audit(
     if as_json:
         print_json(result.to_dict())
         return
+    _show(result, out_folder)
+
+
+def _attacked(
+    corpus: "Corpus", plan: "Plan | None", topics: int, how: dict[str, Any], canaries: int, trials: int
+) -> "MembershipAudit":
+    """Shadow models of a plain learner or of a plan's mechanism, and canaries against what the plan claims."""
+    from dptopics import progress
+    from dptopics.audit.membership import audit_membership
+    from dptopics.audit.targets import of_learner, of_mechanism
+    from dptopics.learners.lda_gibbs import GibbsLda
+    from dptopics.release.release import describe
+
+    if plan is None:
+        learner = GibbsLda(n_topics=topics, alpha=1 / topics, beta=1 / topics)
+        with progress_bar("Training shadow models") as sink, progress.shown_by(sink):
+            train = of_learner(learner, corpus.counts())
+            return audit_membership(train, corpus, claim=None, settings={"learner": repr(learner)}, **how)
+    mechanism = plan.build()
+    settings = {"mechanism": describe(mechanism), "plan": plan.to_dict()}
+    with progress_bar("Training shadow models") as sink, progress.shown_by(sink):
+        train = of_mechanism(mechanism, corpus, max_docs=plan.max_docs)
+        result = audit_membership(train, corpus, claim=mechanism.guarantee, settings=settings, **how)
+    if mechanism.guarantee.relation is not Relation.ADD_OR_REMOVE:
+        return result
+    return replace(result, lower_bounds=tuple(_bounds(mechanism, corpus, plan, canaries, trials)))
+
+
+def _bounds(mechanism: Any, corpus: "Corpus", plan: "Plan", canaries: int, trials: int) -> "Iterator[EpsilonAudit]":
+    """Lower bounds on ε, by as many canaries and trials as were asked for."""
+    import numpy as np
+
+    from dptopics import progress
+    from dptopics.audit.canaries import audit_by_trials, audit_one_run
+
+    how: dict[str, Any] = {"rng": np.random.default_rng(secrets.randbits(128)), "max_docs": plan.max_docs}
+    if canaries:
+        with err.status("Running the mechanism once with canaries"):
+            yield audit_one_run(mechanism, corpus, canaries=canaries, guesses=(canaries + 3) // 4, **how)
+    if trials:
+        with progress_bar("Running the mechanism with a canary in or out") as sink, progress.shown_by(sink):
+            yield audit_by_trials(mechanism, corpus, trials=trials, **how)
+
+
+def _show(result: "MembershipAudit", out_folder: Path) -> None:
     table = Table("Attack", "TPR at 0.1 % FPR", "TPR at 1 % FPR", "AUC", title="NOT FOR RELEASE", title_justify="left")
     for one in result.attacks:
         rates = [f"{one.true_positive_rate(rate):.1%}" for rate in (0.001, 0.01)]
         table.add_row(one.name, *rates, f"{one.area():.3f}")
     out.print(table)
     out.print(result.verdict(), highlight=False)
-    err.print(f"Written to [bold]{out_folder}[/]: results and models of private data. NOT FOR RELEASE.")
+    err.print(f"Written to [bold]{o.shown(out_folder)}[/]: results and models of private data. NOT FOR RELEASE.")
 
 
 def _plan(release_folder: Path | None, plan_file: Path | None, settings: dict[str, Any]) -> "Plan | None":
