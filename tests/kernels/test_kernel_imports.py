@@ -21,7 +21,7 @@ SHARED = {
     "greedy": {"policy.words_of"},
     "gibbs": {"simd.BANKS", "simd.LINE", "simd.STEP", "simd.WIDTH", "simd.prefetch", "simd.weigh", "splitmix.draw"},
     "gibbs_monitor": {
-        "gibbs.AHEAD", "simd.BANKS", "simd.LINE", "simd.STEP", "simd.WIDTH", "simd.prefetch", "simd.steepest",
+        "gibbs.AHEAD", "gibbs.ask", "gibbs.enter", "simd.BANKS", "simd.STEP", "simd.WIDTH", "simd.steepest",
         "simd.weigh", "splitmix.draw",
     },
     "local_hash": {"splitmix.draw"},

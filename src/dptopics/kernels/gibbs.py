@@ -26,6 +26,24 @@ def start_topics(start: I64, word: I32, doc_seed: U64, nw: F32, n_topics: int) -
 
 
 @jit
+def ask(cells: F32, word: I32, i: int, padded: int) -> None:
+    """Ask for the counts of token i's word ahead of their use, if it is another than the last one's."""
+    if i < word.size and word[i] != word[i - 1]:
+        for k in range(0, padded, LINE):
+            prefetch(cells, word[i] * padded + k)
+
+
+@jit
+def enter(topic: I32, nk: I64, alpha: float, total_beta: float, nd: F32, pull: F32) -> None:
+    """Count the topics of a document's tokens, and set (n_dk + α)/(n_k + Vβ)."""
+    nd[:] = np.float32(0)
+    for i in range(topic.size):
+        nd[topic[i]] += np.float32(1)
+    for k in range(nd.size):
+        pull[k] = np.float32((nd[k] + alpha) / (nk[k] + total_beta))
+
+
+@jit
 def gibbs_sweep(
     start: I64,
     word: I32,
@@ -54,15 +72,9 @@ def gibbs_sweep(
     lanes = np.zeros(WIDTH, np.float32)
     for d in range(start.size - 1):
         seed = draw(doc_seed[d], -1 - sweep)
-        nd[:] = np.float32(0)
+        enter(topic[start[d] : start[d + 1]], nk, alpha, total_beta, nd, pull)
         for i in range(start[d], start[d + 1]):
-            nd[topic[i]] += one
-        for k in range(n_topics):
-            pull[k] = np.float32((nd[k] + alpha) / (nk[k] + total_beta))
-        for i in range(start[d], start[d + 1]):
-            if i + AHEAD < word.size and word[i + AHEAD] != word[i + AHEAD - 1]:
-                for k in range(0, padded, LINE):
-                    prefetch(cells, word[i + AHEAD] * padded + k)
+            ask(cells, word, i + AHEAD, padded)
             old = topic[i]
             row = nw[word[i]]
             nd[old] -= one
@@ -96,8 +108,7 @@ def gibbs_sweep(
             while new + STEP < padded and u >= p[new]:
                 u -= p[new]
                 new += STEP
-            if new >= n_topics:  # rounding can push the draw into the padding, which has no mass
-                new = n_topics - 1
+            new = min(new, n_topics - 1)  # rounding can push the draw into the padding, which has no mass
             topic[i] = new
             nd[new] += one
             row[new] += one

@@ -3,9 +3,9 @@
 import numpy as np
 
 from dptopics.kernels.arrays import F32, F64, I32, I64, U64
-from dptopics.kernels.gibbs import AHEAD
+from dptopics.kernels.gibbs import AHEAD, ask, enter
 from dptopics.kernels.jit import jit
-from dptopics.kernels.simd import BANKS, LINE, STEP, WIDTH, prefetch, steepest, weigh
+from dptopics.kernels.simd import BANKS, STEP, WIDTH, steepest, weigh
 from dptopics.kernels.splitmix import draw
 
 
@@ -14,6 +14,16 @@ def growth(count: int, removed: int, total_beta: float) -> np.float32:
     """N/(n + Vβ − N), N = min(removed, n): by how much a topic's weights grow when it loses N tokens."""
     lost = min(count, removed)
     return np.float32(lost / (count - lost + total_beta))
+
+
+@jit
+def grown(nk: I64, removed: int, total_beta: float, out: F32) -> int:
+    """`growth` of every topic; how many of them have fewer tokens than would be removed."""
+    short = 0
+    for k in range(nk.size):
+        out[k] = growth(nk[k], removed, total_beta)
+        short += nk[k] < removed
+    return short
 
 
 @jit
@@ -61,20 +71,12 @@ def monitored_sweep(
     short = np.zeros(removed.size, np.int64)  # topics with fewer tokens than would be removed
     capped = np.zeros(removed.size, np.int64)
     for j in range(removed.size):
-        for k in range(n_topics):
-            grow[j, k] = growth(nk[k], removed[j], total_beta)
-            short[j] += nk[k] < removed[j]
+        short[j] = grown(nk[:n_topics], removed[j], total_beta, grow[j])
     for d in range(start.size - 1):
         seed = draw(doc_seed[d], -1 - sweep)
-        nd[:] = np.float32(0)
+        enter(topic[start[d] : start[d + 1]], nk, alpha, total_beta, nd, pull)
         for i in range(start[d], start[d + 1]):
-            nd[topic[i]] += one
-        for k in range(n_topics):
-            pull[k] = np.float32((nd[k] + alpha) / (nk[k] + total_beta))
-        for i in range(start[d], start[d + 1]):
-            if i + AHEAD < word.size and word[i + AHEAD] != word[i + AHEAD - 1]:
-                for k in range(0, padded, LINE):
-                    prefetch(cells, word[i + AHEAD] * padded + k)
+            ask(cells, word, i + AHEAD, padded)
             old = topic[i]
             row = nw[word[i]]
             nd[old] -= one
@@ -115,8 +117,7 @@ def monitored_sweep(
             while new + STEP < padded and u >= p[new]:
                 u -= p[new]
                 new += STEP
-            if new >= n_topics:  # rounding can push the draw into the padding, which has no mass
-                new = n_topics - 1
+            new = min(new, n_topics - 1)  # rounding can push the draw into the padding, which has no mass
             topic[i] = new
             nd[new] += one
             row[new] += one
