@@ -138,7 +138,7 @@ def test_not_fitted():
         ({"delta": 1.0}, "delta must"),
         ({"mechanism": "magic"}, "no mechanism 'magic'"),
         ({"n_topics": 7}, "at least as many words"),
-        ({"n_topics": 1}, "n_topics must be at least 2"),
+        ({"n_topics": 1}, "n_topics must lie between 2 and"),
         ({"unit": "team"}, "unit must be"),
         ({"vocabulary_share": 1.0}, "vocabulary_share"),
         ({"vocabulary": "public"}, "count matrices"),

@@ -208,7 +208,7 @@ def test_ledger(run, notes, tmp_path):
         (("--epsilon", "nan"), "epsilon must be a number, got nan"),
         (("--delta", 0), "delta must lie"),
         (("--delta", 2), "delta must lie"),
-        (("--topics", 1), "n_topics must be at least 2"),
+        (("--topics", 1), "n_topics must lie between 2 and"),
         (("--mechanism", "magic"), "no mechanism 'magic'"),
         (("--vocabulary", "nowhere.txt"), "no word list of that name"),
         (("--language", "klingon"), "no stop words for language 'klingon'"),

@@ -67,8 +67,8 @@ def test_all_names_are_registered():
         "proved",
         "none",
         "none",
-        "proved",
         "none",
+        "proved",
         "none",
     ]
     assert {rows[name]["unit"] for name in mechanisms("n-grams") if rows[name]["strength"] == "none"} == {"nobody"}
@@ -180,7 +180,7 @@ def test_shares_of_the_paper():
 def test_setting_of_another_mechanism_is_refused():
     with pytest.raises(InputError, match="'laplace' has no setting k, slope"):
         Plan.ngrams(mechanism="laplace", epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR, k=5, slope=1.0).build()
-    with pytest.raises(InputError, match="there is no n-gram mechanism 'magic'"):
+    with pytest.raises(InputError, match="there is no mechanism 'magic' for n-grams"):
         Plan.ngrams(mechanism="magic", epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR).build()
 
 

@@ -182,7 +182,7 @@ def test_limits_that_look_at_content_are_refused(bounds):
         ({"n_topics": 1}, "n_topics must be at least 2"),
         ({"beta": 0.0}, "alpha and beta must be positive"),
         ({"epsilon_noise": 0.0}, "epsilon_noise and epsilon_draws must be positive"),
-        ({"epsilon_draws": float("nan")}, "epsilon_noise and epsilon_draws must be positive"),
+        ({"epsilon_draws": float("nan")}, "epsilon_draws must be a number"),
         ({"steps": 0}, "steps must be at least 1"),
     ],
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dptopics import Corpus, Ledger, PrivateTopics, progress
-from dptopics.errors import BudgetExceeded, BundleError, InputError, NothingReleased, PrivacyError
+from dptopics.errors import BudgetExceeded, BundleError, InputError, PrivacyError
 from dptopics.learners.lda_gibbs import GibbsLda
 from dptopics.learners.lda_variational import VariationalLda
 from dptopics.learners.named import named_learner
@@ -362,11 +362,9 @@ def test_a_learner_that_fails_on_the_private_data_only():
     first = raw_counts(corpus).word[0]
     one = mechanism(learner=lambda counts: np.full((2, 6), 1 / 6)).prepared(corpus)
     broken = replace(one, output=replace(one.output, function=fragile))
-    with pytest.raises(NothingReleased, match="budget was charged"):
-        broken.output.exact(corpus)
+    assert not broken.output.exact(corpus)[0].any()  # zeros: to fail would tell this data from all other
     grown = replace(one.output, function=lambda counts: np.ones((3, 6)))
-    with pytest.raises(NothingReleased, match="budget was charged"):
-        grown.exact(corpus)
+    assert not grown.exact(corpus)[0].any()
 
 
 def test_topics_without_words():
@@ -391,16 +389,6 @@ def test_private_words_make_it_a_claim():
     assert 3 * (1 - 1e-6) <= promise.epsilon <= 3
     assert (promise.strength, promise.relation, promise.gamma) == (Strength.CLAIMED, Relation.REPLACE, 0.1)
     assert "released from the same data" in " ".join(promise.card().split())
-    with pytest.raises(InputError, match="only calibration 'analytic'"):
-        Plan.topics(
-            mechanism="output",
-            vocabulary="weighted",
-            n_topics=2,
-            epsilon=3.0,
-            delta=DELTA,
-            unit="author",
-            calibration="renyi",
-        ).build()
     with pytest.raises(InputError, match="--yes"):
         Plan.topics(
             mechanism="output", vocabulary="weighted", n_topics=2, epsilon=3.0, delta=DELTA, unit="author", gamma=0.02,
@@ -531,7 +519,7 @@ def test_shell_end_to_end(shell, tmp_path):
 
 def test_shell_refusals(shell, tmp_path):
     cases = [
-        (("--gamma", 0.2), InputError, "no options for noise on the output"),
+        (("--gamma", 0.2), InputError, "mechanism 'embedded' has no setting gamma"),
         ((*OUTPUT, "--gamma", 1.5), InputError, "gamma must lie"),
         ((*OUTPUT, "--gamma", 0.03, "--sample-size", "dkw"), InputError, "--yes"),
         ((*OUTPUT, "--vocabulary", "weighted", "--sensitivity", "s", "--delta", 0.02), InputError, "--vocabulary FILE"),

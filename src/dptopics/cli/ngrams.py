@@ -96,6 +96,7 @@ def ngrams(
     if public is not None and vocabulary is not None:
         raise InputError("give --public (a public list) or --vocabulary (a private one), not both.")
     check_not_the_data(public, source)
+    reading = TextSettings.for_ngrams(n)
     prior = None if public is None else _public(public, public_text or text, n, size, encoding)
 
     def made() -> "Plan":
@@ -104,7 +105,7 @@ def ngrams(
             epsilon=epsilon or 0.0,
             delta=delta or 0.0,
             unit=table.unit(unit),
-            text=TextSettings.for_ngrams(n),
+            text=reading,
             prior=prior,
             vocabulary=None if prior is not None else vocabulary or "weighted",
             max_vocabulary=size if prior is None else None,

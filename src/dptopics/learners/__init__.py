@@ -5,6 +5,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dptopics import progress
 from dptopics.data.counts import Counts
 from dptopics.errors import InputError
 
@@ -47,7 +48,8 @@ def learn_anyway(learner: Learner, counts: Counts, n_topics: int) -> NDArray[np.
 
 def check_learner(learner: Learner, n_topics: int, n_words: int) -> None:
     """Refuse a learner that fails on invented documents: what fails whatever the data must not be charged for."""
-    topics = learn(learner, _invented(n_topics, n_words))
+    with progress.shown_by(lambda share: None):  # nothing of the work that people wait for
+        topics = learn(learner, _invented(n_topics, n_words))
     if len(topics) != n_topics:
         raise InputError(f"the learner gives {len(topics)} topics where {n_topics} were asked for. Set it to that.")
 
