@@ -89,12 +89,12 @@ def test_bound_is_never_exceeded(others, unit, limit, most, slope, centre, noise
     with_unit, without = (mechanism._steps(corpus_of(units)) for units in ([*others, unit], others))
     moves = [int(a) - int(b) for a, b in zip(with_unit, without, strict=True)]
     assert sum(move != 0 for move in moves) <= limit
-    allowed = Fraction(mechanism.bound) / Fraction(grid_for(total, mechanism.scale))
+    allowed = Fraction(mechanism.bound) / Fraction(mechanism.grid)
     if noise == "laplace":
         assert sum(map(abs, moves)) <= allowed
     else:
         assert sum(move**2 for move in moves) <= allowed**2
-    one = Fraction(mechanism.step) / Fraction(grid_for(total, mechanism.scale)) + 2
+    one = Fraction(mechanism.step) / Fraction(mechanism.grid) + 2
     assert max(map(abs, moves), default=0) <= one
 
 

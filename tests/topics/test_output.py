@@ -389,11 +389,12 @@ def test_private_words_make_it_a_claim():
     assert 3 * (1 - 1e-6) <= promise.epsilon <= 3
     assert (promise.strength, promise.relation, promise.gamma) == (Strength.CLAIMED, Relation.REPLACE, 0.1)
     assert "released from the same data" in " ".join(promise.card().split())
+    many = Plan.topics(
+        mechanism="output", vocabulary="weighted", n_topics=2, epsilon=3.0, delta=DELTA, unit="author", gamma=0.02,
+        sample_size="dkw",
+    ).build()  # fmt: skip
     with pytest.raises(InputError, match="--yes"):
-        Plan.topics(
-            mechanism="output", vocabulary="weighted", n_topics=2, epsilon=3.0, delta=DELTA, unit="author", gamma=0.02,
-            sample_size="dkw",
-        ).build()  # fmt: skip
+        many.check(bounded(TEXTS))  # before anything is charged
 
 
 def test_words_then_noisy_topics():
