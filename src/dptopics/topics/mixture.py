@@ -13,14 +13,12 @@ from dptopics import progress
 from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError
 from dptopics.kernels.mixture import assigned_words
-from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.events import Gaussian
-from dptopics.privacy.fields import check_fields
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.looks import noisy_sum
-from dptopics.privacy.mechanism import Calibrated, Job, check_words
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
+from dptopics.topics.gaussian import GaussianTopics
 from dptopics.topics.rounds import learned_in_rounds
 
 Floats = NDArray[np.float64]
@@ -47,7 +45,7 @@ class _AssignedWords:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixtureTopics(Calibrated):
+class MixtureTopics(GaussianTopics):
     """Learn topics by ``steps`` rounds of expectation-maximisation for a mixture, in which a document has one topic.
 
     First a noisy histogram of all words, with ``word_share`` of the budget: common words then weigh less, by the root
@@ -62,25 +60,16 @@ class MixtureTopics(Calibrated):
     2.0
     """
 
-    n_topics: int
-    sigma: float
-    delta: float
-    unit: Unit = Unit.AUTHOR
     steps: int = 10
     word_share: float = 0.05
     sharpness: float = 5.0
     alpha: float = 0.1
     start: int = 0
-    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "mixture"
     paper: ClassVar[str] = "ours; after Nigam et al. 2000 (mixture of unigrams)"
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        if self.n_topics < 2:
-            raise InputError(f"n_topics must be at least 2, got {self.n_topics}.")
-        if self.steps < 1:
-            raise InputError(f"steps must be at least 1, got {self.steps}.")
+        super().__post_init__()
         if not 0 < self.word_share < 1:
             raise InputError(f"word_share must lie strictly between 0 and 1, got {self.word_share}.")
         if not (0 < self.sharpness < inf and 0 < self.alpha < inf):
@@ -99,21 +88,9 @@ class MixtureTopics(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """Gaussian events: the histogram, and each round."""
-        return Guarantee(
-            events=(
-                Gaussian(self.word_sigma, nonnegative=True),
-                Gaussian(self.step_sigma, self.steps, nonnegative=True),
-            ),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.PROVED,
-            assumptions=(PUBLIC_WORDS,),
-            limits=(SMALL_GROUPS,),
+        return self.promised(
+            Gaussian(self.word_sigma, nonnegative=True), Gaussian(self.step_sigma, self.steps, nonnegative=True)
         )
-
-    def check(self, corpus: BoundedCorpus) -> None:
-        """The words must be public, and enough for the topics."""
-        check_words(self, corpus, corpus.vocabulary, self.n_topics)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
         """Learn topics over the corpus's public vocabulary."""

@@ -13,14 +13,12 @@ from dptopics import progress
 from dptopics.data.bounded import Block, BoundedCorpus, Sample, UnitRows
 from dptopics.errors import InputError
 from dptopics.kernels.doc_topics import expected_counts
-from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.events import Event, Gaussian, SampledGaussian
-from dptopics.privacy.fields import check_fields
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.looks import grid_for, noisy_sum
-from dptopics.privacy.mechanism import Calibrated, Job, check_words
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
+from dptopics.topics.gaussian import GaussianTopics
 from dptopics.topics.rounds import learned_in_rounds
 
 
@@ -44,7 +42,7 @@ class _ExpectedCounts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VariationalTopics(Calibrated):
+class VariationalTopics(GaussianTopics):
     """Learn topics by ``steps`` rounds of variational inference, each a bounded sum plus Gaussian noise.
 
     In a round every unit's expected topic-word counts (summed over its documents) are clipped to Frobenius norm
@@ -57,25 +55,16 @@ class VariationalTopics(Calibrated):
     2.0
     """
 
-    n_topics: int
-    sigma: float
-    delta: float
-    unit: Unit = Unit.AUTHOR
     steps: int = 15
     clip: float = 1.0
     sampling_rate: float = 1.0
     alpha: float = 0.1
     start: int = 0
-    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "variational"
     paper: ClassVar[str] = "Park et al. 2016 (VIPS)"
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        if self.n_topics < 2:
-            raise InputError(f"n_topics must be at least 2, got {self.n_topics}.")
-        if self.steps < 1:
-            raise InputError(f"steps must be at least 1, got {self.steps}.")
+        super().__post_init__()
         if not 0 < self.sampling_rate <= 1:
             raise InputError(f"sampling_rate must lie in (0, 1], got {self.sampling_rate}.")
         if not (0 < self.clip < inf and 0 < self.alpha < inf):
@@ -89,23 +78,12 @@ class VariationalTopics(Calibrated):
             if self.sampling_rate == 1
             else SampledGaussian(self.sigma, self.sampling_rate, self.steps)
         )
-        return Guarantee(
-            events=(event,),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.PROVED,
-            assumptions=(PUBLIC_WORDS,),
-            limits=(SMALL_GROUPS,),
-        )
+        return self.promised(event)
 
     @property
     def grid(self) -> float:
         """Step of the integers that are added up."""
         return grid_for(self.clip, self.sigma)
-
-    def check(self, corpus: BoundedCorpus) -> None:
-        """The words must be public, and at least as many as topics."""
-        check_words(self, corpus, corpus.vocabulary, self.n_topics)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
         """Learn topics over the corpus's public vocabulary."""

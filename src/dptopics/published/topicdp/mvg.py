@@ -1,6 +1,6 @@
 """The matrix-variate Gaussian mechanism (Chanyaswad et al. 2018), as TopicDP's baseline: isotropic noise."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import log, sqrt
 from typing import Any, ClassVar, Self
 
@@ -10,17 +10,14 @@ from numpy.random import Generator
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.learners import Learner, check_learner
-from dptopics.learners.named import learner_of
+from dptopics.learners import check_learner
 from dptopics.privacy import noise
-from dptopics.privacy.card import SMALL_GROUPS
-from dptopics.privacy.guarantee import Guarantee, Unit, check_budget
-from dptopics.privacy.mechanism import Job, Registered, check_words
+from dptopics.privacy.guarantee import check_budget
+from dptopics.privacy.mechanism import check_words
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
-from dptopics.release.vocabulary import Vocabulary
-from dptopics.topics.output.matrix import SETTINGS, USUAL_GAMMA, OutputMatrix, invented_corpus
-from dptopics.topics.output.rows import Post, Topics, tidy
+from dptopics.topics.output.over_matrix import TopicsOverMatrix
+from dptopics.topics.output.rows import Topics, tidy
 
 
 def mvg_precision(
@@ -52,73 +49,25 @@ def mvg_deviation(rows: int, columns: int, **settings: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MvgTopics(Registered):
+class MvgTopics(TopicsOverMatrix):
     """TopicDP's baseline: the same function and sampled sensitivity, noise as the MVG theorem asks for.
 
     Isotropic MVG noise is Gaussian noise, of many times the deviation that (ε, δ) needs; ``output.sigma`` is the
     multiplier of the price, and the noise drawn is what the theorem takes for that ε. Page: docs/guarantees/output.md
     """
 
-    output: OutputMatrix
-    n_topics: int
-    post: Post = Post.SIMPLEX
-    vocabulary: Vocabulary | None = field(default=None, repr=False)
-    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "mvg"
-    needs_preparation: ClassVar[bool] = True
     paper: ClassVar[str] = "Chanyaswad et al. 2018"
 
     @classmethod
-    def calibrated(
-        cls,
-        *,
-        n_topics: int,
-        epsilon: float,
-        delta: float,
-        learner: str | Learner = "variational",
-        steps: int = 15,
-        gamma: float = USUAL_GAMMA,
-        vocabulary: Vocabulary | None = None,
-        **settings: Any,
-    ) -> Self:
-        """The noise for (ε, δ); ``settings`` are those of :class:`OutputMatrix`."""
-        settings = {"grid": 2.0**-14} | settings  # its noise is far too large for a finer one
-        function = Topics(learner_of(learner, n_topics, steps), n_topics)
-        output = OutputMatrix.calibrated(function=function, epsilon=epsilon, delta=delta, gamma=gamma, **settings)
-        return cls(output=output, n_topics=n_topics, vocabulary=vocabulary)
+    def calibrated(cls, **settings: Any) -> Self:
+        """What its price is calibrated to, on a coarse grid: its noise is far too large for a finer one."""
+        return super().calibrated(**({"grid": 2.0**-14} | settings))
 
     @classmethod
     def accepts(cls) -> frozenset[str]:
         """Settings of a plan."""
-        return SETTINGS
-
-    def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
-        """Nothing: the learner is tried by :meth:`check`, and sampling runs it often before anything is charged."""
-        return []
-
-    @classmethod
-    def example(cls) -> Self:
-        """With public neighbours, which make it more than a claim."""
-        return cls.calibrated(n_topics=2, epsilon=1.0, delta=1e-6, public=invented_corpus())
-
-    def check_documents(self, corpus: BoundedCorpus) -> None:
-        """The public corpus must be bounded alike, and the pairs must not be too many to wait for."""
-        self.output.check_documents(corpus)
-        self.output.check_pairs()
-
-    @property
-    def unit(self) -> Unit:
-        """Whose presence it hides."""
-        return self.output.unit
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, output=self.output.rescaled(factor))
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What its noise is calibrated to; it is larger than that needs."""
-        return replace(self.output.guarantee, limits=(SMALL_GROUPS,))
+        return super().accepts() - {"top"}
 
     def check(self, corpus: BoundedCorpus) -> None:
         """Public words, at least as many as topics, and what the matrix needs."""
@@ -164,6 +113,3 @@ class MvgTopics(Registered):
             text=corpus.text,
         )
         return Release.of(model, ready, rng)
-
-    def _restricted(self, corpus: BoundedCorpus) -> BoundedCorpus:
-        return corpus if self.vocabulary is None else corpus.limited(vocabulary=self.vocabulary)

@@ -12,18 +12,17 @@ from dptopics import progress
 from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError
 from dptopics.kernels.embedded import mean_of_words, nearest, projected, votes
-from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.events import Gaussian
-from dptopics.privacy.fields import check_fields
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.looks import noisy_sum
-from dptopics.privacy.mechanism import Calibrated, Job, check_words
+from dptopics.privacy.mechanism import check_words
 from dptopics.public.embeddings import Embedding, WordLlama, frequencies, unit
 from dptopics.public.text_models import check_repeatable
 from dptopics.release.release import Release
 from dptopics.release.topic_model import DocumentSpace, TopicModel
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.embedded import public_space
+from dptopics.topics.gaussian import GaussianTopics
 
 Floats = NDArray[np.float64]
 
@@ -122,7 +121,7 @@ def _kept(block: Block, found: NDArray[np.int32]) -> tuple[NDArray[np.int64], ND
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddedTopics(Calibrated):
+class EmbeddedTopics(GaussianTopics):
     """Topics as clusters of documents in the space of a public embedding model, with the words that they vote for.
 
     Noisy bounded sums: the middle of all documents, which is taken off; how many documents lie near each of many
@@ -134,10 +133,6 @@ class EmbeddedTopics(Calibrated):
     docs/guarantees/embedded.md
     """
 
-    n_topics: int
-    sigma: float
-    delta: float
-    unit: Unit = Unit.AUTHOR
     embedding: Embedding = field(default_factory=WordLlama)
     steps: int = 8
     dimensions: int = 128
@@ -145,15 +140,12 @@ class EmbeddedTopics(Calibrated):
     most_words: int = 8
     start_share: float = 0.08
     centre_share: float = 0.45
-    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "embedded"
     usual_vocabulary: ClassVar[str] = "common+weighted"
     paper: ClassVar[str] = "ours; after Su et al. 2016 (private k-means)"
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        if self.n_topics < 2:
-            raise InputError(f"n_topics must be at least 2, got {self.n_topics}.")
+        super().__post_init__()
         for name in ("steps", "dimensions", "candidates", "most_words"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
@@ -180,17 +172,11 @@ class EmbeddedTopics(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """Gaussian events: the middle and each round, the start, the words."""
-        return Guarantee(
-            events=(
-                Gaussian(self.step_sigma, self.steps + 1),
-                Gaussian(self.start_sigma, nonnegative=True),
-                Gaussian(self.word_sigma, nonnegative=True),
-            ),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.PROVED,
-            assumptions=(PUBLIC_WORDS, PUBLIC_MODEL, *(() if self.embedding.of_words else (OWN_VECTORS,))),
-            limits=(SMALL_GROUPS,),
+        return self.promised(
+            Gaussian(self.step_sigma, self.steps + 1),
+            Gaussian(self.start_sigma, nonnegative=True),
+            Gaussian(self.word_sigma, nonnegative=True),
+            assumptions=(PUBLIC_MODEL, *(() if self.embedding.of_words else (OWN_VECTORS,))),
         )
 
     @property

@@ -1,6 +1,6 @@
 """TopicDP: topics of any learner, made private by noise on the topic-word matrix (Wang et al. 2022)."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,24 +10,20 @@ from numpy.typing import NDArray
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.learners import Learner, check_learner
-from dptopics.learners.named import learner_of
+from dptopics.learners import check_learner
 from dptopics.privacy import noise
-from dptopics.privacy.card import SMALL_GROUPS
-from dptopics.privacy.fields import check_fields
-from dptopics.privacy.guarantee import Guarantee, Strength, Unit, check_budget
-from dptopics.privacy.mechanism import Job, Registered, check_unit
+from dptopics.privacy.guarantee import Guarantee, Strength
+from dptopics.privacy.mechanism import check_unit
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
-from dptopics.release.vocabulary import Vocabulary
-from dptopics.topics.output.matrix import SETTINGS, USUAL_GAMMA, OutputMatrix, invented_corpus
-from dptopics.topics.output.rows import Post, Topics, heaviest, tidy
+from dptopics.topics.output.over_matrix import TopicsOverMatrix
+from dptopics.topics.output.rows import Topics, heaviest, tidy
 
 TOP_WORDS = "Which words are the heaviest of each topic is released without noise (docs/guarantees/output.md)."
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputTopics(Registered):
+class OutputTopics(TopicsOverMatrix):
     """Topics of any learner, made private by noise on the topic-word matrix (Wang et al. 2022).
 
     What is protected is one fixed function of the data: the learner with its public key and start. The strength is
@@ -42,81 +38,19 @@ class OutputTopics(Registered):
     (1.2232, 'claimed')
     """
 
-    output: OutputMatrix
-    n_topics: int
-    top: int | None = None
-    post: Post = Post.SIMPLEX
-    vocabulary: Vocabulary | None = field(default=None, repr=False)
     alpha: float = 0.1
-    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "output"
-    needs_preparation: ClassVar[bool] = True
     paper: ClassVar[str] = "Wang et al. 2022 (TopicDP)"
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        object.__setattr__(self, "post", Post(self.post))
+        super().__post_init__()
         if self.top is not None and self.top < 1:
             raise InputError(f"top must be at least 1, got {self.top}.")
-
-    @classmethod
-    def calibrated(
-        cls,
-        *,
-        n_topics: int,
-        epsilon: float,
-        delta: float,
-        learner: str | Learner = "variational",
-        steps: int = 15,
-        gamma: float = USUAL_GAMMA,
-        top: int | None = None,
-        post: Post | str = Post.SIMPLEX,
-        vocabulary: Vocabulary | None = None,
-        **settings: Any,
-    ) -> Self:
-        """The noise for (ε, δ); ``learner`` may be a name, ``settings`` are those of :class:`OutputMatrix`."""
-        check_budget(epsilon, delta)
-        function = Topics(learner_of(learner, n_topics, steps), n_topics, top)
-        output = OutputMatrix.calibrated(function=function, epsilon=epsilon, delta=delta, gamma=gamma, **settings)
-        return cls(output=output, n_topics=n_topics, top=top, post=Post(post), vocabulary=vocabulary)
-
-    @classmethod
-    def accepts(cls) -> frozenset[str]:
-        """Settings of a plan."""
-        return SETTINGS | {"top", "post"}
-
-    def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
-        """Nothing: the learner is tried by :meth:`check`, and sampling runs it often before anything is charged."""
-        return []
-
-    @classmethod
-    def example(cls) -> Self:
-        """With public neighbours, which make it more than a claim."""
-        return cls.calibrated(n_topics=2, epsilon=1.0, delta=1e-6, public=invented_corpus())
-
-    def check_documents(self, corpus: BoundedCorpus) -> None:
-        """The public corpus must be bounded alike, and the pairs must not be too many to wait for."""
-        self.output.check_documents(corpus)
-        self.output.check_pairs()
-
-    @property
-    def unit(self) -> Unit:
-        """Whose presence it hides."""
-        return self.output.unit
-
-    @property
-    def delta(self) -> float:
-        """The δ at which ε is stated."""
-        return self.output.delta
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
-        return replace(self, output=self.output.rescaled(factor))
 
     @property
     def guarantee(self) -> Guarantee:
         """That of the noisy matrix; only claimed if top words go out as they are."""
-        whole = replace(self.output.guarantee, limits=(SMALL_GROUPS,))
+        whole = super().guarantee
         return whole if self.top is None else whole.weakened(Strength.CLAIMED, TOP_WORDS)
 
     def check(self, corpus: BoundedCorpus) -> None:
@@ -174,6 +108,3 @@ class OutputTopics(Registered):
             topics = topics[np.lexsort(kept.T[::-1])]
         progress.report(1.0)
         return topics, deviation
-
-    def _restricted(self, corpus: BoundedCorpus) -> BoundedCorpus:
-        return corpus if self.vocabulary is None else corpus.limited(vocabulary=self.vocabulary)

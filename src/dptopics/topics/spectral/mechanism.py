@@ -14,14 +14,13 @@ from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.errors import InputError
 from dptopics.kernels.moments import document_norms, packed_pairs, packed_triples, unit_scales
 from dptopics.learners.tensor import parameters
-from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.events import Gaussian
-from dptopics.privacy.fields import check_fields
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.looks import noisy_sum
-from dptopics.privacy.mechanism import Calibrated, Job, check_words
+from dptopics.privacy.mechanism import check_words
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
+from dptopics.topics.gaussian import GaussianTopics
 from dptopics.topics.shrink import posterior_mean
 from dptopics.topics.spectral.bounds import NormHistogram, bounds_from
 from dptopics.topics.spectral.packed import unpacked_cube, unpacked_square
@@ -99,7 +98,7 @@ class _NoisyMoments:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpectralTopics(Calibrated):
+class SpectralTopics(GaussianTopics):
     """LDA by the method of moments, from three noisy sums.
 
     A unit's vector is the mean over its documents of at least three words of (1, M̃₁, M̃₂): unbiased shares of words
@@ -115,10 +114,6 @@ class SpectralTopics(Calibrated):
     2.0
     """
 
-    n_topics: int
-    sigma: float
-    delta: float
-    unit: Unit = Unit.AUTHOR
     alpha0: float = 1.0
     bounds: tuple[float, float, float] | None = None
     clipped: float = 0.03
@@ -127,15 +122,12 @@ class SpectralTopics(Calibrated):
     mean_share: float = 0.08
     pair_share: float = 0.75
     max_words: int = 400
-    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "spectral"
     usual_max_vocabulary: ClassVar[int | None] = 1000  # there is noise on every pair of words
     paper: ClassVar[str] = "after DeCarolis et al. 2020"
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        if self.n_topics < 2:
-            raise InputError(f"n_topics must be at least 2, got {self.n_topics}.")
+        super().__post_init__()
         for name in ("alpha0", "bound_share", "count_share", "mean_share", "pair_share"):
             if not 0 < getattr(self, name) < inf:
                 raise InputError(f"{name} must be a positive number, got {getattr(self, name)}.")
@@ -182,14 +174,7 @@ class SpectralTopics(Calibrated):
     def guarantee(self) -> Guarantee:
         """Gaussian events: norms, unless bounds are given; count, words and pairs; triples."""
         norms = () if self.bounds is not None else (Gaussian(self.bound_sigma, nonnegative=True),)
-        return Guarantee(
-            events=(*norms, Gaussian(self.first_sigma, nonnegative=True), Gaussian(self.triple_sigma)),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.PROVED,
-            assumptions=(PUBLIC_WORDS,),
-            limits=(SMALL_GROUPS,),
-        )
+        return self.promised(*norms, Gaussian(self.first_sigma, nonnegative=True), Gaussian(self.triple_sigma))
 
     def check(self, corpus: BoundedCorpus) -> None:
         """The words must be public: no fewer than topics, and not too many."""
