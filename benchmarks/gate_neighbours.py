@@ -24,7 +24,7 @@ from dptopics.privacy.mechanism import Job
 from gate_neighbours import Found, search
 
 LEAST = 20_000  # sums
-PAIRS = 24  # of neighbouring corpora, for each of them
+PAIRS = 30  # of neighbouring corpora, for each of them
 
 
 def main() -> None:
