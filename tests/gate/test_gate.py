@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from gate_checks import honest, plain_plan
-from gate_neighbours import neighbour_property
 from gate_plans import Case, compositions, each, installed, proved
+from gate_problems import CHEAP, problems
+from gate_search import neighbour_property
 from gate_statistics import law_of_noise, statistical_bound
 
 from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.privacy.mechanism import Job
 from dptopics.registry import mechanisms
-from gate import CHEAP, problems
 
 CENTRAL = (Job.VOCABULARY, Job.TOPICS, Job.NGRAMS)
 ALONE = [case for job in CENTRAL for case in each(job)]
