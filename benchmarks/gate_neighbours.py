@@ -1,7 +1,7 @@
 """The neighbour search of the gate over every mechanism and composition that the command line can build.
 
 Run `python benchmarks/gate_neighbours.py`; it prints the figures and writes benchmarks/results/gate_neighbours.json. A
-run on one corpus is recorded, and the same questions are asked of a neighbour (tests/gate/gate_neighbours.py): people
+run on one corpus is recorded, and the same questions are asked of a neighbour (tests/gate/gate_search.py): people
 with counts up to 2³¹ − 1, empty documents, one word, all words, hundreds of equal documents, huge, tiny and zero
 vectors. How far each sum moves is compared, in whole numbers, with how far the guarantee says that it may.
 """
@@ -17,14 +17,14 @@ from results import bar, save
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "gate"))
 
 from gate_plans import compositions, each
+from gate_search import Found, search
 from gate_watching import quick
 
 from dptopics.privacy.guarantee import Strength
 from dptopics.privacy.mechanism import Job
-from gate_neighbours import Found, search
 
 LEAST = 20_000  # sums
-PAIRS = 24  # of neighbouring corpora, for each of them
+PAIRS = 30  # of neighbouring corpora, for each of them
 
 
 def main() -> None:

@@ -13,13 +13,13 @@ from unittest.mock import patch
 
 import numpy as np
 from gate_corpora import CORE, DIMENSIONS, WORDS, corpus_of, crowd, neighbours
+from gate_search import path
 from gate_watching import Recorder, Shadow, everybody, muted, run
 from scipy.stats import beta, chi2, gamma, kstest
 
 from dptopics.privacy.events import Failure, Gaussian, Laplace, Noise, SampledGaussian
 from dptopics.privacy.pricing import epsilon_of
 from dptopics.privacy.relation import Relation
-from gate_neighbours import path
 
 FALSE_ALARM = 1e-8
 CONTROLS = (0, 1 / 8, 1 / 2)  # of the noise

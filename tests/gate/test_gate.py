@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from gate_checks import honest
+from gate_checks import honest, plain_plan
 from gate_plans import Case, compositions, each, installed, proved
+from gate_problems import CHEAP, problems
+from gate_search import neighbour_property
 from gate_statistics import law_of_noise, statistical_bound
 
 from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.privacy.mechanism import Job
 from dptopics.registry import mechanisms
-from gate import CHEAP, problems
-from gate_neighbours import neighbour_property
 
 CENTRAL = (Job.VOCABULARY, Job.TOPICS, Job.NGRAMS)
 ALONE = [case for job in CENTRAL for case in each(job)]
@@ -44,6 +44,11 @@ def test_with_other_settings(case):
         assert case.name == "spectral-extended"  # a core of fewer words needs their weights, a public list has none
         return
     assert problems(case, mechanism, (*CHEAP, law_of_noise)) == []
+
+
+@pytest.mark.parametrize("case", ALONE, ids=str)
+def test_plans_can_be_written_down(case):
+    plain_plan(case.plan)
 
 
 @pytest.mark.parametrize("case", WHOLE, ids=str)

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from gate_plans import Case
+from gate_problems import problems
 
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian, Noise
@@ -22,7 +23,6 @@ from dptopics.topics import variational
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.threshold import EqualWeights
 from dptopics.vocabulary.weighted import WeightedVocabulary
-from gate import problems
 
 
 @pytest.fixture(autouse=True)

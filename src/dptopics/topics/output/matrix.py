@@ -15,8 +15,8 @@ from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus, raw_counts, string_keys
 from dptopics.errors import InputError, PrivacyError
 from dptopics.learners.lda_variational import VariationalLda
-from dptopics.privacy import noise
-from dptopics.privacy.events import Gaussian
+from dptopics.privacy import looks, noise
+from dptopics.privacy.events import Gaussian, Noise
 from dptopics.privacy.fields import check_fields
 from dptopics.privacy.guarantee import WORDS_BEFORE, WORDS_OF_DATA, Guarantee, Strength, Unit
 from dptopics.privacy.mechanism import Registered, check_unit
@@ -245,13 +245,18 @@ class OutputMatrix(Registered):
 
     def noisy(self, corpus: BoundedCorpus, rng: Generator) -> tuple[NDArray[np.float64], float]:
         """The released matrix and the deviation of its noise."""
-        steps, far = self.exact(corpus)
-        deviation = self.sigma * far
-        steps = steps + noise.gaussian(rng, deviation / self.grid, steps.shape)
-        if self.matched:  # an order that only the noisy rows decide: f's own would tell more
-            steps = steps[np.lexsort(steps.T[::-1])]
+        assert self.sensitivity is not None
+        steps = looks.through(lambda: self._rows(corpus, rng))
         progress.report(1.0)
-        return np.asarray(steps * self.grid, np.float64), deviation
+        return np.asarray(steps * self.grid, np.float64), self.sigma * self.sensitivity.value
+
+    def _rows(self, corpus: BoundedCorpus, rng: Generator) -> NDArray[np.int64]:
+        """Noisy rows, in an order that only they decide if ``matched``: f's own would tell more."""
+        exact, far = self.exact(corpus)
+        steps = looks.noisy(  # which adds in place; whoever computed the function may keep its value
+            exact.copy(), kind=Noise.GAUSSIAN, sensitivity=far / self.grid, multiplier=self.sigma, rng=rng
+        )
+        return steps[np.lexsort(steps.T[::-1])] if self.matched else steps
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[NDArray[np.float64]]:
         """Release the noisy matrix."""

@@ -1,13 +1,13 @@
 """The gate: no untested claim passes. Every mechanism that says `proved` goes through every check."""
 
 from gate_checks import conformance, honest, price, replay
+from gate_search import neighbour_property
 from gate_statistics import law_of_noise, lone_words, statistical_bound
 from gate_watching import quick
 
 from dptopics.privacy.events import Failure
 from dptopics.privacy.guarantee import Strength
 from dptopics.privacy.mechanism import Job
-from gate_neighbours import neighbour_property
 
 
 def drawn_and_priced(case, mechanism):
