@@ -53,42 +53,30 @@ def expected(plan: Plan, units: int) -> Preview:
     """What ``plan`` would give from so many units."""
     whole("about_units", units, least=1)
     mechanism: Any = plan.build()
-    chooser = mechanism if plan.job is Job.VOCABULARY else getattr(mechanism, "vocabulary", None)
-    chooser = getattr(chooser, "vocabulary", chooser)  # inside an exchange of units
-    threshold = words = None
-    if hasattr(chooser, "threshold"):
-        threshold, words = _chosen(chooser, plan, units)
-    topics, deviation = (None, None) if plan.job is not Job.TOPICS else _topics(mechanism, plan, units)
+    needed = mechanism.units_needed(WORDS_OF_A_UNIT)
+    words = None if needed is None else int(np.count_nonzero(units * _used(plan) >= needed))
+    if words is not None and plan.max_vocabulary is not None:
+        words = min(words, plan.max_vocabulary)
+    noise = mechanism.word_noise if plan.job is Job.TOPICS else None
+    topics = None if noise is None else _readable(noise, plan.n_topics or 1, units)
     return Preview(
         units=units,
-        threshold=threshold,
+        threshold=needed,
         words=words,
         topics=topics,
-        deviation=deviation,
+        deviation=noise,
         advice=_advice(plan, words, topics),
     )
 
 
-def _chosen(chooser: Any, plan: Plan, units: int) -> tuple[float, int]:
-    """How many units must use a word for it to be released with even odds, and how many words that many use."""
-    each = min(WORDS_OF_A_UNIT, chooser.max_words) ** -0.5 if chooser.name == "weighted" else 1.0
-    needed = chooser.threshold / each
-    found = int(np.count_nonzero(units * _used(plan) >= needed))
-    limit = chooser.max_size
-    return float(needed), found if limit is None else min(found, limit)
+def _readable(noise: float, n_topics: int, units: int) -> int:
+    """Topics whose words stand out, if a tenth of a topic's units use each of its usual words.
 
-
-def _topics(mechanism: Any, plan: Plan, units: int) -> tuple[int, float | None]:
-    """Topics whose words stand out: each of k equal topics gets units/k votes for each of its usual words."""
-    part = getattr(mechanism, "topics", mechanism)
-    sigma = getattr(part, "word_sigma", None) or getattr(part, "step_sigma", None) or getattr(part, "sigma", None)
-    k = plan.n_topics or 1
-    if sigma is None:
-        return 0, None
-    # The usual words of a topic are used by a tenth of its units; sizes of topics fall off like 1, 1/2, 1/3 …
-    share = 1 / np.arange(1, k + 1) / np.sum(1 / np.arange(1, k + 1))
-    votes = units * share * 0.1 / np.sqrt(_WORDS_OF_A_TOPIC)
-    return int(np.count_nonzero(votes > 2 * sigma)), float(sigma)
+    Sizes of topics are taken to fall off like 1, 1/2, 1/3 …
+    """
+    share = 1 / np.arange(1, n_topics + 1)
+    votes = units * share / share.sum() * 0.1 / np.sqrt(_WORDS_OF_A_TOPIC)
+    return int(np.count_nonzero(votes > 2 * noise))
 
 
 def _used(plan: Plan) -> NDArray[np.float64]:

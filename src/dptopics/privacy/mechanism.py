@@ -106,6 +106,18 @@ class Registered:
     def check_documents(self, corpus: BoundedCorpus) -> None:
         """Refuse documents whose form does not fit, whatever the words."""
 
+    def units_needed(self, n_words: int) -> float | None:
+        """How many units must use a word for it to come out with even odds, if each uses so many words.
+
+        None: it chooses no words.
+        """
+        return None
+
+    @property
+    def word_noise(self) -> float | None:
+        """Standard deviation of the noise on what a unit gives to a word of a topic, where there is such a number."""
+        return None
+
     @property
     def public_words(self) -> tuple[str, ...]:
         """Words that it releases, or works over, whatever the data."""

@@ -29,6 +29,11 @@ class GaussianTopics(Calibrated):
         if "steps" in self.__dataclass_fields__:
             whole("steps", getattr(self, "steps", None), least=1)
 
+    @property
+    def word_noise(self) -> float | None:
+        """All of the budget in one look, where a mechanism does not say more."""
+        return self.sigma
+
     def promised(self, *events: Event, assumptions: tuple[str, ...] = ()) -> Guarantee:
         """The guarantee of these events."""
         return Guarantee(

@@ -86,6 +86,11 @@ class MixtureTopics(GaussianTopics):
         return self.sigma * sqrt(self.steps / (1 - self.word_share))
 
     @property
+    def word_noise(self) -> float | None:
+        """On a word's part in a topic."""
+        return self.step_sigma
+
+    @property
     def guarantee(self) -> Guarantee:
         """Gaussian events: the histogram, and each round."""
         return self.promised(

@@ -71,6 +71,11 @@ class VariationalTopics(GaussianTopics):
             raise InputError(f"clip and alpha must be positive numbers, got {self.clip} and {self.alpha}.")
 
     @property
+    def word_noise(self) -> float | None:
+        """On a word's part in a topic."""
+        return self.sigma * self.clip
+
+    @property
     def guarantee(self) -> Guarantee:
         """``steps`` Gaussian events of multiplier ``sigma``."""
         event: Event = (

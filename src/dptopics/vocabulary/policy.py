@@ -78,6 +78,10 @@ class PolicyVocabulary(ThresholdVocabulary):
         unit = (self.max_words + 4 + 3 * self.cutoff * sqrt(self.max_words)) * 2.0**-53
         return 2 * MAX_UNITS * unit + self.grid * sqrt(MAX_CORPUS_WORDS)
 
+    def each(self, n_words: int) -> float:
+        """Equal parts of norm one, while no word is full."""
+        return float(n_words ** (-1.0 / self.noise.norm))
+
     def weights(self, corpus: BoundedCorpus) -> Weights:
         """Units move their words toward the cutoff; rounded down."""
         top = ceil(self.cutoff / self.grid)

@@ -49,6 +49,12 @@ class ReplaceOneVocabulary(Registered):
             )
         return replace(base, events=events)
 
+    def units_needed(self, n_words: int) -> float | None:
+        """As of the vocabulary: the noise is the same."""
+        inner: Any = self.vocabulary
+        needed: float | None = inner.units_needed(n_words)
+        return needed
+
     @property
     def public_words(self) -> tuple[str, ...]:
         """Those of the vocabulary."""

@@ -66,6 +66,19 @@ class VocabularyThen(Registered, Generic[T]):
         changed: Any = {"vocabulary": self.vocabulary.rescaled(factor), self.part: self.then.rescaled(factor)}
         return replace(self, **changed)
 
+    def units_needed(self, n_words: int) -> float | None:
+        """As of the vocabulary."""
+        first: Any = self.vocabulary
+        needed: float | None = first.units_needed(n_words)
+        return needed
+
+    @property
+    def word_noise(self) -> float | None:
+        """As of what follows."""
+        second: Any = self.then
+        found: float | None = second.word_noise
+        return found
+
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """Both parts: no invented word would clear the threshold."""
         first: Any = self.vocabulary

@@ -166,6 +166,14 @@ class ThresholdVocabulary(Calibrated):
     def weights(self, corpus: BoundedCorpus) -> Weights:
         """How much units give to each word."""
 
+    def units_needed(self, n_words: int) -> float | None:
+        """The threshold over what a unit gives to each of its words."""
+        return self.threshold / self.each(min(n_words, self.max_words))
+
+    def each(self, n_words: int) -> float:
+        """What a unit of so many words gives to each, if it is not full yet."""
+        return 1.0
+
     def check(self, corpus: BoundedCorpus) -> None:
         """Any corpus bounded for the same unit will do."""
         check_unit(self, corpus)

@@ -47,6 +47,10 @@ class WeightedVocabulary(ThresholdVocabulary):
         """max over t ≤ max_words of the weight of one of t words, plus what t draws of noise stay below."""
         return equal_split_threshold(self.noise, self.scale, self.tail, self.max_words)
 
+    def each(self, n_words: int) -> float:
+        """Equal parts of norm one."""
+        return float(n_words ** (-1.0 / self.noise.norm))
+
     @property
     def public_words(self) -> tuple[str, ...]:
         """Those beside the chosen ones."""

@@ -170,6 +170,11 @@ class EmbeddedTopics(GaussianTopics):
         return self.sigma / sqrt(1 - self.start_share - self.centre_share)
 
     @property
+    def word_noise(self) -> float | None:
+        """On a word's part in a topic."""
+        return self.word_sigma
+
+    @property
     def guarantee(self) -> Guarantee:
         """Gaussian events: the middle and each round, the start, the words."""
         return self.promised(
