@@ -1,6 +1,7 @@
 """The door: nothing is spent for nothing, and whatever fails after the charge says what it cost."""
 
 import errno
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from dptopics import Corpus, Ledger, Plan, PrivateTopics, Vocabulary, publish, r
 from dptopics.door import _reserved
 from dptopics.errors import BudgetExceeded, InputError, NothingReleased, PrivacyError, ReleaseLost, Stopped
 from dptopics.public.ngrams import PublicNgrams
-from dptopics.release import bundle
+from dptopics.release import bundle, report
 from dptopics.topics.mixture import MixtureTopics
 
 TEXTS = ["knee pain after a run", "new glasses for reading"] * 40
@@ -91,6 +92,9 @@ def test_a_release_says_where_it_comes_from(ledger, tmp_path):
     assert all(text in readme for text in record.values())
     assert (tmp_path / "r" / "vocabulary.txt").read_text().splitlines()[0] == "glasses\tpublic list"
     assert again.value.vocabulary.listed == frozenset(WORDS.words)
+    page = report.render(again)
+    assert "<h1>Clinic: topics</h1>" in page
+    assert all(escape(text) in page for text in record.values())
 
 
 def test_chosen_words_are_not_called_public(tmp_path):

@@ -73,7 +73,8 @@ def _header(title: str, data: dict[str, Any], release: Release[Any]) -> str:
     many = f"{len(data['topics'])} topics, {what}" if data["kind"] == "topics" else what
     badge = f'<a class="badge {_colour(guarantee)}" href="#guarantee">{escape(price)}</a>'
     mechanism = escape(str(release.settings.get("mechanism", "unknown")))
-    return f"<header><h1>{title}</h1><p>{many} · mechanism <q>{mechanism}</q> · {badge}</p></header>"
+    name = f"{escape(release.record.title)}: {title.lower()}" if release.record.title else title
+    return f"<header><h1>{name}</h1><p>{many} · mechanism <q>{mechanism}</q> · {badge}</p></header>"
 
 
 def _colour(guarantee: Guarantee) -> str:
@@ -118,8 +119,17 @@ def _card(release: Release[Any]) -> str:
     return (
         '<section id="guarantee" aria-labelledby="guarantee-title"><h2 id="guarantee-title">What is promised</h2>'
         f'<div class="two"><div class="card {_colour(guarantee)}"><dl>{said}</dl></div>'
-        f"<div>{_odds(guarantee)}</div></div>{listed}</section>"
+        f"<div>{_odds(guarantee)}</div></div>{listed}</section>{_origin(release)}"
     )
+
+
+def _origin(release: Release[Any]) -> str:
+    """Version, day, plan and ledger, where the release knows them."""
+    said = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in release.record.rows())
+    if not said:
+        return ""
+    head = '<section id="origin" aria-labelledby="origin-title"><h2 id="origin-title">Where it comes from</h2>'
+    return f"{head}<dl>{said}</dl></section>"
 
 
 def _odds(guarantee: Guarantee) -> str:
