@@ -69,7 +69,7 @@ def every_command_is_described(site):
     for command in ("fit", "vocabulary", "audit", "ledger create", "local randomize", "report", "demo"):
         assert f">dptopics {command}<a" in page
     assert "--accept-unproven" in page
-    assert "Privacy loss of this release. Required." in page
+    assert "Privacy loss of this release." in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -77,7 +77,7 @@ def test_histogram_has_the_noise_that_is_priced(monkeypatch):
     assert size == (60 + 3, 3)
     assert sigma * grid_for(0.25, 3.0) == pytest.approx(3.0 * 0.25)
     assert len(calls) == len(release.guarantee.events) == 4
-    assert release.guarantee.events[-1] == Gaussian(3.0)
+    assert release.guarantee.events[-1] == Gaussian(3.0, nonnegative=True)
     assert release.guarantee.strength is Strength.PROVED
 
 
@@ -222,7 +222,7 @@ def test_by_name():
     model = pipeline(Corpus.from_texts(texts).bounded(), np.random.default_rng(0)).value
     assert {frozenset(top) for top in model.top_words(4)} == {frozenset(text.split()) for text in texts[:2]}
     assert len(model.vocabulary) == 8
-    with pytest.raises(InputError, match="takes no steps"):
+    with pytest.raises(InputError, match="has no setting steps"):
         Plan.topics(mechanism="spectral-extended", steps=2, **settings).build()
     with pytest.raises(InputError, match="7 words without weights"):  # before anything is charged
         Plan.topics(mechanism="spectral-extended", vocabulary=Vocabulary.of("abcdefg"), **settings).build()

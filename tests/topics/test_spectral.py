@@ -16,6 +16,7 @@ from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Unit
+from dptopics.privacy.looks import grid_for
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.spectral import mechanism as spectral
 from dptopics.topics.spectral import packed
@@ -85,7 +86,7 @@ def test_noise_is_drawn_on_every_number_at_the_scale_that_is_priced(monkeypatch)
     events = mechanism.guarantee.events
     assert [size for _, size in calls] == [(3 * BINS, 1), (1 + 7 + 28, 1), (1, 10)]
     for (sigma, _), event in zip(calls, events, strict=True):
-        assert sigma * spectral.grid_for(1.0, event.sigma) == pytest.approx(event.sigma)
+        assert sigma * grid_for(1.0, event.sigma) == pytest.approx(event.sigma)
     # Together one Gaussian of multiplier sigma; the blocks at their bounds make a vector of norm one.
     assert sum(event.sigma**-2 for event in events) == pytest.approx(2.0**-2)
     bounds = np.array([0.3, 0.1, 0.03])
@@ -225,7 +226,7 @@ def test_deviation_is_that_of_the_weights():
 @pytest.mark.parametrize("name", ["alpha0", "bound_share", "count_share", "mean_share", "pair_share"])
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
 def test_settings_must_be_positive(name, value):
-    with pytest.raises(InputError, match=f"{name} must be a positive number"):
+    with pytest.raises(InputError, match=f"{name} must be a (positive )?number"):
         SpectralTopics(n_topics=2, sigma=1.0, delta=DELTA, **{name: value})
 
 
@@ -257,7 +258,7 @@ def test_by_name():
     assert pipeline.guarantee.epsilon == pytest.approx(2.0, rel=1e-6)
     assert pipeline.vocabulary.max_size == 1000
     assert Plan.topics(mechanism="spectral", alpha0=0.5, max_vocabulary=50, **settings).build().topics.alpha0 == 0.5
-    with pytest.raises(InputError, match="takes no steps"):
+    with pytest.raises(InputError, match="has no setting steps"):
         Plan.topics(mechanism="spectral", steps=3, **settings).build()
     with pytest.raises(InputError, match="at most 10,000 words"):
         Plan.topics(mechanism="spectral", max_vocabulary=20_000, **settings).build()

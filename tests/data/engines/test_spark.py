@@ -376,7 +376,7 @@ def test_the_command_line_fits_on_spark(session, frame, monkeypatch, capsys, tmp
             cli.main()
         return stop.value.code or 0, capsys.readouterr()
 
-    monkeypatch.setattr("dptopics.privacy.noise.secrets.randbits", lambda bits: 5)
+    monkeypatch.setattr("dptopics.privacy.rng.secrets.randbits", lambda bits: 5)
     for number, (source, *more) in enumerate(
         [
             (str(tmp_path / "notes.parquet"), "--engine", "spark", "--master", "local[2]"),
@@ -410,7 +410,7 @@ def test_a_session_that_stops_half_way(session, frame, tmp_path):
 
 def _slow(kind):
     class Slow(kind):
-        def _noisy_counts(self, corpus, topics, rng):
+        def _noisy_counts(self, corpus, rng, topics, step):
             return corpus.bounded_sum(Sleeper(), bound=self.clip, grid=self.grid)
 
     return Slow

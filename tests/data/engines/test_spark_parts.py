@@ -169,7 +169,6 @@ def test_rows_with_something_missing_are_counted():
     ("vectors", "problem"),
     [
         ([[1.0], [1.0, 2.0]], "differ in length"),
-        ([[1.0], [float("nan")]], "NaN"),
         ([[1.0], [None]], "nulls"),
         ([[], []], "one row for each document"),
     ],
