@@ -191,6 +191,28 @@ def test_stopped_before_and_after_the_charge(ledger, monkeypatch):
     assert len(ledger.receipts()) == 1
 
 
+@pytest.mark.parametrize("where", ["save", "_contents_of_the_record"])
+def test_stopped_while_it_is_saved(where, ledger, tmp_path, monkeypatch):
+    """The budget is spent, and the message says so, however late it comes."""
+
+    def stop(*_args, **_named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(*((bundle, "save") if where == "save" else ("dptopics.door._record",)), stop)
+    with pytest.raises(Stopped, match=r"The budget is spent: ε = 8.*charge 1"):
+        publish(plan(), read, ledger=ledger, out=tmp_path / "r")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["l.ledger"]
+
+
+def test_stopped_during_the_charge_itself(ledger, monkeypatch):
+    def stop(*_args, **_named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "charge", stop)
+    with pytest.raises(Stopped, match=r"The charge may have been made: see dptopics ledger show"):
+        publish(plan(), read, ledger=ledger)
+
+
 def test_nothing_released_is_charged(ledger):
     with pytest.raises(NothingReleased, match="no word cleared"):
         publish(plan(vocabulary="weighted", epsilon=0.1), read, ledger=ledger)

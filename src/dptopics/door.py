@@ -18,7 +18,7 @@ from numpy.random import Generator
 from dptopics import __version__
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
-from dptopics.errors import DptopicsError, InputError, NothingReleased, ReleaseLost, Stopped
+from dptopics.errors import DptopicsError, InputError, ReleaseLost, SpentError, Stopped
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.ledger import Ledger, Receipt
@@ -88,12 +88,14 @@ def publish(
 
                 with phase("Sampling the sensitivity"):
                     mechanism = prepare(mechanism, corpus, sensitivity)
-        receipt = account.charge(mechanism.guarantee, mechanism.name, accept_unproven=accept_unproven)
-        with phase(_TITLES[plan.job]), _after_the_charge(account, receipt):
-            release = account.noted(mechanism(corpus, generator))
-        record = _record(plan, account, receipt, title, about)
-        release = replace(release, record=record, guarantee=release.guarantee.about(about_units))
-        return release if out is None else _saved(release, Path(out), account)
+        charged: list[Receipt | None] = []
+        with _from_the_charge_on(account, charged):
+            charged.append(account.charge(mechanism.guarantee, mechanism.name, accept_unproven=accept_unproven))
+            with phase(_TITLES[plan.job]):
+                release = account.noted(mechanism(corpus, generator))
+            record = _record(plan, account, charged[0], title, about)
+            release = replace(release, record=record, guarantee=release.guarantee.about(about_units))
+            return release if out is None else _saved(release, Path(out))
 
 
 def _record(plan: Plan, account: Any, receipt: Receipt | None, title: str, about: str) -> Record:
@@ -116,23 +118,24 @@ def _until_the_charge() -> Iterator[None]:
 
 
 @contextmanager
-def _after_the_charge(account: Any, receipt: Receipt | None) -> Iterator[None]:
+def _from_the_charge_on(account: Any, charged: list[Receipt | None]) -> Iterator[None]:
     """Whatever ends the run now, its owner must know what it has cost."""
     try:
         yield
-    except NothingReleased:
+    except SpentError:
         raise
     except KeyboardInterrupt:
-        raise Stopped(f"Stopped. Nothing was written. {account.told(receipt)}") from None
+        cost = account.told(charged[0]) if charged else account.unsure
+        raise Stopped(f"Stopped. Nothing was written. {cost}") from None
     except Exception as error:
-        if receipt is None and not isinstance(error, MemoryError):
-            raise  # nothing was recorded anywhere: the error itself says most
+        if not charged or (charged[0] is None and not isinstance(error, MemoryError)):
+            raise  # nothing was recorded: the error itself says most
         reason = str(error) if isinstance(error, DptopicsError) else type(error).__name__
         # The other exception may quote data: it is not shown as the cause.
-        raise ReleaseLost(f"the run failed: {reason}. Nothing was written. {account.told(receipt)}") from None
+        raise ReleaseLost(f"the run failed: {reason}. Nothing was written. {account.told(charged[0])}") from None
 
 
-def _saved(release: Release[Any], out: Path, account: Any) -> Release[Any]:
+def _saved(release: Release[Any], out: Path) -> Release[Any]:
     """Write the release, or rescue it: it has been paid for."""
     try:
         bundle.save(release, out)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.markup import escape
 
 from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value
 from dptopics.errors import InputError
@@ -49,7 +50,7 @@ def published(plan: "Plan", read: Any, *, out_folder: Path, as_json: bool, **how
     try:
         release = publish(plan, read, out=out_folder, phase=_phase, **how)
     except KeyboardInterrupt as error:
-        err.print(str(error) or "Stopped. Nothing was spent and nothing was written.", highlight=False)
+        err.print(escape(str(error) or "Stopped."), highlight=False)
         sys.exit(130)
     if as_json:
         shown = {"out": str(out_folder), **release.value.shown(10)}

@@ -178,6 +178,11 @@ class Ledger:
         """The release as it is: the ledger counts it."""
         return release
 
+    @property
+    def unsure(self) -> str:
+        """What to say where it is not known whether a charge was made."""
+        return f"The charge may have been made: see dptopics ledger show {self.path}."
+
     def told(self, receipt: Receipt) -> str:
         """What a charge was, for messages."""
         price = f"ε = {show(receipt.epsilon)}, δ = {show(receipt.delta)}"

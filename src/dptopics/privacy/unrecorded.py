@@ -41,6 +41,11 @@ class Unrecorded:
         alone = "Other releases of the same data are not counted: this one was priced alone."
         return replace(release, guarantee=release.guarantee.noting(alone))
 
+    @property
+    def unsure(self) -> str:
+        """What to say where it is not known whether a charge was made."""
+        return self.told(None)
+
     def told(self, receipt: None) -> str:
         """What a charge was, for messages."""
         return "There is no ledger: nothing was recorded."
