@@ -162,7 +162,7 @@ def _log_ratio(
 
     The statistics of θ̂ pile up at the corners of the simplex. With a covariance for each side the ratio grows with the
     square of the distance, and outsiders far out in such tails push the threshold beyond most members; with one for
-    both it grows in proportion, and nothing counts as further out than a few deviations.
+    both it grows in proportion, and nothing counts as further out than a few standard deviations.
     """
     inside, outside = _mean(values, seen), _mean(values, ~seen)
     centred = values - np.where(seen[:, :, None], inside, outside)

@@ -137,7 +137,7 @@ def audit_membership(
 
 
 def exposed(shadows: Shadows, counts: Counts) -> list[dict[str, Any]]:
-    """All documents, first those whose presence moves ζ most (in deviations), with what makes them stand out.
+    """All documents, first those whose presence moves ζ most (in standard deviations), with what makes them stand out.
 
     That is their length, and their words of few documents. Rows are named by their number, never by their words.
     """

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Posterior mean and deviation of each count."""
+    """Posterior mean and standard deviation of each count."""
 
     count: Array
     deviation: Array

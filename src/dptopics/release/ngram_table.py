@@ -100,7 +100,7 @@ class NgramTable:
         return [*lines, "", more]
 
     def columns(self) -> dict[str, Any]:
-        """N-gram, probability, deviation."""
+        """N-gram, probability, standard deviation of the noise."""
         deviation = [None] * len(self.vocabulary) if self.deviation is None else self.deviation
         return {"ngram": list(self.vocabulary.words), "probability": self.probability, "deviation": deviation}
 

@@ -189,7 +189,7 @@ class TopicModel:
         return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
 
     def to_arrow(self) -> Any:
-        """All weights as an Arrow table: topic, word, weight, deviation of the noise, share of the topic."""
+        """All weights as an Arrow table: topic, word, weight, standard deviation of the noise, share of the topic."""
         from dptopics.release import interop
 
         return interop.to_arrow(self)
@@ -253,7 +253,7 @@ class TopicModel:
         ]
 
     def columns(self) -> dict[str, Any]:
-        """Topic, word, weight, deviation, share of the topic."""
+        """Topic, word, weight, standard deviation, share of the topic."""
         n, size = self.n_topics, len(self.vocabulary)
         return {
             "topic": np.repeat(np.arange(n, dtype=np.int32), size),

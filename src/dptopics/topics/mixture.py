@@ -22,7 +22,7 @@ from dptopics.topics.gaussian import GaussianTopics
 from dptopics.topics.rounds import learned_in_rounds
 
 Floats = NDArray[np.float64]
-_SURE = 2.0  # deviations: a word's frequency is read as no less, or noise would make rare words weigh most
+_SURE = 2.0  # standard deviations: a word's frequency is read as no less, or noise would make rare words weigh most
 _RARE = 0.75  # of the words, the rarer ones, weigh the same, or words of a few documents would head the topics
 
 

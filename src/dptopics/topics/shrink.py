@@ -6,7 +6,7 @@ from scipy.special import log_ndtr
 
 
 def expected_given_noisy(noisy: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
-    """Posterior mean of each count of a words × topics table under Gaussian noise of deviation ``sigma``.
+    """Posterior mean of each count of a words × topics table under Gaussian noise of standard deviation ``sigma``.
 
     Prior: count_wk exponential with mean m_wk = (word total) · (topic share), where both are read off the noisy table
     itself: margins are sums of many cells, so they are known far better than the cells. The posterior is a normal

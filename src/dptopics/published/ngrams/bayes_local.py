@@ -84,7 +84,7 @@ def posterior_mean(tally: Tally, public: Any, *, slope: float, weight: float, ma
 
 
 def noisy_softmax(mean: Any, sensitivity: float, sigma: float, rng: Generator) -> Any:
-    """softmax(mean + noise), noise of deviation sigma · sensitivity on a grid."""
+    """softmax(mean + noise), noise of standard deviation sigma · sensitivity on a grid."""
     grid = grid_for(max(sensitivity, 2.0**-30), sigma)
     drawn = noise.gaussian(rng, sigma * max(sensitivity, 2.0**-30) / grid, mean.size)
     return softmax((np.rint(mean / grid) + drawn) * grid)

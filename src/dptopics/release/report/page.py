@@ -105,7 +105,8 @@ def _topic_table(data: dict[str, Any]) -> str:
         listed = ", ".join(f"<bdi>{escape(words[w])}</bdi>" for _, w in heaviest)
         noise = "" if topic["deviation"] is None else f"{topic['deviation']:.2g}"
         rows.append((str(number), f"{topic['share']:.1%}", noise, listed))
-    body = table("All topics by number", ("Topic", "Share", "Noise deviation", "Heaviest words"), rows, raw=(3,))
+    heads = ("Topic", "Share", "Standard deviation of the noise", "Heaviest words")
+    body = table("All topics by number", heads, rows, raw=(3,))
     return f'<details id="all-topics"><summary>All topics as a table</summary>{body}</details></section>'
 
 

@@ -244,7 +244,7 @@ class OutputMatrix(Registered):
         return steps if steps.shape == sampled.shape else failed, sampled.value
 
     def noisy(self, corpus: BoundedCorpus, rng: Generator) -> tuple[NDArray[np.float64], float]:
-        """The released matrix and the deviation of its noise."""
+        """The released matrix and the standard deviation of its noise."""
         assert self.sensitivity is not None
         steps = looks.through(lambda: self._rows(corpus, rng))
         progress.report(1.0)

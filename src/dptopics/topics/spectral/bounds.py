@@ -16,7 +16,7 @@ BINS = 24  # of the j-th root of ‖M̃ⱼ‖, four to an octave: from 1 down to
 _PER_OCTAVE = 4
 _ORDER = (1, 2, 3)
 _EDGES = [2.0 ** (-np.arange(1, BINS) * j / _PER_OCTAVE) for j in _ORDER]  # lower edges of all bins but the last
-_SURE = 2.0  # deviations of noise by which a count must be above what is asked for
+_SURE = 2.0  # standard deviations of noise by which a count must be above what is asked for
 
 
 @dataclass(frozen=True)
