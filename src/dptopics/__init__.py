@@ -89,7 +89,7 @@ _HOME = {
     "secure_rng": "privacy.rng",
 }
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "BitFlips",
     "BoundedCorpus",

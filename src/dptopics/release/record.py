@@ -22,7 +22,7 @@ class Record:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any] | None) -> Self:
-        """Inverse of :meth:`to_dict`; nothing is known of releases before 0.2."""
+        """Inverse of :meth:`to_dict`; nothing is known of releases before 0.2.0."""
         return cls(**data) if data is not None else cls()
 
     def rows(self) -> list[tuple[str, str]]:
