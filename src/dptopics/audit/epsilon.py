@@ -35,7 +35,7 @@ def lower_bound_from_trials(
     2.539
     """
     check_confidence(delta, confidence)
-    inside, outside = _scores(scores_in), _scores(scores_out)
+    inside, outside = scores_of(scores_in), scores_of(scores_out)
     error = 1 - confidence
     first, second = (inside[::2], outside[::2]), (inside[1::2], outside[1::2])
     values = np.unique(np.concatenate(first))
@@ -51,7 +51,8 @@ def lower_bound_from_trials(
     return max(0.0, float(_bounds(sign * second[0], sign * second[1], np.array([sign * threshold]), delta, error)[0]))
 
 
-def _scores(scores: ArrayLike) -> NDArray[np.float64]:
+def scores_of(scores: ArrayLike) -> NDArray[np.float64]:
+    """As numbers, one for each trial."""
     array = np.asarray(scores, np.float64)
     if array.ndim != 1 or not np.isfinite(array).all():
         raise InputError("scores must be a list of finite numbers, one for each trial.")
@@ -71,6 +72,12 @@ def _bounds(
     true_low = share_at_least(caught, inside.size, error / 2)
     false_high = share_at_most(wrong, outside.size, error / 2)
     return np.maximum(_log_ratio(true_low - delta, false_high), _log_ratio(1 - false_high - delta, 1 - true_low))
+
+
+def lower_bound_from_rates(false_positives: float, false_negatives: float, delta: float) -> float:
+    """ε is at least this, given upper limits of both error rates of one test, whatever the mechanism's trade-off."""
+    wrong, missed = np.array([false_positives, false_negatives]), np.array([false_negatives, false_positives])
+    return max(0.0, float(_log_ratio(1 - missed - delta, wrong).max()))
 
 
 def _log_ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dptopics.data.bounded import BoundedCorpus, Sample, Statistic
 from dptopics.errors import InputError
 from dptopics.privacy import noise
+from dptopics.privacy.controls import share_of_noise
 from dptopics.privacy.events import Noise
 
 T = TypeVar("T")
@@ -70,12 +71,18 @@ def through(draw: Callable[[], T]) -> T:
 def noisy(exact: Steps, *, kind: Noise, sensitivity: float, multiplier: float, rng: Generator) -> Steps:
     """``exact`` plus noise of scale multiplier · sensitivity, all in steps. Inside :func:`through`."""
     scale = multiplier * sensitivity
-    drawn = (noise.gaussian if kind is Noise.GAUSSIAN else noise.laplace)(rng, scale, exact.shape)
+    drawn = _drawn(kind, scale * share_of_noise(), exact.shape, rng)
     watcher = _watcher.get()
     if watcher is not None:
         watcher.look(Look(kind, exact.copy(), drawn, sensitivity, scale))
     exact += drawn  # in place: sums of pairs of words are large
     return exact
+
+
+def _drawn(kind: Noise, scale: float, shape: tuple[int, ...], rng: Generator) -> Steps:
+    if scale == 0:
+        return np.zeros(shape, np.int64)
+    return (noise.gaussian if kind is Noise.GAUSSIAN else noise.laplace)(rng, scale, shape)
 
 
 def noisy_sum(

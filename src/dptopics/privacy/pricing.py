@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial, reduce
 from math import ceil, exp, expm1, inf, log, sqrt
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -127,13 +127,38 @@ def epsilon_of(events: tuple[Event, ...], delta: float) -> float:
     plain = _pure(events) + _gaussian_epsilon(mu, left)
     if plain == 0 or left == 0 or not (laplace or responses):
         return plain
-    delta_of = _delta_of(laplace, responses, mu)
-    if delta_of is None:
+    known = _known_delta(laplace, responses, mu)
+    if known is None:
         return min(plain, _pld_epsilon(events, left))
-    return min(plain, smallest(lambda epsilon: delta_of(epsilon) <= left, start=plain if responses else 1.0))
+    return min(plain, smallest(lambda epsilon: known(epsilon) <= left, start=plain if responses else 1.0))
 
 
-def _delta_of(
+def delta_of(events: tuple[Event, ...]) -> Callable[[float], float]:
+    """δ(ε) of the composition of ``events``, never below the true one.
+
+    >>> round(delta_of((Gaussian(3.185703),))(1.0) * 1e4, 4)
+    1.0
+    """
+    relation_of(events)
+    failing, mu, laplace, responses = (
+        _failing(events),
+        _signal(events),
+        _of(Laplace, events),
+        _of(RandomizedResponse, events),
+    )
+    if _of(SampledGaussian, events):
+        known = None
+    elif laplace or responses:
+        known = _known_delta(laplace, responses, mu)
+    else:
+        known = partial(gaussian_delta, mu=mu)
+    if known is None:
+        whole, error = _composed(events)
+        return lambda epsilon: min(1.0, failing + float(whole.get_delta_for_epsilon(epsilon)) + error)
+    return lambda epsilon: min(1.0, failing + known(epsilon))
+
+
+def _known_delta(
     laplace: Sequence[Laplace], responses: Sequence[RandomizedResponse], mu: float
 ) -> Callable[[float], float] | None:
     """δ(ε) where it is known but for an integral: randomised responses alone, or one Laplace draw with Gaussians."""
@@ -179,11 +204,18 @@ _PLD_ERROR = 2.0**-46
 
 
 def _pld_epsilon(events: Sequence[Event], delta: float) -> float:
-    """Compose privacy loss distributions (dp_accounting), failures left out, with their numerical error taken off δ."""
+    """ε by privacy loss distributions, with their numerical error taken off δ."""
+    delta -= _pld_error(events)
+    return float(_composed(events)[0].get_epsilon_for_delta(delta)) if delta > 0 else inf
+
+
+def _pld_error(events: Sequence[Event]) -> float:
     draws = sum(1 if isinstance(e, Gaussian | Failure) else e.count for e in events)
-    delta -= _PLD_ERROR * (draws + len(events))
-    if delta <= 0:
-        return inf
+    return _PLD_ERROR * (draws + len(events))
+
+
+def _composed(events: Sequence[Event]) -> tuple[Any, float]:
+    """Privacy loss distributions (dp_accounting) composed, failures left out; and the numerical error of their δ."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     parts = []
@@ -203,7 +235,7 @@ def _pld_epsilon(events: Sequence[Event], delta: float) -> float:
     total = parts[0]
     for part in parts[1:]:
         total = total.compose(part)
-    return float(total.get_epsilon_for_delta(delta))
+    return total, _pld_error(events)
 
 
 def zcdp_of(events: Sequence[Event]) -> tuple[float, float]:

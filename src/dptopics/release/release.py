@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from numpy.random import Generator
 
 from dptopics.errors import BundleError
+from dptopics.privacy.controls import share_of_noise
 from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.privacy.rng import is_secure
 from dptopics.release.record import Record
@@ -42,6 +43,8 @@ class Release(Generic[T]):
                 Strength.NONE,
                 "Seeded: whoever knows or guesses the seed can subtract the noise. Not private.",
             )
+        if share_of_noise() != 1.0:
+            guarantee = guarantee.weakened(Strength.NONE, "A control of an audit, with too little noise. Not private.")
         return cls(value=value, guarantee=guarantee, settings=describe(mechanism))
 
 

@@ -1,0 +1,122 @@
+"""One canary against one mechanism: the same questions asked of two neighbours, and how far their answers differ."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dptopics.audit.books import Books, compare
+from dptopics.audit.people import Design
+from dptopics.audit.transcript import Follower, LeftThePath, Player, Question, Recorder, bytes_of, run
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.privacy.events import Noise
+from dptopics.privacy.looks import Look
+from dptopics.privacy.mechanism import Mechanism
+from dptopics.privacy.rng import secure_rng
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Neighbours (without and with the canary), and the questions of one run asked of both."""
+
+    design: Design
+    mechanism: Mechanism[Any]
+    corpora: tuple[BoundedCorpus, BoundedCorpus]
+    questions: tuple[tuple[Question, ...], tuple[Question, ...]]
+    released: bool
+
+    @cached_property
+    def looks(self) -> tuple[tuple[Look, ...], tuple[Look, ...]]:
+        """All looks, without and with the canary."""
+        without, within = (tuple(look for one in world for look in one.looks) for world in self.questions)
+        return without, within
+
+    @cached_property
+    def books(self) -> Books:
+        """What is priced beside what was looked at."""
+        return compare(self.mechanism.guarantee, self.looks[1])
+
+    @cached_property
+    def moved(self) -> tuple[float, ...]:
+        """How far the canary moves each look, as a share of what is priced."""
+        pairs = zip(*self.looks, self.books.allowed, strict=True)
+        return tuple(_distance(one, other) / allowed for one, other, allowed in pairs)
+
+    @cached_property
+    def signal(self) -> float:
+        """Distance of the two worlds in standard deviations of the noise: what an attack can use."""
+        return float(
+            np.sqrt(sum(float((_shift(*two) ** 2).sum()) / two[0].scale ** 2 for two in zip(*self.looks, strict=True)))
+        )
+
+    @property
+    def reach(self) -> float:
+        """The signal as a share of the most that the guarantee prices."""
+        pairs = zip(self.looks[1], self.books.allowed, strict=True)
+        most = float(np.sqrt(sum((allowed / look.scale) ** 2 for look, allowed in pairs)))
+        return self.signal / most if most else 0.0
+
+    def log_ratio(self, questions: tuple[Question, ...]) -> float:
+        """Log likelihood ratio of noisy sums, in over out, under the noise that is stated."""
+        seen = (look for one in questions for look in one.looks)
+        return sum(_log_ratio(*three) for three in zip(seen, *self.looks, strict=True))
+
+
+def case_of(mechanism: Mechanism[Any], design: Design, corpora: tuple[BoundedCorpus, BoundedCorpus]) -> Case | None:
+    """One run with the canary, and its questions asked of the data without; None if those lead elsewhere."""
+    recorder = Recorder()
+    released = run(mechanism, corpora[1], recorder, secure_rng()) is not None
+    follower = Follower(recorder.answers, stop=True)
+    try:
+        if recorder.questions:
+            run(mechanism, corpora[0], follower, secure_rng())
+    except LeftThePath:
+        return None
+    if len(follower.questions) != len(recorder.questions) or not _alike(follower.looks, recorder.looks):
+        return None
+    return Case(design, mechanism, corpora, (tuple(follower.questions), tuple(recorder.questions)), released)
+
+
+def replayed(mechanism: Mechanism[Any], corpora: tuple[BoundedCorpus, BoundedCorpus], seed: int) -> bool | None:
+    """Whether a run that is told the same answers releases the same without the canary; None: it cannot be repeated."""
+    releases: list[bytes] = []
+    answers: list[Any] = []
+    for turn, corpus in enumerate((corpora[1], corpora[1], corpora[0])):
+        rng = np.random.default_rng(seed)
+        watcher = Recorder(rng) if turn == 0 else Player(answers, rng)
+        try:
+            releases.append(bytes_of(run(mechanism, corpus, watcher, rng)))
+        except LeftThePath:
+            return None if turn == 1 else False
+        if turn == 0:
+            answers = watcher.answers
+            if not answers:
+                return None
+    return releases[0] == releases[2] if releases[0] == releases[1] else None
+
+
+def _alike(first: list[Look], second: list[Look]) -> bool:
+    pairs = zip(first, second, strict=False)
+    return len(first) == len(second) and all(
+        (one.exact.shape, one.kind, one.scale) == (other.exact.shape, other.kind, other.scale) for one, other in pairs
+    )
+
+
+def _shift(one: Look, other: Look) -> Any:
+    return (other.exact - one.exact).astype(np.float64)
+
+
+def _distance(one: Look, other: Look) -> float:
+    """How far apart two exact sums lie, in the norm of the noise."""
+    shift = _shift(one, other)
+    return float(np.sqrt((shift**2).sum()) if one.kind.norm == 2 else np.abs(shift).sum())
+
+
+def _log_ratio(seen: Look, without: Look, within: Look) -> float:
+    cells = np.flatnonzero(within.exact.ravel() != without.exact.ravel())
+    noisy = (seen.exact.ravel()[cells] + seen.drawn.ravel()[cells]).astype(np.float64)
+    near, far = noisy - within.exact.ravel()[cells], noisy - without.exact.ravel()[cells]
+    if seen.kind is Noise.GAUSSIAN:
+        return float((far**2 - near**2).sum()) / (2 * seen.scale**2)
+    return float((np.abs(far) - np.abs(near)).sum()) / seen.scale

@@ -1,0 +1,163 @@
+"""What an audit of a claim says: a verdict in words, what it rests on, and what it would have seen. NOT FOR RELEASE."""
+
+import json
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from dptopics.audit.trials import Told
+from dptopics.privacy.guarantee import Guarantee
+
+CONTROLS = MappingProxyType({"no noise": 0.0, "an eighth of the noise": 1 / 8, "half of the noise": 1 / 2})
+HALF_THRESHOLD = "half of the threshold"
+INCONCLUSIVE = "INCONCLUSIVE"
+_CLOSE = 0.9  # of what is priced: a canary that moves less leaves room for holes
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One contradiction of the claim. ``p_value`` None: it is exact, no chance is involved."""
+
+    check: str
+    what: str
+    p_value: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"check": self.check, "what": self.what, "p_value": self.p_value}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimAudit:
+    """A claim, what speaks against it, and which under-noised controls the same audit saw through.
+
+    ``controls`` names each control that was run and the check that saw it; "" where none did. ``reach`` is how far the
+    canary moves the noisy sums, as a share of what is priced.
+    """
+
+    mechanism: str
+    claim: Guarantee
+    findings: tuple[Finding, ...]
+    controls: dict[str, str]
+    notes: tuple[str, ...]
+    canary: str
+    reach: float | None
+    told: Told | None
+    error: float
+    seconds: float
+
+    @property
+    def violated(self) -> bool:
+        """Whether the claim is refuted."""
+        return bool(self.findings)
+
+    @property
+    def caught(self) -> tuple[str, ...]:
+        """Controls that the audit saw."""
+        return tuple(name for name, check in self.controls.items() if check)
+
+    @property
+    def verdict(self) -> str:
+        """``violated``, ``nothing found, and it would have caught: …``, or ``INCONCLUSIVE``."""
+        if self.violated:
+            return "violated"
+        if not self.caught:
+            return INCONCLUSIVE
+        return f"nothing found, and it would have caught: {', '.join(self.caught)}"
+
+    @property
+    def light(self) -> str:
+        """Red, amber or green. Green only where all controls were seen and the canary fills what is priced."""
+        if self.violated:
+            return "RED"
+        seen_all = self.caught == tuple(self.controls) and not self.notes
+        return "GREEN" if seen_all and self.reach is not None and self.reach > _CLOSE else "AMBER"
+
+    @property
+    def headline(self) -> str:
+        """One line for whoever owns the data."""
+        unit = self.claim.unit
+        if self.violated:
+            return f"{self.light}: this release does not protect each {unit} as it claims. Do not publish it."
+        if self.verdict == INCONCLUSIVE:
+            return f"{self.light}: this audit could not see whether each {unit} is protected. It says nothing."
+        return f"{self.light}: no attack that we know got past the noise that protects each {unit}."
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What would make it say more."""
+        found = []
+        missed = [name for name, check in self.controls.items() if not check]
+        if not self.violated and missed:
+            found.append(f"It did not see: {', '.join(missed)}. More trials may (--thorough).")
+        if self.reach is not None and self.reach <= _CLOSE and not self.violated:
+            found.append(
+                f"The best canary ({self.canary}) moves the noisy sums by {self.reach:.0%} of what is priced: smaller "
+                "holes stay unseen. Another canary may fill it."
+            )
+        return tuple(found)
+
+    def lines(self) -> list[str]:
+        """The account for the owner, the headline first."""
+        epsilon = "∞" if self.claim.epsilon == inf else f"{self.claim.epsilon:.4g}"
+        found = [self.headline, f"Verdict: {self.verdict}."]
+        found += [f"Found by {one.check}: {one.what}{_chance(one)}" for one in self.findings]
+        found.append(
+            f"Claim of {self.mechanism}: ε = {epsilon}, δ = {self.claim.delta:.4g} ({self.claim.unit}, "
+            f"{self.claim.relation})."
+        )
+        if self.told is not None:
+            found.append(
+                f"Telling apart, {self.told.trials:,} trials: ε is at least {_down(self.told.curve_bound)} if the noise "
+                f"has the claimed form, {_down(self.told.bound)} whatever its form."
+            )
+        if self.reach is not None:
+            found.append(f"Canary: {self.canary}; it moves the noisy sums by {self.reach:.0%} of what is priced.")
+        found += [
+            f"Control, {name}: {f'seen by {check}' if check else 'NOT SEEN'}." for name, check in self.controls.items()
+        ]
+        return [*found, *self.notes, *self.advice, _meaning(self.error)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for a file that stays with the owner."""
+        return {
+            "not_for_release": True,
+            "light": self.light,
+            "headline": self.headline,
+            "verdict": self.verdict,
+            "violated": self.violated,
+            "mechanism": self.mechanism,
+            "claim": self.claim.to_dict(),
+            "findings": [one.to_dict() for one in self.findings],
+            "controls": {name: check or None for name, check in self.controls.items()},
+            "canary": self.canary,
+            "reach": self.reach,
+            "telling_apart": None if self.told is None else self.told.to_dict(),
+            "notes": list(self.notes),
+            "advice": list(self.advice),
+            "false_alarm": self.error,
+            "seconds": round(self.seconds, 1),
+        }
+
+    def save(self, folder: Path) -> None:
+        """Write audit.json."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "audit.json").write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _chance(finding: Finding) -> str:
+    return " (Exact.)" if finding.p_value is None else f" (By chance: at most {finding.p_value:.1g}.)"
+
+
+def _down(bound: float) -> str:
+    """Rounded down: a lower bound must not be raised by its display."""
+    return "∞" if bound == inf else f"{int(bound * 100) / 100:.2f}"
+
+
+def _meaning(error: float) -> str:
+    return (
+        f"An honest mechanism is called violated with probability at most {error:g}. That nothing was found is no "
+        "proof: it holds for these canaries and checks."
+    )
