@@ -10,6 +10,7 @@ from dptopics.audit.books import Books, compare
 from dptopics.audit.people import Design
 from dptopics.audit.transcript import Follower, LeftThePath, Player, Question, Recorder, bytes_of, run
 from dptopics.data.bounded import BoundedCorpus
+from dptopics.privacy.controls import given_noise
 from dptopics.privacy.events import Noise
 from dptopics.privacy.looks import Look
 from dptopics.privacy.mechanism import Mechanism
@@ -94,6 +95,20 @@ def replayed(mechanism: Mechanism[Any], corpora: tuple[BoundedCorpus, BoundedCor
             if not answers:
                 return None
     return releases[0] == releases[2] if releases[0] == releases[1] else None
+
+
+def tells_more(case: Case) -> bool:
+    """Whether an answer follows the data past exact plus drawn: noise that makes up for the canary must hide it."""
+    for without, within in zip(*case.questions, strict=True):
+        if len(within.looks) != len(without.looks) or not within.looks:
+            continue
+        pairs = zip(within.looks, without.looks, strict=True)
+        makes_up = [one.exact + one.drawn - other.exact for one, other in pairs]
+        with given_noise(makes_up):
+            answer = without.draw()
+        if bytes_of(answer) != bytes_of(within.answer):
+            return True
+    return False
 
 
 def _alike(first: list[Look], second: list[Look]) -> bool:

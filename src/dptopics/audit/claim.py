@@ -1,34 +1,37 @@
 """Auditing what a mechanism claims: every way in which it could break its promise is tried, and so are controls.
 
-Five kinds of evidence. *Sums*: the exact sums of two neighbours may not differ by more than is priced. *Noise*: what was
-drawn has the size and the law that are stated, anew for every cell, look and run. *Telling apart*: the likelihood ratio
-over all noisy sums errs as often as the claimed curve demands. *Lone words*: what only a canary wrote comes out as
-rarely as is priced. *Replay*: a run that is told the same answers releases the same, so that nothing flows past them.
-The first and the last are exact; the others together raise a false alarm with probability at most ``ERROR``.
+Six kinds of evidence. *Sums*: the exact sums of two neighbours may not differ by more than is priced. *Answers*: what
+a mechanism is told follows from sum plus noise alone. *Noise*: what was drawn has the size and the law that are stated,
+anew for every cell, look and run. *Telling apart*: the likelihood ratio over all noisy sums errs as often as the
+claimed curve demands. *Lone words*: what only a canary wrote comes out as rarely as is priced. *Replay*: a run that is
+told the same answers releases the same, so that nothing flows past them. Sums, answers and replay are exact; the others
+together raise a false alarm with probability at most ``ERROR``.
 
-Then all of it runs again with too little noise. An audit that does not see that says nothing. NOT FOR RELEASE.
+Then all of it runs again with too little noise. An audit that does not see that says nothing; nor does one of a
+mechanism whose noise is drawn where it cannot be watched, because nobody knows what "too little" is there. NOT FOR
+RELEASE.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
 
 from dptopics import progress
-from dptopics.audit.case import Case, case_of, replayed
+from dptopics.audit.case import Case, case_of, replayed, tells_more
 from dptopics.audit.finding import CONTROLS, HALF_THRESHOLD, ClaimAudit, Finding
 from dptopics.audit.noise_law import oddities
-from dptopics.audit.people import Design, background, designs, lone
+from dptopics.audit.people import Design, background, designs, lone, over_fewer_words, public_words
 from dptopics.audit.released import ReleasedCase, through_release
 from dptopics.audit.transcript import Question, Recorder, run
 from dptopics.audit.trials import Told, lone_words_shown, through_sums
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
-from dptopics.errors import InputError, PrivacyError
-from dptopics.privacy.controls import under_noised
+from dptopics.errors import PrivacyError
+from dptopics.privacy.controls import share_of_noise, under_noised
 from dptopics.privacy.events import Failure
 from dptopics.privacy.guarantee import Guarantee
+from dptopics.privacy.looks import Look
 from dptopics.privacy.mechanism import Mechanism
 from dptopics.privacy.rng import secure_rng
 from dptopics.release.vocabulary import Vocabulary
@@ -80,20 +83,22 @@ class _Audit:
 
     def result(self) -> ClaimAudit:
         """The cheapest evidence first; a violation needs no controls."""
-        claim = _claim(self.mechanism)
-        begun = monotonic()
+        claim, begun, whole = _claim(self.mechanism), monotonic(), self.mechanism
         some = background(self.corpus, self.effort.units)
+        self.mechanism = over_fewer_words(whole, some)
         with progress.part(0.0, 0.2):
             case, findings = self._worst_case(some)
         if not findings and case is not None:
             findings += self._replayed(case)
         told: list[Told] = []
         with progress.part(0.2, 0.6):
+            if not findings and self.mechanism is not whole:
+                findings += self._noise_of_all(whole, some)
             if not findings:
                 findings += self._evidence(case, some, told)
         controls: dict[str, str] = {}
         with progress.part(0.6, 1.0):
-            if not findings:
+            if not findings and case is not None and case.books.in_sight:
                 controls = self._controls(case, some)
         return ClaimAudit(
             mechanism=self.mechanism.name,
@@ -113,7 +118,7 @@ class _Audit:
     def _worst_case(self, some: Corpus) -> tuple[Case | None, list[Finding]]:
         """The canary that moves the noisy sums most; and sums that move further than is priced."""
         best: Case | None = None
-        for design in designs(self.mechanism, some, _public_words(self.mechanism, some)):
+        for design in designs(self.mechanism, some, public_words(self.mechanism, some)):
             case = case_of(self.mechanism, design, self._bounded(design, some))
             if case is None:
                 continue
@@ -128,9 +133,7 @@ class _Audit:
         if best is None:
             self.notes.append("No canary could be followed through the mechanism's questions.")
         elif not best.books.in_sight:
-            self.notes.append(
-                "The mechanism draws noise where the audit cannot watch: only what it releases was tested."
-            )
+            self.notes.append("It draws noise where the audit cannot watch, so that only what it releases was tested.")
         elif not best.released:
             self.notes.append("Nothing was released from the data that the audit made: its noisy sums were still seen.")
         return best, []
@@ -148,6 +151,8 @@ class _Audit:
     def _replayed(self, case: Case) -> list[Finding]:
         if not case.books.in_sight:
             return []
+        if tells_more(case):
+            return [Finding("answers", "a noisy sum tells more than the sum and its noise.", None)]
         same = replayed(self.mechanism, case.corpora, seed=1)
         if same is None:
             self.notes.append("Runs could not be repeated exactly, so leaks past the noisy sums were not searched for.")
@@ -155,32 +160,31 @@ class _Audit:
             return []
         return [Finding("replay", "the release depends on the data past its noisy sums.", None)]
 
-    def _evidence(
-        self, case: Case | None, some: Corpus, told: list[Told], *, mechanism: Mechanism[Any] | None = None
-    ) -> list[Finding]:
+    def _evidence(self, case: Case | None, some: Corpus, told: list[Told]) -> list[Finding]:
         """What chance may speak against, each kind with a quarter of the error."""
         if case is None or not case.books.in_sight:
-            return self._of_release(some, told, mechanism or self.mechanism)
+            return self._of_release(some, told)
         found = self._noise(case)
-        found = found or self._lone_words(some, mechanism or self.mechanism)
+        found = found or self._lone_words(some, self.mechanism)
         if found:
             return found
         result = through_sums(case, trials=self.effort.trials, error=ERROR / 4, seconds=self.effort.seconds)
         told.append(result)
-        return [_apart(result, "noisy sums")] if result.violated else []
+        return [_apart(result, "transcript of noisy sums")] if result.violated else []
 
     def _noise(self, case: Case) -> list[Finding]:
         """The law of what is drawn, in questions asked again and in complete runs."""
-        runs = []
-        for _ in range(_WHOLE):
-            recorder = Recorder()
-            run(self.mechanism, case.corpora[1], recorder, secure_rng())
-            runs.append([look for one in recorder.questions for look in one.looks])
+        # Controls draw less, not twice: complete runs would show nothing new.
+        runs = [_looks(self.mechanism, case.corpora[1]) for _ in range(_WHOLE)] if share_of_noise() == 1 else []
         for _ in range(self.effort.runs):
             runs.append([look for one in case.questions[1] for look in one.again().looks])
-        tests = oddities(runs)
-        odd = [one for one in tests if one.p_value < ERROR / 4 / len(tests)]
-        return [Finding("noise", f"{one.what}.", one.p_value) for one in odd[:3]]
+        return _odd(runs, ERROR / 8)
+
+    def _noise_of_all(self, whole: Mechanism[Any], some: Corpus) -> list[Finding]:
+        """The same over all public words, where the rest of the audit takes fewer: two complete runs."""
+        design = next(designs(whole, some, public_words(whole, some)))
+        corpus = self._bounded(design, some)[1]
+        return _odd([_looks(whole, corpus) for _ in range(2)], ERROR / 8)
 
     def _lone_words(self, some: Corpus, mechanism: Mechanism[Any]) -> list[Finding]:
         """Words that only one canary wrote: that they come out at all is paid from δ."""
@@ -191,7 +195,7 @@ class _Audit:
         run(mechanism, corpus, recorder, secure_rng())
         asked = [one for one in recorder.questions if isinstance(one.answer, Vocabulary)]
         words = frozenset(word for document in design.canary.documents for word in document)
-        if not asked or not words - set(_public_words(mechanism, some)):
+        if not asked or not words - set(public_words(mechanism, some)):
             return []
         runs, shown, chance = lone_words_shown(self._again(asked[0]), words, failing=failing)
         if chance >= ERROR / 4:
@@ -207,10 +211,11 @@ class _Audit:
             if monotonic() > end:
                 return
 
-    def _of_release(self, some: Corpus, told: list[Told], mechanism: Mechanism[Any]) -> list[Finding]:
+    def _of_release(self, some: Corpus, told: list[Told]) -> list[Finding]:
         """By what is released alone: for mechanisms whose noise cannot be watched."""
+        mechanism = self.mechanism
         chosen = ReleasedCase.worst(
-            mechanism, [(d, self._bounded(d, some)) for d in designs(mechanism, some, _public_words(mechanism, some))]
+            mechanism, [(d, self._bounded(d, some)) for d in designs(mechanism, some, public_words(mechanism, some))]
         )
         self.notes += [note for note in chosen.notes if note not in self.notes]
         result = through_release(
@@ -225,20 +230,12 @@ class _Audit:
 
     # --- controls ---
 
-    def _controls(self, case: Case | None, some: Corpus) -> dict[str, str]:
+    def _controls(self, case: Case, some: Corpus) -> dict[str, str]:
         """Which under-noised controls this audit sees, and by which evidence."""
-        watched = case is not None and case.books.in_sight
         seen: dict[str, str] = {}
         for name, share in CONTROLS.items():
-            changed = self.mechanism if watched else _rescaled(self.mechanism, share)
-            quiet: Callable[[float], AbstractContextManager[None]] = (
-                under_noised if watched else lambda _: nullcontext()
-            )
-            if changed is None:
-                seen[name] = ""
-                continue
-            with quiet(share):
-                found = self._evidence(case, some, [], mechanism=changed)
+            with under_noised(share):
+                found = self._evidence(case, some, [])
             seen[name] = found[0].check if found else ""
         halved = _half_threshold(self.mechanism)
         if halved is not None:
@@ -255,37 +252,31 @@ def _claim(mechanism: Mechanism[Any]) -> Guarantee:
     return guarantee
 
 
+def _looks(mechanism: Mechanism[Any], corpus: BoundedCorpus) -> list[Look]:
+    """Of one complete run."""
+    recorder = Recorder()
+    run(mechanism, corpus, recorder, secure_rng())
+    return [look for one in recorder.questions for look in one.looks]
+
+
+def _odd(runs: list[list[Look]], error: float) -> list[Finding]:
+    tests = oddities(runs)
+    odd = [one for one in tests if one.p_value < error / len(tests)]
+    return [Finding("noise", f"{one.what}.", one.p_value) for one in odd[:3]]
+
+
 def _apart(told: Told, where: str) -> Finding:
     what = (
-        f"with and without the canary are told apart by the {where} better than the claimed curve allows: ε is at least "
+        f"the {where} tells runs with the canary from those without better than the claimed curve allows: ε is at least "
         f"{told.curve_bound:.2f} if the noise has the form that is claimed, {told.bound:.2f} whatever its form "
         f"({told.trials:,} trials)."
     )
     return Finding("telling apart", what, told.error)
 
 
-def _public_words(mechanism: Any, corpus: Corpus) -> tuple[str, ...]:
-    """Words that anybody may use: of the corpus if it was read with a list, else of the mechanism."""
-    if corpus.vocabulary is not None:
-        return corpus.vocabulary.words
-    for part in (mechanism, getattr(mechanism, "vocabulary", None)):
-        words: tuple[str, ...] = getattr(part, "public_words", ())
-        if words:
-            return words
-    return ()
-
-
-def _rescaled(mechanism: Mechanism[Any], share: float) -> Mechanism[Any] | None:
-    """The mechanism with less noise than it claims, where the audit cannot take the noise away itself."""
-    try:
-        return mechanism.rescaled(max(share, 2.0**-12))
-    except (InputError, PrivacyError):
-        return None
-
-
 def _half_threshold(mechanism: Any) -> Mechanism[Any] | None:
     """The same with a vocabulary whose threshold is half of what it was, by a larger tail; None: it has none."""
-    part = mechanism if hasattr(mechanism, "threshold") else getattr(mechanism, "vocabulary", None)
+    part: Any = mechanism if hasattr(mechanism, "threshold") else getattr(mechanism, "vocabulary", None)
     if not hasattr(part, "threshold") or not hasattr(part, "tail"):
         return None
     low, high = part.tail, 1 - 1e-9

@@ -1,8 +1,8 @@
 """What a guarantee allows at every error rate, and how measured error rates refute it.
 
-A mechanism's events fix a whole trade-off curve: whoever tells two neighbours apart with false positive rate α misses at
-least f(α) (Dong, Roth & Su 2022). One pair (ε, δ) is a single tangent of it, so a test against the curve sees more. It
-refutes the *claimed curve*: a mechanism of another curve may still keep the one (ε, δ) that is stated.
+A mechanism's events fix a whole trade-off curve: whoever tells two neighbours apart with false positive rate α misses
+at least f(α) (Dong, Roth & Su 2022). One pair (ε, δ) is a single tangent of it, so a test against the curve sees more.
+It refutes the *claimed curve*: a mechanism of another curve may still keep the one (ε, δ) that is stated.
 """
 
 from collections.abc import Callable

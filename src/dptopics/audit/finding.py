@@ -110,14 +110,13 @@ class ClaimAudit:
         )
         if self.told is not None:
             found.append(
-                f"Telling apart, {self.told.trials:,} trials: ε is at least {_down(self.told.curve_bound)} if the noise "
-                f"has the claimed form, {_down(self.told.bound)} whatever its form."
+                f"Telling apart, {self.told.trials:,} trials: ε is at least {_down(self.told.curve_bound)} if the "
+                f"noise has the claimed form, {_down(self.told.bound)} whatever its form."
             )
         if self.reach is not None:
             found.append(f"Canary: {self.canary}; it moves the noisy sums by {self.reach:.0%} of what is priced.")
-        found += [
-            f"Control, {name}: {f'seen by {check}' if check else 'NOT SEEN'}." for name, check in self.controls.items()
-        ]
+        seen = {name: f"seen by {check}" if check else "NOT SEEN" for name, check in self.controls.items()}
+        found += [f"Control, {name}: {what}." for name, what in seen.items()]
         return [*found, *self.notes, *self.advice, _meaning(self.error)]
 
     def to_dict(self) -> dict[str, Any]:

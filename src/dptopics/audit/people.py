@@ -15,10 +15,12 @@ from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.mechanism import Mechanism
 from dptopics.privacy.relation import Relation
+from dptopics.release.vocabulary import Vocabulary
 
 _OFTEN = 5000  # times that a canary repeats a word: beyond every bound on counts
 _DOCUMENTS = 30  # of an author: beyond what one document could do
 _SPARE = 3  # words more than topics: fewer would be no vocabulary
+_LISTED = 1000  # public words that most of an audit works with
 _FAR = 1e3  # length of a canary's vector: beyond every norm that vectors are clipped to
 
 Document = Mapping[str, int]
@@ -104,6 +106,30 @@ def invented(corpus: Corpus, n: int) -> list[str]:
 def _letters(number: int) -> str:
     """A number in letters: words of texts have no digits."""
     return "".join(chr(97 + int(digit)) for digit in str(number))
+
+
+def public_words(mechanism: Any, corpus: Corpus) -> tuple[str, ...]:
+    """Words that anybody may use: of the corpus if it was read with a list, else of the mechanism."""
+    if corpus.vocabulary is not None:
+        return corpus.vocabulary.words
+    for part in (mechanism, getattr(mechanism, "vocabulary", None)):
+        words: tuple[str, ...] = getattr(part, "public_words", ())
+        if words:
+            return words
+    return ()
+
+
+def over_fewer_words(mechanism: Any, corpus: Corpus) -> Any:
+    """The same mechanism over some of its public words: any public list is as good, and a short one is quick."""
+    part: Any = getattr(mechanism, "vocabulary", None)
+    known = getattr(part, "public_words", ())
+    if corpus.vocabulary is not None or len(known) <= _LISTED:
+        return mechanism
+    own, other = _spread(corpus, known)
+    rest = known[:: max(1, len(known) // (_LISTED // 2))]
+    words = Vocabulary.public(sorted({*own[: _LISTED // 4], *other[: _LISTED // 4], *rest}))
+    changed = {"besides": words} if hasattr(part, "besides") else {"vocabulary": words}
+    return replace(mechanism, vocabulary=replace(part, **changed))
 
 
 def designs(mechanism: Mechanism[Any], corpus: Corpus, public: Sequence[str]) -> Iterator[Design]:

@@ -16,7 +16,7 @@ from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.mechanism import Mechanism
 from dptopics.privacy.rng import secure_rng
 
-_REHEARSALS = 8  # runs of each canary, by which score, direction and threshold are chosen; they count for nothing else
+_REHEARSALS = 24  # runs of each canary, by which score, direction and threshold are chosen; they count for nothing else
 Pair = tuple[BoundedCorpus, BoundedCorpus]
 
 

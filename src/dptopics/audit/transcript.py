@@ -78,6 +78,7 @@ class Recorder(_Looks):
         return [question.answer for question in self.questions]
 
     def through(self, draw: Callable[[], T]) -> T:
+        """Ask, and keep the question."""
         if self._inside:  # a look within a look: the outer one is what the mechanism gets to know
             return draw()
         self._inside = True

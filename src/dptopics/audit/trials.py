@@ -1,4 +1,4 @@
-"""Telling neighbours apart: many draws of noise with and without a canary, tested in stages so that gross holes stop it."""
+"""Telling neighbours apart: many draws of noise with and without a canary, in stages so that gross holes stop early."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
