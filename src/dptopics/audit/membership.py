@@ -72,8 +72,8 @@ class MembershipAudit:
         first = self.rates[0]
         found, (low, high) = self.best.true_positive_rate(first), self.best.interval(first, level=self.level)
         lines = [
-            f"Accusing 1 in {1 / first:,.0f} outsiders, the best of {len(self.attacks)} attacks ({self.best.name}) finds "
-            f"{found:.1%} of the members (between {low:.1%} and {high:.1%}); guessing would find {_percent(first)}."
+            f"Accusing 1 in {1 / first:,.0f} outsiders, the best of {len(self.attacks)} attacks ({self.best.name}) "
+            f"finds {found:.1%} of the members (between {low:.1%} and {high:.1%}); guessing finds {_percent(first)}."
         ]
         if first > 0.001:
             lines.append(too_few(self.best.n_outsiders, first))
@@ -134,7 +134,7 @@ class MembershipAudit:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, for a file that stays with the owner."""
-        grid = _GRID[_GRID >= self.rates[0]]  # below, there are too few outsiders for a curve
+        grid = _GRID[self.rates[0] <= _GRID]  # below, there are too few outsiders for a curve
         return {
             "not_for_release": True,
             "summary": self.summary().to_dict(),

@@ -125,11 +125,11 @@ class TargetAttack:
         if accused > max(10 * expected, 5):
             light, line = Light.RED, f"{accused} of {n} documents can be told to have been used by this model"
         elif accused > 3 * expected + 3:
-            light, line = Light.AMBER, f"{accused} of {n} documents look as if this model had used them"
+            light, line = Light.AMBER, f"{accused} of {n} documents look used by this model"
         else:
             light, line = (
                 Light.GREEN,
-                f"{accused} of {n} documents look as if this model had used them, as chance gives",
+                f"{accused} of {n} documents look used by this model, as many as by chance",
             )
         heads = ("Row", "Chance if not in the data", "Log ratio")
         rows = tuple(

@@ -60,7 +60,7 @@ def light_of(low: float, high: float, guessing: float, whose: str) -> tuple[Ligh
     if low > guessing:
         return (
             Light.AMBER,
-            f"an outsider can tell for some of {whose} ({low:.1%} or more) that they were used, {alarms}.",
+            f"an outsider can tell for some of {whose} (at least {low:.1%}) that they were used, {alarms}.",
         )
     if high <= _SURE * guessing:
         return Light.GREEN, (

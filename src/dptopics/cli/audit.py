@@ -60,9 +60,7 @@ def audit(
     ] = 0,
     target: Annotated[
         Path | None,
-        typer.Option(
-            help="Attack this model: a release folder, or a file of gensim, scikit-learn, tomotopy, BERTopic."
-        ),
+        typer.Option(help="Attack this model: a release, or what gensim, scikit-learn, tomotopy or BERTopic saved."),
     ] = None,
     models: Annotated[
         Path | None, typer.Option(help="With --target: folder (--out) of an earlier audit, whose shadows serve again.")
