@@ -3,7 +3,7 @@
     python experiments/poison.py --data FOLDER [--runs N] [--only CORPUS …]
 
 Needs airline_tweets and amazon_5core (Parquet, columns user and text) in the data folder. Results go to
-results/poison.json, one row at a time, and a second run goes on where the first stopped; the table for the README goes to
+results/poison.json, one row at a time, and a second run goes on where the first stopped; the README's table goes to
 results/poison.md. Mechanisms run uncharged with seeded noise: NOT FOR RELEASE.
 """
 

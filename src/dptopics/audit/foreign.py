@@ -1,8 +1,12 @@
 """Topic models of other libraries, from their files and as objects, as topics × words to attack. NOT FOR RELEASE."""
 
 import json
+import sys
 import zlib
+from importlib.util import find_spec
 from pathlib import Path
+from subprocess import run
+from tempfile import TemporaryDirectory
 from typing import Any
 from zipfile import BadZipFile
 
@@ -42,7 +46,7 @@ def read_target(path: Path, *, trust_pickle: bool = False) -> Target:
         return _npz(path)
     try:
         if path.suffix == ".bin":
-            return of_model(_tomotopy(path))
+            return _tomotopy(path)
         if path.suffix == ".skops":
             return of_model(_skops(path))
         if path.suffix not in _PICKLED:
@@ -99,7 +103,7 @@ def _release(path: Path) -> Target:
 
 def _npz(path: Path) -> Target:
     try:
-        with np.load(path, allow_pickle=False) as saved:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
             return np.asarray(saved["topic_word"], np.float64), [str(word) for word in saved["words"]]
     except (OSError, KeyError, TypeError, ValueError, EOFError, BadZipFile, zlib.error):
         raise _unreadable(path) from None
@@ -144,12 +148,35 @@ def _class_tf_idf(folder: Path) -> Target:
     return np.asarray(matrix, np.float64), words
 
 
-def _tomotopy(path: Path) -> Any:
-    try:
-        import tomotopy
-    except ImportError:
-        raise InputError("tomotopy's files need an extra package. Run: pip install 'dptopics[tomotopy]'") from None
-    return tomotopy.load_model(str(path))
+_TOMOTOPY = ("LDAModel", "HDPModel", "CTModel", "DMRModel", "PTModel", "SLDAModel", "LLDAModel", "PLDAModel", "DTModel")
+_CHILD = """
+import sys
+import numpy as np
+import tomotopy
+model = getattr(tomotopy, sys.argv[2]).load(sys.argv[1])
+alive = [k for k in range(model.k) if not hasattr(model, "is_live_topic") or model.is_live_topic(k)]
+topics = np.array([model.get_topic_word_dist(k) for k in alive], np.float64)
+np.savez(sys.argv[3], topic_word=topics, words=np.array(list(model.used_vocabs), np.str_))
+"""
+
+
+def _tomotopy(path: Path) -> Target:
+    """Its own format, read in another process: tomotopy ends its process over a file of another class, or a broken one.
+
+    A file does not tell its class, so the usual ones are tried in turn.
+    """
+    if find_spec("tomotopy") is None:
+        raise InputError("tomotopy's files need an extra package. Run: pip install 'dptopics[tomotopy]'")
+    with open(path, "rb") as file:
+        if b"TPTK" not in file.read(64):  # which all its files hold
+            raise _unreadable(path)
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "topics.npz"
+        for kind in _TOMOTOPY:
+            command = [sys.executable, "-c", _CHILD, str(path), kind, str(out)]
+            if run(command, capture_output=True, check=False).returncode == 0 and out.is_file():
+                return _npz(out)
+    raise _unreadable(path)
 
 
 def _skops(path: Path) -> Any:

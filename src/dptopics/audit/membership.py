@@ -16,7 +16,7 @@ from dptopics.audit.lira import attack, threshold_attack
 from dptopics.audit.rates import Attack, check_enough, corrected, shown_rates
 from dptopics.audit.shadows import Shadows, Trainer, train_shadows
 from dptopics.audit.statistics import STATISTICS
-from dptopics.audit.summary import Summary, light_of, write_page
+from dptopics.audit.summary import Light, Summary, light_of, write_page
 from dptopics.audit.words import counts_attack, presence_attack
 from dptopics.data.corpus import Corpus
 from dptopics.data.counts import Counts
@@ -58,9 +58,12 @@ class MembershipAudit:
     @cached_property
     def ranked(self) -> tuple[Attack, ...]:
         """The attacks, those that surely find most members first (by their lower limits, then by their rates)."""
-        first = self.rates[0]
-        low = {id(one): one.interval(first, level=self.level)[0] for one in self.attacks}
-        return tuple(sorted(self.attacks, key=lambda a: (-low[id(a)], -a.true_positive_rate(first), -a.area())))
+
+        def order(one: Attack) -> tuple[float, ...]:
+            low = [-one.interval(rate, level=self.level)[0] for rate in self.rates]
+            return (*low, -one.true_positive_rate(self.rates[0]), -one.area())
+
+        return tuple(sorted(self.attacks, key=order))
 
     @property
     def best(self) -> Attack:
@@ -97,8 +100,11 @@ class MembershipAudit:
 
     def summary(self) -> Summary:
         """One line with a light, the table with the best attacks first, and who is exposed."""
-        first = self.rates[0]
-        light, headline = light_of(*self.best.interval(first, level=self.level), first, f"these {self.unit}s")
+        lights = []
+        for rate in self.rates:
+            limits = [one.interval(rate, level=self.level) for one in self.attacks]
+            lights.append(light_of(*max(limits), rate, f"these {self.unit}s"))
+        light, headline = min(lights, key=lambda one: list(Light).index(one[0]))  # the most serious, by the first rate
         heads = ("Attack", *(f"Found at {_percent(rate)} false alarms" for rate in self.rates), "AUC")
         rows = tuple(
             (one.name, *(_found(one.at(rate, self.level)) for rate in self.rates), f"{one.area():.3f}")

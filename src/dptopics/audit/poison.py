@@ -206,8 +206,11 @@ def _run(victim: Victim, plant: Plant, case: _Case, rng: Generator) -> dict[str,
     known = np.setdiff1d(corpus.word[corpus.doc_start[target] : corpus.doc_start[target + 1]], case.candidates)
     near = rng.permutation(known)[: plant.words]
     documents = [np.append(known, case.candidates[secret]), *[near] * plant.copies, *[case.candidates] * plant.lift]
-    shown = victim.train(with_documents(corpus.take(others), documents), int(rng.integers(2**31)))
+    data = corpus.take(others)
+    shown = victim.train(with_documents(data, documents), int(rng.integers(2**31)))
     rules = _scores(shown, corpus.words, near, case.candidates)
+    if shown.weights is not None:
+        rules["weights beyond those of the others"] = rules["weights of the words"] - _weights(data, case.candidates)
     return {name: _share_right(score, secret) for name, score in rules.items()}
 
 
@@ -228,6 +231,13 @@ def _scores(shown: Shown, words: Sequence[str], near: NDArray[np.int64], candida
     if shown.weights is not None:
         rules["weights of the words"] = of(candidates, shown.weights)
     return rules
+
+
+def _weights(others: Corpus, candidates: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What the other documents give each candidate, one over the root of their length: an attacker may know them all."""
+    size = np.diff(others.doc_start)
+    given = np.repeat(1 / np.sqrt(np.maximum(size, 1)), size)
+    return np.bincount(others.word, weights=given, minlength=len(others.words))[candidates]
 
 
 def _share_right(score: NDArray[np.float64], secret: int) -> float:

@@ -113,7 +113,7 @@ def _said(statistics: NDArray[np.float64], topics: NDArray[np.float32]) -> _Said
 def _read(path: Path, counts: Counts) -> _Said | None:
     """A shadow that was trained before; None where there is none, or the file is damaged: it is trained again."""
     try:
-        with np.load(path, allow_pickle=False) as saved:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
             statistics, topics = np.asarray(saved["statistics"]), np.asarray(saved["topics"])
     except (OSError, KeyError, ValueError, EOFError, BadZipFile, zlib.error):
         return None

@@ -42,7 +42,8 @@ def check_options(attack: str, target: Path | None, models: Path | None) -> None
 
 def show(summary: "Summary", out_folder: Path) -> None:
     """The light and its line, the table, the reasons, and where everything is."""
-    out.print(f"[{_COLOURS[str(summary.light)]}] {str(summary.light).upper()}: [/] ", escape(summary.headline), sep="")
+    light = str(summary.light)
+    out.print(f"[{_COLOURS[light]}]{light.upper()}:[/] {escape(summary.headline)}", highlight=False)
     if summary.rows:
         table = Table(*summary.heads, title="NOT FOR RELEASE", title_justify="left")
         for row in summary.rows:
