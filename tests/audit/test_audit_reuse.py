@@ -57,9 +57,9 @@ def test_chances_are_what_they_say(case):
         chance.append(found.chance[~member])
         of_members.append(found.chance[member])
     chance, of_members = np.concatenate(chance), np.concatenate(of_members)
-    for rate in (0.01, 0.05, 0.1):
+    for most in (0.01, 0.05, 0.1):
         # 1,400 outsiders of 10 models: the share has a standard deviation of at most 0.8 % by chance.
-        assert np.mean(chance <= rate) <= rate + 0.015
+        assert np.mean(chance <= most) <= most + 0.015
     assert np.mean(of_members <= 0.01) > 0.3
 
 

@@ -106,7 +106,8 @@ def test_bertopic_without_bertopic(tmp_path):
 @pytest.mark.parametrize(
     "content", [b"", b"private words", b"PK\3\4 no archive", pickle.dumps(print), b"LDA TPTK"], ids=range(5)
 )
-def test_what_is_no_model(tmp_path, name, content):
+def test_what_is_no_model(tmp_path, monkeypatch, name, content):
+    monkeypatch.setattr("dptopics.audit.foreign._TOMOTOPY", ("LDAModel",))  # each takes a process
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(InputError) as refused:

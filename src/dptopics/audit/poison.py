@@ -234,10 +234,11 @@ def _scores(shown: Shown, words: Sequence[str], near: NDArray[np.int64], candida
 
 
 def _weights(others: Corpus, candidates: NDArray[np.int64]) -> NDArray[np.float64]:
-    """What the other documents give each candidate, one over the root of their length: an attacker may know them all."""
+    """What the other documents give each candidate, one over the root of their length: the attacker may know them."""
     size = np.diff(others.doc_start)
     given = np.repeat(1 / np.sqrt(np.maximum(size, 1)), size)
-    return np.bincount(others.word, weights=given, minlength=len(others.words))[candidates]
+    total = np.bincount(others.word, weights=given, minlength=len(others.words))
+    return np.asarray(total, np.float64)[candidates]
 
 
 def _share_right(score: NDArray[np.float64], secret: int) -> float:
