@@ -5,6 +5,8 @@ simulation; how many outsiders the calibrated chances accuse. NOT FOR RELEASE.
 """
 
 import argparse
+import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -47,8 +49,12 @@ def default_command(data: Path) -> dict[str, object]:
         begin = time.perf_counter()
         subprocess.run([*line, "--out", f"{folder}/audit"], check=True, capture_output=True)
         seconds = time.perf_counter() - begin
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = bar("tweets, a whole default audit", seconds, 60, unit="s", at_least=False)
-    return {"what": "default audit of a plain model", "bars": [result]}
+    processor = used.ru_utime + used.ru_stime
+    print(f"  {processor:.1f} s of processor time, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    described = {"what": "default audit of a plain model", "processor_seconds": processor}
+    return {**described, "load": os.getloadavg()[0], "cores": os.cpu_count(), "bars": [result]}
 
 
 def coverage() -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainccinv, betaincinv
-from scipy.stats import binom, norm, rankdata, t
+from scipy.stats import binom, norm, t
 
 from dptopics.errors import InputError
 
@@ -65,8 +65,9 @@ class Attack:
 
     @cached_property
     def _area(self) -> float:
-        ranks, n = rankdata(self.score), int(self.member.sum())
-        return float((ranks[self.member].sum() - n * (n + 1) / 2) / (n * (self.member.size - n)))
+        rising = self._outside[::-1]
+        below = np.searchsorted(rising, self._inside, side="left") + np.searchsorted(rising, self._inside, side="right")
+        return float(np.mean(below) / 2 / rising.size)  # a tie counts one half
 
     def interval(self, false_positive_rate: float, *, level: float = LEVEL) -> tuple[float, float]:
         """Confidence interval of the true positive rate at a false positive rate, over documents and models.

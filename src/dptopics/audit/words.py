@@ -4,6 +4,7 @@ A model shows which words its data held: they are in its vocabulary, above the f
 A model that is a matrix of counts and smoothing shows how often each word was written, to the last token.
 """
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -63,21 +64,22 @@ def who_adds_up(tokens: Any, totals: Floats) -> Floats:
     from scipy import sparse
 
     weight = 1 / np.sqrt(np.maximum(np.asarray(tokens.sum(axis=0)).ravel(), 1.0))
-    rows = sparse.csr_array(tokens.multiply(weight[None, :]))
-    columns, wanted = sparse.csr_array(rows.T), (totals * weight).T
-    steepest = np.ones((rows.shape[0], 1))
+    # Single precision is twice as fast, and finer than any difference between in and out.
+    rows = sparse.csr_array(tokens.multiply(weight[None, :])).astype(np.float32)
+    columns, wanted = sparse.csr_array(rows.T), np.ascontiguousarray((totals * weight).T, np.float32)
+    steepest = np.ones((rows.shape[0], 1), np.float32)
     for _ in range(_POWERS):
         steepest = rows @ (columns @ steepest)
         steepest /= max(float(np.linalg.norm(steepest)), 1e-300)
     curvature = 1.05 * float(np.linalg.norm(columns @ steepest)) ** 2 + 1e-12
-    found = np.full((rows.shape[0], totals.shape[0]), 0.5)
+    found = np.full((rows.shape[0], totals.shape[0]), 0.5, np.float32)
     ahead, momentum = found, 1.0
     for _ in range(_STEPS):
-        closer = np.clip(ahead - rows @ (columns @ ahead - wanted) / curvature, 0.0, 1.0)
-        grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        closer = np.clip(ahead - rows @ (columns @ ahead - wanted) / np.float32(curvature), 0.0, 1.0)
+        grown = (1 + sqrt(1 + 4 * momentum**2)) / 2
         ahead = closer + (momentum - 1) / grown * (closer - found)
         found, momentum = closer, grown
-    return np.asarray(found.T)
+    return np.asarray(found.T, np.float64)
 
 
 def _units(counts: Counts, author: NDArray[np.int32] | None) -> Any:
