@@ -12,6 +12,7 @@ import pytest
 from dptopics import cli
 from dptopics.audit.epsilon import EpsilonAudit
 from dptopics.audit.membership import audit_membership
+from dptopics.audit.summary import light_of, page
 from dptopics.audit.targets import of_learner
 from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
@@ -46,13 +47,19 @@ def claim(epsilon=0.1):
 def test_rates_over_documents_never_call_a_claim_violated():
     """They are far above what ε = 0.1 allows, and yet no independent trials: only a lower bound may accuse."""
     found = audited(Corpus.from_texts(leaky_texts()), repeats=8, claim=claim())
-    assert found.best.true_positive_rate(0.001) > 5 * found.allowed(np.array([0.001]))[0]
+    assert found.best.true_positive_rate(0.02) > 5 * found.allowed(np.array([0.02]))[0]
     assert "violated" not in found.verdict()
     data = found.to_dict()
     assert data["lower_bounds"] == []
-    at = data["roc_false_positive_rates"].index(0.001)  # what the report page draws
-    assert data["roc_allowed"][at] == pytest.approx(found.allowed(np.array([0.001]))[0], abs=1e-6)
-    assert all(a["roc"][at] == pytest.approx(a["tpr_at_0.1%_fpr"], abs=1e-6) for a in data["attacks"])
+    grid = np.array(data["roc_false_positive_rates"])  # what the report page draws: from the smallest rate on
+    assert grid.min() >= found.rates[0] == 0.02
+    np.testing.assert_allclose(data["roc_allowed"], found.allowed(grid), atol=1e-6)
+    for one, listed in zip(found.ranked, data["attacks"], strict=True):
+        assert listed["tpr_at_0.1%_fpr"] is None  # 60 outsiders cannot show it
+        assert [rate["false_positive_rate"] for rate in listed["rates"]] == [0.02, 0.1]
+        for rate in listed["rates"]:
+            assert rate["interval"][0] <= rate["true_positive_rate"] <= rate["interval"][1]
+        np.testing.assert_allclose(listed["roc"], one.roc(grid), atol=1e-6)
     measured = EpsilonAudit.of(
         "x", claim(), relation=Relation.ADD_OR_REMOVE, lower_bound=3.0, confidence=0.999, trials=400, method="trials"
     )
@@ -142,8 +149,11 @@ def run(monkeypatch, capsys, tmp_path):
 def test_the_line_of_the_manual(run, tmp_path):
     code, out, _ = run("audit notes.csv --text note --author patient --topics 2 --shadows 8 --repeats 1 --out plain")
     assert code == 0
-    assert "guessing would find 0.1 %" in " ".join(out.split())
-    for name in ("audit.json", "documents.csv", "roc.png", "roc.svg", "corpus.npz", "shadow-0007.npz"):
+    assert out.startswith(("RED: an outsider can tell for at least", "AMBER:"))
+    words = " ".join(out.split())
+    assert "guessing finds 5 %" in words
+    assert "30 outsiders cannot show a false positive rate below 1 in 30" in words
+    for name in ("audit.json", "audit.html", "documents.csv", "roc.png", "roc.svg", "corpus.npz", "shadow-0007.npz"):
         assert (tmp_path / "plain" / name).exists()
 
 
@@ -164,8 +174,13 @@ def test_shadows_serve_again(run, tmp_path):
     assert re.search(r"of 60 documents look as if", " ".join(out.split()))
     data = json.loads((tmp_path / "second" / "audit.json").read_text())
     assert data["shadows"] == 8
-    assert run("audit notes.csv --text note --target model.npz --out third")[0] == 2
+    assert run("audit notes.csv --text note --models first --out third")[0] == 2
     assert run("audit notes.csv --text note --target model.npz --models nowhere --out third")[0] == 2
+    code, out, _ = run("audit notes.csv --text note --target model.npz --shadows 8 --learner sklearn --out fourth")
+    assert code == 0  # without shadows of an earlier audit they are trained at once
+    assert re.search(r"^(RED|AMBER|GREEN): \d+ of 60 documents", out)
+    assert "LatentDirichletAllocation" in (tmp_path / "fourth" / "settings.json").read_text()
+    assert "NOT FOR RELEASE" in (tmp_path / "fourth" / "audit.html").read_text()
 
 
 def test_a_folder_of_other_settings_is_refused(run, tmp_path):
@@ -174,3 +189,68 @@ def test_a_folder_of_other_settings_is_refused(run, tmp_path):
     code, _, err = run("audit notes.csv --text note --topics 3 --shadows 4 --out a")
     assert (code, "other data or settings" in err) == (2, True)
     assert run("audit notes.csv --text note --topics 1 --shadows 4 --out b")[0] == 2
+
+
+def test_other_authors_are_other_data(run, tmp_path):
+    """Halves are of authors: shadows of another author column would be held against the wrong halves."""
+    line = "audit notes.csv --text note --author patient --topics 2 --shadows 4 --out a"
+    assert run(line)[0] == 0
+    (tmp_path / "a" / "audit.json").unlink()
+    texts = "".join(f"{t},p{i // 2}\n" for i, t in enumerate(leaky_texts()))
+    (tmp_path / "notes.csv").write_text("note,patient\n" + texts)
+    code, _, err = run(line)
+    assert (code, "other data or settings" in err) == (2, True)
+
+
+def test_a_damaged_shadow_is_trained_again(run, tmp_path):
+    line = "audit notes.csv --text note --topics 2 --shadows 4 --out a"
+    assert run(line)[0] == 0
+    before = json.loads((tmp_path / "a" / "audit.json").read_text())
+    (tmp_path / "a" / "audit.json").unlink()
+    (tmp_path / "a" / "shadow-0002.npz").write_bytes(b"PK\3\4 half a file")
+    assert run(line)[0] == 0
+    assert json.loads((tmp_path / "a" / "audit.json").read_text())["attacks"] == before["attacks"]
+
+
+def test_too_few_units_give_no_table(run, tmp_path):
+    (tmp_path / "few.csv").write_text("note\n" + "".join(f"{t}\n" for t in leaky_texts(12)))
+    code, out, err = run("audit few.csv --text note --topics 2 --shadows 4 --out a")
+    assert (code, out) == (2, "")
+    assert "12 documents are too few for any statement" in err
+    assert not (tmp_path / "a").exists()
+    lines = "".join(f"{t},p{i % 10}\n" for i, t in enumerate(leaky_texts()))
+    (tmp_path / "few.csv").write_text("note,patient\n" + lines)
+    assert "10 authors are too few" in run("audit few.csv --text note --author patient --shadows 4 --out a")[2]
+
+
+def test_wrong_options(run):
+    assert "there is no learner 'magic'" in run("audit notes.csv --text note --learner magic --shadows 4 --out a")[2]
+    assert "--attack must be membership or poison" in run("audit notes.csv --text note --attack x --out a")[2]
+    assert run("audit notes.csv --text note --attack poison --target x --out a")[0] == 2
+
+
+def test_lights():
+    red, amber, dark, green = (
+        light_of(*limits, 0.001, "these documents") for limits in ((0.5, 0.6), (0.002, 0.02), (0.0, 0.4), (0.0, 0.004))
+    )
+    assert [str(one[0]) for one in (red, amber, dark, green)] == ["red", "amber", "amber", "green"]
+    assert red[1].startswith("an outsider can tell for at least 50% of these documents that they were used")
+    assert "could not have seen it" in dark[1]
+    assert "no proof" in green[1]
+
+
+def test_a_leaky_corpus_is_red_and_a_blind_model_is_not():
+    corpus = Corpus.from_texts(leaky_texts())
+    summary = audited(corpus).summary()
+    assert str(summary.light) == "red"
+    assert "at least 8" in summary.headline
+    assert {"presence of words", "exact counts, decoded"} <= {row[0] for row in summary.rows[:4]}
+
+    def blind(documents, seed):
+        return np.random.default_rng(seed).dirichlet(np.ones(len(corpus.words)), 3)
+
+    found = audit_membership(blind, corpus, n_shadows=16).summary()
+    assert str(found.light) != "red"
+    text = page(replace(summary, reasons=("<b>",)), title="x")
+    assert "&lt;b&gt;" in text
+    assert "http" not in text.replace("http-equiv", "")

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from dptopics.audit.lira import Attack
-from dptopics.audit.reuse import attack_target, read_shadows, read_target
-from dptopics.audit.shadows import train_shadows
+from dptopics.audit.lira import Attack, rate
+from dptopics.audit.moments import Moments
+from dptopics.audit.reuse import _in_turn, attack_target, calibrated, read_shadows, read_target
+from dptopics.audit.shadows import halves, train_shadows
 from dptopics.audit.targets import of_learner
 from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
@@ -41,6 +42,44 @@ def test_old_documents_online_and_new_ones_offline(case):
     assert Attack("old", found.online[old], member[old]).area() > 0.8
     assert Attack("old", found.offline[old], member[old]).area() > 0.8
     assert Attack("new", found.offline[new], member[new]).area() > 0.8
+
+
+def test_chances_are_what_they_say(case):
+    """Of outsiders, at most a share p has a chance of p or less, and of members many more."""
+    folder, corpus, _, _ = case
+    shadows = read_shadows(folder)
+    chance, of_members = [], []
+    for seed in range(10):
+        member = np.zeros(KNOWN + NEW, bool)
+        member[np.random.default_rng(1000 + seed).permutation(KNOWN)[: KNOWN // 2]] = True  # trained as shadows are
+        topics = of_learner(LEARNER, corpus.counts())(np.flatnonzero(member), 500 + seed)
+        found = attack_target(shadows, topics, corpus.words, corpus)
+        chance.append(found.chance[~member])
+        of_members.append(found.chance[member])
+    chance, of_members = np.concatenate(chance), np.concatenate(of_members)
+    for most in (0.01, 0.05, 0.1):
+        # 1,400 outsiders of 10 models: the share has a standard deviation of at most 0.8 % by chance.
+        assert np.mean(chance <= most) <= most + 0.015
+    assert np.mean(of_members <= 0.01) > 0.3
+
+
+def test_chances_hold_where_scores_are_far_from_normal():
+    rng = np.random.default_rng(5)
+    said, seen = rng.standard_t(3, (16, 400, 1)), halves(400, 16, key=1)
+    moments = Moments.of(said, seen)
+    nulls = _in_turn(said, seen, moments)
+    scores = [rate(rng.standard_t(3, (400, 1)), moments, online=False) for _ in range(30)]
+    honest = np.mean([calibrated(score, nulls, seen) <= 0.001 for score in scores])
+    normal = np.mean([np.exp(-score) <= 0.001 for score in scores])
+    assert honest <= 0.0025  # 12,000 outsiders: 0.001 with a standard deviation of 0.0003
+    assert normal > 0.005  # the control: tails of a normal accuse five times as many as they say
+
+
+def test_conformal_chances_by_hand():
+    seen = np.array([[True, False, False], [False, True, False]])
+    shadow_scores = np.array([[9.0, 1.0, 5.0], [3.0, 9.0, 7.0]])
+    # Outsiders: 1 and 3 of documents that shadows had, 5 and 7 of the new one.
+    np.testing.assert_allclose(calibrated(np.array([2.0, 4.0, 6.0]), shadow_scores, seen), [2 / 3, 1 / 3, 2 / 3])
 
 
 def test_words_are_matched_by_name(case):

@@ -1,76 +1,18 @@
 """The likelihood-ratio attack on topic models (LiRA; Manzonelli et al. 2024, algorithms 2 and 3). NOT FOR RELEASE."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
+from dptopics.audit.moments import Moments
+from dptopics.audit.rates import Attack
 from dptopics.audit.shadows import Shadows
 from dptopics.audit.statistics import STATISTICS
 from dptopics.errors import InputError
 
 _REACH = 3.0  # deviations beyond either mean; chosen, with the shared covariance, on airline tweets and Daily KOS
-
-
-@dataclass(frozen=True, eq=False)
-class Attack:
-    """Scores of documents (or authors), higher for "was in the data", and the truth."""
-
-    name: str
-    score: NDArray[np.float64]
-    member: NDArray[np.bool_]
-
-    def true_positive_rate(self, false_positive_rate: float) -> float:
-        """Share of members found when at most so small a share of non-members is accused."""
-        return float(self.roc(np.array([false_positive_rate]))[0])
-
-    def roc(self, false_positive_rates: NDArray[np.float64]) -> NDArray[np.float64]:
-        """True positive rate at each false positive rate."""
-        outside = np.sort(self.score[~self.member])[::-1]
-        allowed = np.minimum(np.floor(false_positive_rates * outside.size).astype(int), outside.size - 1)
-        return self._found(outside[allowed])
-
-    def _found(self, threshold: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Share of members strictly above each threshold."""
-        inside = np.sort(self.score[self.member])
-        return np.asarray(1 - np.searchsorted(inside, threshold, side="right") / inside.size)
-
-    def area(self) -> float:
-        """Area under the ROC curve: the chance that a member scores above a non-member."""
-        from scipy.stats import rankdata
-
-        ranks, n = rankdata(self.score), int(self.member.sum())
-        return float((ranks[self.member].sum() - n * (n + 1) / 2) / (n * (self.member.size - n)))
-
-    def interval(self, false_positive_rate: float, *, repeats: int = 1000, level: float = 0.95) -> tuple[float, float]:
-        """Bootstrap interval of the true positive rate: members and others are drawn again apart.
-
-        The threshold is an order statistic of the others, and the rate a binomial share of the members above it, so a
-        repeat is one beta and one binomial draw.
-        """
-        rng = np.random.Generator(np.random.PCG64(0))
-        outside = np.sort(self.score[~self.member])[::-1]
-        allowed = min(int(np.floor(false_positive_rate * outside.size)), outside.size - 1)
-        place = np.floor(rng.beta(allowed + 1, outside.size - allowed, repeats) * outside.size).astype(int)
-        n = int(self.member.sum())
-        rates = rng.binomial(n, self._found(outside[np.minimum(place, outside.size - 1)])) / n
-        low, high = np.quantile(rates, [(1 - level) / 2, (1 + level) / 2])
-        return float(low), float(high)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Rates for a report."""
-        return {
-            "not_for_release": True,
-            "attack": self.name,
-            "auc": self.area(),
-            "tpr_at_0.1%_fpr": self.true_positive_rate(0.001),
-            "tpr_at_0.1%_fpr_interval": self.interval(0.001),
-            "tpr_at_1%_fpr": self.true_positive_rate(0.01),
-            "tpr_at_1%_fpr_interval": self.interval(0.01),
-        }
 
 
 def attack(
@@ -92,45 +34,45 @@ def attack(
         raise InputError(f"targets must lie between 1 and the {shadows.n_shadows} shadows, got {targets}.")
     if not online and len(columns) > 1:
         raise InputError("the offline attack takes one statistic at a time.")
-    scores, members = [], []
+    values = shadows.statistics[:, :, columns]
+    moments = Moments.of(values, shadows.member)
+    scores = []
     for target in range(targets):
-        others = np.delete(np.arange(shadows.n_shadows), [target, target ^ 1])
-        said = shadows.statistics[others][:, :, columns]
-        score = rate(shadows.statistics[target][:, columns], said, shadows.member[others], online=online)
-        member = shadows.member[target]
-        if author is not None:
-            number = np.unique(author, return_inverse=True)[1]
-            member = np.bincount(number, weights=member.astype(float)) > 0
-            score = np.asarray(np.bincount(number, weights=score), np.float64)
-        scores.append(score)
-        members.append(member)
+        others = moments
+        for left_out in (target, target ^ 1):
+            others = others.without(values[left_out], shadows.member[left_out])
+        scores.append(rate(values[target], others, online=online))
     kind = "online" if online else "offline"
-    return Attack(f"LiRA {kind}: {', '.join(statistics)}", np.concatenate(scores), np.concatenate(members))
+    return pooled(f"LiRA {kind}: {', '.join(statistics)}", np.stack(scores), shadows.member[:targets], author)
 
 
-def rate(
-    observed: NDArray[np.float64], said: NDArray[np.float64], seen: NDArray[np.bool_], *, online: bool
-) -> NDArray[np.float64]:
-    """Score of each document: what the target says of it (documents × statistics) against what the shadows say.
+def pooled(
+    name: str, scores: NDArray[np.float64], member: NDArray[np.bool_], author: NDArray[np.int32] | None
+) -> Attack:
+    """Scores of models × documents as one attack; those of an author's documents are added up."""
+    if author is not None:
+        number = np.unique(author, return_inverse=True)[1]
+        scores = np.stack([np.bincount(number, weights=row) for row in scores])
+        member = np.stack([np.bincount(number, weights=row.astype(float)) > 0 for row in member])
+    models, units = scores.shape
+    unit, target = np.tile(np.arange(units), models), np.repeat(np.arange(models), units)
+    return Attack(name, scores.reshape(-1), member.reshape(-1), unit, target)
 
-    ``said`` is shadows × documents × statistics; ``seen`` tells which shadows had which document.
-    """
+
+def rate(observed: NDArray[np.float64], moments: Moments, *, online: bool) -> NDArray[np.float64]:
+    """Score of each document: what the target says of it (documents × statistics) against what the shadows say."""
     if not online:
-        mean, deviation = _moments(said[:, :, 0], ~seen)
+        mean, deviation = moments.outside()
         return np.asarray(-log_ndtr((mean - observed[:, 0]) / deviation))  # log P[N > t]; 1 − P would saturate
-    if said.shape[2] > 1:
-        return _log_ratio(observed, said, seen)
-    return _log_normal(observed[:, 0], said[:, :, 0], seen) - _log_normal(observed[:, 0], said[:, :, 0], ~seen)
+    if observed.shape[1] > 1:
+        return _log_ratio(observed, moments)
+    return _log_normal(observed[:, 0], *moments.inside()) - _log_normal(observed[:, 0], *moments.outside())
 
 
 def threshold_attack(shadows: Shadows, statistic: str, *, targets: int = 1) -> Attack:
     """The same threshold for every document, on the statistic itself (Huang et al. 2022): the baseline."""
-    column = _column(statistic)
-    return Attack(
-        f"threshold: {statistic}",
-        np.concatenate([shadows.statistics[t][:, column] for t in range(targets)]),
-        np.concatenate([shadows.member[t] for t in range(targets)]),
-    )
+    scores = shadows.statistics[:targets, :, _column(statistic)]
+    return pooled(f"threshold: {statistic}", scores, shadows.member[:targets], None)
 
 
 def _column(name: str) -> int:
@@ -139,34 +81,21 @@ def _column(name: str) -> int:
     return STATISTICS.index(name)
 
 
-def _moments(values: NDArray[np.float64], chosen: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and deviation of each document over the chosen shadows; the deviation never quite vanishes."""
-    n = np.maximum(chosen.sum(axis=0), 2)
-    mean = np.sum(values * chosen, axis=0) / n
-    variance = np.sum((values - mean) ** 2 * chosen, axis=0) / (n - 1)
-    return mean, np.sqrt(variance) + 1e-6 * (1 + np.abs(mean))
-
-
 def _log_normal(
-    observed: NDArray[np.float64], values: NDArray[np.float64], chosen: NDArray[np.bool_]
+    observed: NDArray[np.float64], mean: NDArray[np.float64], deviation: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """log density of each document's observed statistic under a normal fitted to the chosen shadows (up to 2π)."""
-    mean, deviation = _moments(values, chosen)
+    """log density of each document's observed statistic under a normal (up to 2π)."""
     return np.asarray(-0.5 * ((observed - mean) / deviation) ** 2 - np.log(deviation))
 
 
-def _log_ratio(
-    observed: NDArray[np.float64], values: NDArray[np.float64], seen: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _log_ratio(observed: NDArray[np.float64], moments: Moments) -> NDArray[np.float64]:
     """log ratio of two multivariate normals, in and out, that share one covariance.
 
     The statistics of θ̂ pile up at the corners of the simplex. With a covariance for each side the ratio grows with the
     square of the distance, and outsiders far out in such tails push the threshold beyond most members; with one for
     both it grows in proportion, and nothing counts as further out than a few standard deviations.
     """
-    inside, outside = _mean(values, seen), _mean(values, ~seen)
-    centred = values - np.where(seen[:, :, None], inside, outside)
-    covariance = np.einsum("sdk,sdl->dkl", centred, centred) / max(1, values.shape[0] - 2)
+    (outside, inside), covariance = moments.means(), moments.shared_covariance()
     # A little of the diagonal keeps matrices of few shadows, and of statistics that never vary, invertible.
     ridge = 0.05 * np.einsum("dkk->dk", covariance) + 1e-9 * (1 + outside**2)
     covariance = 0.95 * covariance + np.einsum("dk,kl->dkl", ridge, np.eye(observed.shape[1]))
@@ -174,9 +103,3 @@ def _log_ratio(
     reach = _REACH * np.sqrt(np.einsum("dkk->dk", covariance))
     observed = np.clip(observed, np.minimum(inside, outside) - reach, np.maximum(inside, outside) + reach)
     return np.asarray(np.sum((observed - (inside + outside) / 2) * weight, axis=1))
-
-
-def _mean(values: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Mean over the chosen shadows: documents × statistics."""
-    n = np.maximum(chosen.sum(axis=0), 1)[:, None]
-    return np.asarray(np.einsum("sdk,sd->dk", values, chosen.astype(float)) / n)

@@ -3,6 +3,7 @@
 import csv
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.audit.epsilon import EpsilonAudit
-from dptopics.audit.lira import Attack, attack, threshold_attack
+from dptopics.audit.lira import attack, threshold_attack
+from dptopics.audit.rates import Attack, check_enough, corrected, shown_rates
 from dptopics.audit.shadows import Shadows, Trainer, train_shadows
 from dptopics.audit.statistics import STATISTICS
+from dptopics.audit.summary import Light, Summary, light_of, write_page
+from dptopics.audit.words import counts_attack, presence_attack
 from dptopics.data.corpus import Corpus
 from dptopics.data.counts import Counts
 from dptopics.privacy.guarantee import Guarantee
@@ -39,22 +43,46 @@ class MembershipAudit:
     duplicates: int
     lower_bounds: tuple[EpsilonAudit, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)  # of what was attacked, as plain data
+    unit: str = "document"  # whose membership was guessed
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """False positive rates that the number of outsiders supports, the smallest first."""
+        return shown_rates(min(one.n_outsiders for one in self.attacks))
+
+    @property
+    def level(self) -> float:
+        """Of each interval: all of them hold together with 95 %, so that the best attack may be chosen by looking."""
+        return corrected(len(self.attacks) * len(self.rates))
+
+    @cached_property
+    def ranked(self) -> tuple[Attack, ...]:
+        """The attacks, those that surely find most members first (by their lower limits, then by their rates)."""
+
+        def order(one: Attack) -> tuple[float, ...]:
+            low = [-one.interval(rate, level=self.level)[0] for rate in self.rates]
+            return (*low, -one.true_positive_rate(self.rates[0]), -one.area())
+
+        return tuple(sorted(self.attacks, key=order))
 
     @property
     def best(self) -> Attack:
-        """The attack that finds most members at a false positive rate of 0.1 %."""
-        return max(self.attacks, key=lambda a: a.true_positive_rate(0.001))
+        """The attack that surely finds most members at the smallest false positive rate."""
+        return self.ranked[0]
 
     def verdict(self) -> str:
-        """Two or three sentences for the owner."""
-        rate = self.best.true_positive_rate(0.001)
+        """A few sentences for the owner."""
+        first = self.rates[0]
+        found, (low, high) = self.best.true_positive_rate(first), self.best.interval(first, level=self.level)
         lines = [
-            f"Accusing 1 in 1,000 outsiders, the best attack ({self.best.name}) finds {rate:.1%} of the members; "
-            "guessing would find 0.1 %."
+            f"Accusing 1 in {1 / first:,.0f} outsiders, the best of {len(self.attacks)} attacks ({self.best.name}) "
+            f"finds {found:.1%} of the members (between {low:.1%} and {high:.1%}); guessing finds {_percent(first)}."
         ]
+        if first > 0.001:
+            lines.append(too_few(self.best.n_outsiders, first))
         if self.claim is not None:
             lines.append(
-                f"The claimed guarantee would allow {self.allowed(np.array([0.001]))[0]:.1%} for a single "
+                f"The claimed guarantee would allow {self.allowed(np.array([first]))[0]:.1%} for a single "
                 f"{self.claim.unit}: halves of the data compare replace-one neighbours, which is 2ε."
             )
         for bound in self.lower_bounds:
@@ -70,6 +98,38 @@ class MembershipAudit:
             )
         return " ".join(lines)
 
+    def summary(self) -> Summary:
+        """One line with a light, the table with the best attacks first, and who is exposed."""
+        lights = []
+        for rate in self.rates:
+            limits = [one.interval(rate, level=self.level) for one in self.attacks]
+            lights.append(light_of(*max(limits), rate, f"these {self.unit}s"))
+        light, headline = min(lights, key=lambda one: list(Light).index(one[0]))  # the most serious, by the first rate
+        heads = ("Attack", *(f"Found at {_percent(rate)} false alarms" for rate in self.rates), "AUC")
+        rows = tuple(
+            (one.name, *(_found(one.at(rate, self.level)) for rate in self.rates), f"{one.area():.3f}")
+            for one in self.ranked
+        )
+        return Summary(light, headline, heads, rows, (self.verdict(), *self._reasons()))
+
+    def _reasons(self) -> tuple[str, ...]:
+        """Who is exposed, and why."""
+        shift = np.array([one["shift"] for one in self.exposure])
+        rare = np.array([one["rare_words"] for one in self.exposure])
+        length = np.array([one["words"] for one in self.exposure])
+        many = shift > 2
+        told = (
+            f"{int(many.sum())} of {shift.size} documents move a model by more than two standard deviations when they "
+            "are in it (documents.csv has all of them)"
+        )
+        if not many.any() or many.all():
+            return (f"{told}.",)
+        return (
+            f"{told}: they have {np.mean(rare[many]):.1f} words of at most {_RARE} documents on average, the others "
+            f"{np.mean(rare[~many]):.1f}, and {np.mean(length[many]):.0f} words in all, the others "
+            f"{np.mean(length[~many]):.0f}.",
+        )
+
     def allowed(self, false_positive_rates: NDArray[np.float64]) -> NDArray[np.float64]:
         """Largest true positive rate under the claim: one unit exchanged for another is one removed and one added."""
         assert self.claim is not None
@@ -80,14 +140,18 @@ class MembershipAudit:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, for a file that stays with the owner."""
+        grid = _GRID[self.rates[0] <= _GRID]  # below, there are too few outsiders for a curve
         return {
             "not_for_release": True,
+            "summary": self.summary().to_dict(),
             "verdict": self.verdict(),
             "shadows": self.n_shadows,
             "settings": self.settings,
-            "attacks": [a.to_dict() | {"roc": np.round(a.roc(_GRID), 6).tolist()} for a in self.attacks],
-            "roc_false_positive_rates": _GRID.tolist(),
-            "roc_allowed": None if self.claim is None else np.round(self.allowed(_GRID), 6).tolist(),
+            "attacks": [
+                a.to_dict(self.rates, self.level) | {"roc": np.round(a.roc(grid), 6).tolist()} for a in self.ranked
+            ],
+            "roc_false_positive_rates": grid.tolist(),
+            "roc_allowed": None if self.claim is None else np.round(self.allowed(grid), 6).tolist(),
             "most_exposed": list(self.exposure[:_MOST]),
             "claim": None if self.claim is None else self.claim.to_dict(),
             "lower_bounds": [bound.to_dict() for bound in self.lower_bounds],
@@ -100,6 +164,7 @@ class MembershipAudit:
             writer = csv.DictWriter(file, list(self.exposure[0]))
             writer.writeheader()
             writer.writerows(self.exposure)
+        write_page(self.summary(), folder, title="Audit of a topic model")
         return plot_roc(self, folder)
 
 
@@ -108,31 +173,60 @@ def audit_membership(
     corpus: Corpus,
     *,
     n_shadows: int = 128,
-    repeats: int = 1,
+    repeats: int | None = None,
     by_author: bool = False,
     claim: Guarantee | None = None,
     folder: Path | None = None,
     settings: dict[str, Any] | None = None,
 ) -> MembershipAudit:
-    """Attack ``repeats`` models with all statistics, online and offline, and the global baselines.
+    """Attack ``repeats`` models (None: all) by their words, with all statistics, online and offline, and by baselines.
 
     The models attacked are shadows themselves, each with the others as its shadows: more of them cost no training and
     make the rates steadier. ``train`` must use the columns of ``corpus.counts()``.
     """
     counts = corpus.counts()
     author = corpus.author if by_author else None
+    n_units = counts.n_documents if author is None else np.unique(author).size
+    unit = "document" if author is None else "author"
+    check_enough(int(n_units), unit)
     shadows = train_shadows(
         train, counts, n_shadows=n_shadows, author=author, folder=folder, settings=settings, words=corpus.words
     )
-    options: dict[str, Any] = {"targets": min(repeats, n_shadows), "author": author}
-    attacks = [attack(shadows, **options), attack(shadows, online=False, **options)]
+    targets = n_shadows if repeats is None else min(repeats, n_shadows)
+    options: dict[str, Any] = {"targets": targets, "author": author}
+    decoded = counts_attack(shadows, counts, **options)
+    attacks = [presence_attack(shadows, counts, **options), *([] if decoded is None else [decoded])]
+    attacks += [attack(shadows, **options), attack(shadows, online=False, **options)]
     attacks += [attack(shadows, statistics=[name], **options) for name in STATISTICS[1:]]
     attacks += [attack(shadows, statistics=STATISTICS, **options)]
     if not by_author:
-        attacks += [threshold_attack(shadows, name, targets=options["targets"]) for name in STATISTICS[1:]]
+        attacks += [threshold_attack(shadows, name, targets=targets) for name in STATISTICS[1:]]
     duplicates = counts.n_documents - np.unique(counts.doc_key).size
     return MembershipAudit(
-        tuple(attacks), tuple(exposed(shadows, counts)), claim, n_shadows, int(duplicates), settings=settings or {}
+        attacks=tuple(attacks),
+        exposure=tuple(exposed(shadows, counts)),
+        claim=claim,
+        n_shadows=n_shadows,
+        duplicates=int(duplicates),
+        settings=settings or {},
+        unit=unit,
+    )
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:g} %"
+
+
+def _found(at: dict[str, Any]) -> str:
+    low, high = at["interval"]
+    return f"{at['true_positive_rate']:.1%} ({low:.1%} to {high:.1%})"
+
+
+def too_few(n_outsiders: int, rate: float) -> str:
+    """Why no smaller false positive rate is shown."""
+    return (
+        f"{n_outsiders} outsiders cannot show a false positive rate below 1 in {n_outsiders}: {_percent(rate)} is the "
+        "smallest here, and 0.1 % needs 1,000."
     )
 
 

@@ -5,7 +5,6 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import exp
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -14,15 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics import progress
+from dptopics.audit.floors import present_words
+from dptopics.audit.foreign import read_target as read_target
 from dptopics.audit.lira import rate
+from dptopics.audit.moments import Moments
 from dptopics.audit.statistics import document_statistics
+from dptopics.audit.summary import Light, Summary, write_page
+from dptopics.audit.words import presence
 from dptopics.data.corpus import Corpus
-from dptopics.errors import BundleError, InputError
+from dptopics.errors import InputError
 from dptopics.kernels.distributions import distributions
-from dptopics.release.bundle import load
-from dptopics.release.topic_model import TopicModel, fingerprint
+from dptopics.release.topic_model import fingerprint
 from dptopics.release.vocabulary import Vocabulary
 
+_ASSUMED = (
+    "Chances hold as long as the model was trained as the shadows were, on about as many documents: outsiders of the "
+    "shadows stand in for outsiders of the model."
+)
 _RARE = 1e-3  # chance of a document that was not in the data to look as much as if it had been
 
 
@@ -65,30 +72,18 @@ def read_shadows(folder: Path) -> SavedShadows:
     return SavedShadows(folder, words, member, doc_key)
 
 
-def read_target(path: Path) -> tuple[NDArray[np.float64], list[str]]:
-    """Topics × words and the words: of a release folder, or of an .npz file with ``topic_word`` and ``words``."""
-    path = Path(path)
-    if path.is_dir():
-        value = load(path).value
-        if not isinstance(value, TopicModel):
-            raise BundleError(f"{str(path)!r} holds a {type(value).__name__.lower()}, not topics.")
-        return value.topic_word, list(value.vocabulary.words)
-    try:
-        with np.load(path, allow_pickle=False) as saved:
-            return np.asarray(saved["topic_word"], np.float64), [str(word) for word in saved["words"]]
-    except (OSError, KeyError, TypeError, ValueError, EOFError, BadZipFile, zlib.error):
-        raise InputError(
-            f"{str(path)!r} is no topic model. Give a release folder, or an .npz file with the arrays topic_word "
-            "(topics × words) and words (strings)."
-        ) from None
-
-
 @dataclass(frozen=True, eq=False)
 class TargetAttack:
-    """Scores of documents against one model. Who was in its data is not known here, so there are no rates."""
+    """Scores of documents against one model. Who was in its data is not known here, so there are no rates.
 
-    offline: NDArray[np.float64]  # −log of the chance of such a ζ, had the document not been in the data
+    ``chance`` is the p-value of "was not in the data": the share of outsiders of the shadows, each attacked in turn as
+    if it were the target, that look as much like a member as this document. It holds as long as the target was trained
+    as the shadows were, on about as many documents.
+    """
+
+    offline: NDArray[np.float64]  # −log of the chance of such a ζ under a normal; not calibrated
     online: NDArray[np.float64]  # log likelihood ratio; NaN for documents that no shadow had
+    chance: NDArray[np.float64]
     n_shadows: int
     shared_words: int
     target: str = ""  # fingerprint of the model
@@ -98,11 +93,16 @@ class TargetAttack:
         """Documents that some shadow had, so that the online attack can be run."""
         return np.isfinite(self.online)
 
+    @property
+    def accused(self) -> int:
+        """Documents that look used, by a test that accuses at most 1 in 1,000 outsiders."""
+        return int(np.count_nonzero(self.chance <= _RARE))
+
     def verdict(self) -> str:
         """Two sentences for the owner."""
-        many, n = int(np.count_nonzero(self.offline > -np.log(_RARE))), self.offline.size
+        n = self.offline.size
         return (
-            f"{many} of {n} documents look as if they had been in the data, by a test that accuses 1 in 1,000 "
+            f"{self.accused} of {n} documents look as if they had been in the data, by a test that accuses 1 in 1,000 "
             f"outsiders: {_RARE * n:.3g} would be expected by chance. {int(self.known.sum())} of them were known to "
             "the shadows; new ones get the offline attack only."
         )
@@ -112,16 +112,38 @@ class TargetAttack:
         return [
             {
                 "row": int(d),
-                "chance": exp(-float(self.offline[d])),
+                "chance": float(self.chance[d]),
                 "log_ratio": float(self.online[d]) if self.known[d] else None,
             }
-            for d in np.argsort(-self.offline, kind="stable")
+            for d in np.lexsort((-self.offline, self.chance))
         ]
+
+    def summary(self) -> Summary:
+        """A light, the rows that look most as if they had been used, and what to make of them."""
+        n, accused = self.chance.size, self.accused
+        expected = _RARE * n
+        if accused > max(10 * expected, 5):
+            light, line = Light.RED, f"{accused} of {n} documents can be told to have been used by this model"
+        elif accused > 3 * expected + 3:
+            light, line = Light.AMBER, f"{accused} of {n} documents look used by this model"
+        else:
+            light, line = (
+                Light.GREEN,
+                f"{accused} of {n} documents look used by this model, as many as by chance",
+            )
+        heads = ("Row", "Chance if not in the data", "Log ratio")
+        rows = tuple(
+            (str(r["row"]), f"{r['chance']:.2g}", "-" if r["log_ratio"] is None else f"{r['log_ratio']:.1f}")
+            for r in self.rows()[:10]
+        )
+        expected_line = f"{line} ({expected:.3g} expected by chance)."
+        return Summary(light, expected_line, heads, rows, (self.verdict(), _ASSUMED))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
             "not_for_release": True,
+            "summary": self.summary().to_dict(),
             "verdict": self.verdict(),
             "shadows": self.n_shadows,
             "shared_words": self.shared_words,
@@ -133,6 +155,7 @@ class TargetAttack:
         """Write audit.json, and every document's scores as documents.csv."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (folder / "audit.json").write_text(json.dumps(self.to_dict(), indent=2) + "\n", "utf-8")
+        write_page(self.summary(), folder, title="Audit of a model trained elsewhere")
         with open(folder / "documents.csv", "w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, ["row", "chance", "log_ratio"])
             writer.writeheader()
@@ -161,6 +184,9 @@ def attack_target(
     counts = corpus.counts(shared)
     observed = document_statistics(counts, _restricted(topics, words, shared))[:, :1]
     said = np.empty((shadows.member.shape[0], counts.n_documents, 1))
+    known_words = Vocabulary.of(set(shadows.words))
+    used = corpus.counts(known_words).matrix().astype(np.float64)
+    there = np.empty(said.shape[:2])
     for number, shadow in enumerate(shadows.topics()):
         if shadow.any() and shadow.shape[0] != topics.shape[0]:
             raise InputError(
@@ -168,12 +194,54 @@ def attack_target(
                 f"many: --topics {topics.shape[0]}."
             )
         said[number] = document_statistics(counts, _restricted(shadow, shadows.words, shared))[:, :1]
+        there[number] = presence(used, _present(shadow, shadows.words, known_words))
         progress.report((number + 1) / said.shape[0])
     seen = shadows.seen(corpus.content_key)
+    moments = Moments.of(said, seen)
     both = np.minimum(seen.sum(axis=0), (~seen).sum(axis=0)) >= 2
-    online = np.where(both, rate(observed, said, seen, online=True), np.nan)
-    offline = rate(observed, said, seen, online=False)
-    return TargetAttack(offline, online, said.shape[0], len(shared), fingerprint(topics, words))
+    online = np.where(both, rate(observed, moments, online=True), np.nan)
+    offline = rate(observed, moments, online=False)
+    words_there = presence(used, _present(topics, words, known_words))
+    # The better of two tests, each at half of the chance.
+    chance = np.minimum(calibrated(offline, _in_turn(said, seen, moments), seen), calibrated(words_there, there, seen))
+    return TargetAttack(
+        offline, online, np.minimum(1.0, 2 * chance), said.shape[0], len(shared), fingerprint(topics, words)
+    )
+
+
+def calibrated(
+    score: NDArray[np.float64], shadow_scores: NDArray[np.float64], seen: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """p-values of documents that were not in the data, whatever the law of the scores (conformal; Vovk et al. 2005).
+
+    (1 + outsiders of the shadows that score as high)/(1 + all of them). Documents that some shadow had are held against
+    such documents, new ones against new ones: their scores come from other numbers of shadows.
+    """
+    chance = np.ones(score.size)
+    old = seen.any(axis=0)
+    for group in (old, ~old):
+        if group.any():
+            outside = np.sort(shadow_scores[:, group][~seen[:, group]])
+            as_high = outside.size - np.searchsorted(outside, score[group], side="left")
+            chance[group] = (1 + as_high) / (1 + outside.size)
+    return chance
+
+
+def _in_turn(said: NDArray[np.float64], seen: NDArray[np.bool_], moments: Moments) -> NDArray[np.float64]:
+    """Offline scores with each shadow as the target, and the others but its complement as shadows."""
+    scores = []
+    for target in range(said.shape[0]):
+        others = moments
+        for left_out in (target, target ^ 1):
+            others = others.without(said[left_out], seen[left_out])
+        scores.append(rate(said[target], others, online=False))
+    return np.stack(scores)
+
+
+def _present(topics: NDArray[np.float64], words: Sequence[str], of: Vocabulary) -> NDArray[np.bool_]:
+    """Which of these words the model holds above its floor."""
+    there = {word for word, present in zip(words, present_words(topics), strict=True) if present}
+    return np.array([word in there for word in of.words])
 
 
 def _restricted(topics: NDArray[np.float64], words: Sequence[str], shared: Vocabulary) -> NDArray[np.float64]:

@@ -3,16 +3,19 @@
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dptopics import progress
+from dptopics.audit.floors import decoded_counts, present_words
 from dptopics.audit.statistics import document_statistics
 from dptopics.data.counts import Counts
 from dptopics.errors import InputError
@@ -26,6 +29,8 @@ class Shadows:
 
     member: NDArray[np.bool_]  # shadows × documents
     statistics: NDArray[np.float64]  # shadows × documents × statistics
+    present: NDArray[np.bool_] = field(default_factory=lambda: np.ones((0, 0), bool))  # shadows × words above the floor
+    totals: NDArray[np.float64] = field(default_factory=lambda: np.ones((0, 0)))  # counts decoded; NaN: not to be had
 
     @property
     def n_shadows(self) -> int:
@@ -68,28 +73,53 @@ def train_shadows(
     units = np.arange(counts.n_documents) if author is None else np.unique(author, return_inverse=True)[1]
     member = halves(int(units.max()) + 1, n_shadows, key)[:, units]
     if folder is not None:
-        described = {"n_shadows": n_shadows, "key": key, "author": author is not None} | (settings or {})
+        # Who wrote what decides the halves: shadows of another author column are of other data.
+        whose = None if author is None else hashlib.sha256(units.astype(np.int64).tobytes()).hexdigest()
+        described = {"n_shadows": n_shadows, "key": key, "author": whose} | (settings or {})
         _claim(Path(folder), counts, described)
         if words is not None:
             _save(Path(folder) / "corpus.npz", member=member, doc_key=counts.doc_key, words=np.array(words, np.str_))
 
-    def one(shadow: int) -> NDArray[np.float64]:
+    def one(shadow: int) -> _Said:
         path = None if folder is None else Path(folder) / f"shadow-{shadow:04d}.npz"
-        if path is not None and path.exists():
-            with np.load(path, allow_pickle=False) as saved:
-                return np.asarray(saved["statistics"])
+        if path is not None and (saved := _read(path, counts)) is not None:
+            return saved
         # Single precision halves the folder, and moves ζ by less than its own tolerance.
         topics = np.asarray(train(np.flatnonzero(member[shadow]), key * 1_000_003 + shadow), np.float32)
         found = document_statistics(counts, topics.astype(np.float64))
         if path is not None:
             _save(path, topics=topics, statistics=found)
-        return found
+        return _said(found, topics)
 
-    statistics: dict[int, NDArray[np.float64]] = {}
+    said: dict[int, _Said] = {}
     for shadow, result in _in_parallel(one, n_shadows):
-        statistics[shadow] = result
-        progress.report(len(statistics) / n_shadows)
-    return Shadows(member, np.stack([statistics[s] for s in range(n_shadows)]))
+        said[shadow] = result
+        progress.report(len(said) / n_shadows)
+    ordered = [said[shadow] for shadow in range(n_shadows)]
+    statistics, present = np.stack([one[0] for one in ordered]), np.stack([one[1] for one in ordered])
+    return Shadows(member, statistics, present, np.stack([one[2] for one in ordered]))
+
+
+_Said = tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]
+
+
+def _said(statistics: NDArray[np.float64], topics: NDArray[np.float32]) -> _Said:
+    """Statistics of documents, words above the floor, decoded counts of words."""
+    wide = topics.astype(np.float64)
+    totals = decoded_counts(wide)
+    return statistics, present_words(wide), np.full(wide.shape[1], np.nan) if totals is None else totals
+
+
+def _read(path: Path, counts: Counts) -> _Said | None:
+    """A shadow that was trained before; None where there is none, or the file is damaged: it is trained again."""
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
+            statistics, topics = np.asarray(saved["statistics"]), np.asarray(saved["topics"])
+    except (OSError, KeyError, ValueError, EOFError, BadZipFile, zlib.error):
+        return None
+    if statistics.shape[:1] != (counts.n_documents,) or topics.ndim != 2 or topics.shape[1] != counts.n_words:
+        return None
+    return _said(statistics, topics)
 
 
 def _in_parallel(work: Callable[[int], Any], n: int) -> Iterator[tuple[int, Any]]:

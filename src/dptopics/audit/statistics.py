@@ -15,7 +15,7 @@ def document_statistics(
 ) -> NDArray[np.float64]:
     """Four statistics of each document under a topics × words matrix, in the order of ``STATISTICS``.
 
-    ζ is the log-likelihood of the document under its best topic shares θ̂ (Manzonelli et al. 2024, equation 1); the
+    ζ is the log-likelihood of the document under its best topic shares θ̂ (Manzonelli et al. 2024, equation 3); the
     others describe θ̂ (Huang et al. 2022): Σ θ log θ, log(max θ/(1 − max θ)), and the deviation of its entries. A
     document without a word that the model knows has ζ = 0 and equal shares: every number is defined. Zeros are words
     that a topic cannot produce; rows need not sum to 1, and a row of twice the weight counts twice. With one topic θ̂

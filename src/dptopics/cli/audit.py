@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
+from dptopics.cli import audit_model
 from dptopics.cli import options as o
-from dptopics.cli.terminal import err, out, print_json, progress_bar
+from dptopics.cli.terminal import err, print_json, progress_bar
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.relation import Relation
@@ -51,18 +51,29 @@ def audit(
         str | None, typer.Option(help="Vocabulary of the mechanism, as for fit.", show_default="as for fit")
     ] = None,
     shadows: Annotated[int, typer.Option(help="Shadow models to train.")] = 128,
-    repeats: Annotated[int, typer.Option(help="Models to attack: more cost no training and give steadier rates.")] = 1,
+    repeats: Annotated[
+        int | None, typer.Option(help="Models to attack: more give steadier rates.", show_default="all shadows")
+    ] = None,
     canaries: Annotated[int, typer.Option(help="Units planted in one run for a lower bound on ε (0: none).")] = 400,
     trials: Annotated[
         int, typer.Option(help="Runs with one planted unit, in or out, for a sharper lower bound on ε (0: none).")
     ] = 0,
     target: Annotated[
         Path | None,
-        typer.Option(help="Attack this model instead: a release folder, or an .npz with topic_word and words."),
+        typer.Option(help="Attack this model: a release, or what gensim, scikit-learn, tomotopy or BERTopic saved."),
     ] = None,
     models: Annotated[
         Path | None, typer.Option(help="With --target: folder (--out) of an earlier audit, whose shadows serve again.")
     ] = None,
+    learner: Annotated[
+        str, typer.Option(help="Of plain models and their shadows: gibbs, variational, sklearn, gensim, tomotopy, …")
+    ] = "gibbs",
+    attack: Annotated[
+        str, typer.Option(help="membership: who was in the data? poison: can planted documents draw a secret out?")
+    ] = "membership",
+    trust_pickle: Annotated[
+        bool, typer.Option("--trust-pickle", help="Read pickles (gensim, joblib) of --target: this runs their code.")
+    ] = False,
     language: o.Language = "english",
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
@@ -74,8 +85,7 @@ def audit(
 
     if (out_folder / "audit.json").exists():
         raise InputError(f"the folder {str(out_folder)!r} holds an audit already. Choose another name, or remove it.")
-    if (target is None) != (models is None):
-        raise InputError("--target and --models go together: a model, and the folder of an audit of the same corpus.")
+    audit_model.check_options(attack, target, models)
     check_not_the_data(vocabulary, source)
     unit = Unit.DOCUMENT if author is None else Unit.AUTHOR
     settings: dict[str, Any] = {"mechanism": mechanism, "vocabulary": vocabulary, "n_topics": topics}
@@ -90,12 +100,16 @@ def audit(
         corpus = Corpus.from_table(
             source, text=text, author=author, settings=reading, drop_missing=drop_missing, encoding=encoding
         )
-    if target is not None and models is not None:
-        _attack_target(corpus, target, models, out_folder, as_json)
+    if attack == "poison":
+        audit_model.poison(corpus, plan, out_folder, as_json)
+        return
+    if target is not None:
+        model = audit_model.Model(target, models, learner, shadows, trust_pickle)
+        audit_model.attack_target(corpus, model, out_folder, as_json)
         return
     how = {"n_shadows": shadows, "repeats": repeats, "by_author": author is not None, "folder": out_folder}
     try:
-        result = _attacked(corpus, plan, topics, how, canaries, trials)
+        result = _attacked(corpus, plan, (learner, topics), how, canaries, trials)
     except KeyboardInterrupt:
         err.print(f"Stopped. Run the same command again: it goes on with the models in {out_folder}.", highlight=False)
         sys.exit(130)
@@ -106,24 +120,20 @@ def audit(
     if as_json:
         print_json(result.to_dict())
         return
-    _show(result, out_folder)
+    audit_model.show(result.summary(), out_folder)
 
 
 def _attacked(
-    corpus: "Corpus", plan: "Plan | None", topics: int, how: dict[str, Any], canaries: int, trials: int
+    corpus: "Corpus", plan: "Plan | None", plain: tuple[str, int], how: dict[str, Any], canaries: int, trials: int
 ) -> "MembershipAudit":
     """Shadow models of a plain learner or of a plan's mechanism, and canaries against what the plan claims."""
     from dptopics import progress
     from dptopics.audit.membership import audit_membership
-    from dptopics.audit.targets import of_learner, of_mechanism
-    from dptopics.learners.lda_gibbs import GibbsLda
+    from dptopics.audit.targets import of_mechanism
     from dptopics.release.release import describe
 
     if plan is None:
-        learner = GibbsLda(n_topics=topics, alpha=1 / topics, beta=1 / topics)
-        with progress_bar("Training shadow models") as sink, progress.shown_by(sink):
-            train = of_learner(learner, corpus.counts())
-            return audit_membership(train, corpus, claim=None, settings={"learner": repr(learner)}, **how)
+        return audit_model.attack_plain(corpus, *plain, how)
     mechanism = plan.build()
     settings = {"mechanism": describe(mechanism), "plan": plan.to_dict()}
     with progress_bar("Training shadow models") as sink, progress.shown_by(sink):
@@ -150,16 +160,6 @@ def _bounds(mechanism: Any, corpus: "Corpus", plan: "Plan", canaries: int, trial
             yield audit_by_trials(mechanism, corpus, trials=trials, **how)
 
 
-def _show(result: "MembershipAudit", out_folder: Path) -> None:
-    table = Table("Attack", "TPR at 0.1 % FPR", "TPR at 1 % FPR", "AUC", title="NOT FOR RELEASE", title_justify="left")
-    for one in result.attacks:
-        rates = [f"{one.true_positive_rate(rate):.1%}" for rate in (0.001, 0.01)]
-        table.add_row(one.name, *rates, f"{one.area():.3f}")
-    out.print(table)
-    out.print(result.verdict(), highlight=False)
-    err.print(f"Written to [bold]{o.shown(out_folder)}[/]: results and models of private data. NOT FOR RELEASE.")
-
-
 def _plan(release_folder: Path | None, plan_file: Path | None, settings: dict[str, Any]) -> "Plan | None":
     """What is attacked: the plan of a release, one in a file, or the one that the options make."""
     from dptopics.plan import Plan, read_plan
@@ -183,24 +183,3 @@ def _plan(release_folder: Path | None, plan_file: Path | None, settings: dict[st
         )
     words = Given.words(Vocabulary(release.value.vocabulary.words))
     return Plan.from_dict(release.record.plan, folder=release_folder, known=(words,))
-
-
-def _attack_target(corpus: "Corpus", target: Path, models: Path, out_folder: Path, as_json: bool) -> None:
-    """Score the documents against a model trained elsewhere, with the shadows of an earlier audit."""
-    from dptopics import progress
-    from dptopics.audit.reuse import attack_target, read_shadows, read_target
-
-    shadows, (topics, words) = read_shadows(models), read_target(target)
-    with progress_bar("Asking the shadow models") as sink, progress.shown_by(sink):
-        result = attack_target(shadows, topics, words, corpus)
-    result.save(out_folder)
-    if as_json:
-        print_json(result.to_dict())
-        return
-    table = Table("Row", "Chance if not in the data", "Log ratio", title="NOT FOR RELEASE", title_justify="left")
-    for one in result.rows()[:10]:
-        ratio = "-" if one["log_ratio"] is None else f"{one['log_ratio']:.1f}"
-        table.add_row(str(one["row"]), f"{one['chance']:.2g}", ratio)
-    out.print(table)
-    out.print(result.verdict(), highlight=False)
-    err.print(f"Written to [bold]{out_folder}[/]: scores of all documents. NOT FOR RELEASE.")

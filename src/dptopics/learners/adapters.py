@@ -91,7 +91,7 @@ class GensimLearner:
         ]
         settings = {"random_state": 0, **self.settings}
         if self.model == "LsiModel":
-            settings["random_seed"] = settings.pop("random_state")
+            settings = {"random_seed": settings.pop("random_state"), **settings}
         if self.model == "HdpModel":
             model = kind(documents, id2word=names, T=max(2 * self.n_topics, 20), **settings)
             topics = np.asarray(model.get_topics())

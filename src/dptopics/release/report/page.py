@@ -179,9 +179,7 @@ def _ledger(guarantee: Guarantee, ledger: dict[str, Any]) -> str:
 
 def _audit(audit: dict[str, Any]) -> str:
     attacks = audit.get("attacks", [])
-    rows = [
-        (a["attack"], f"{a['tpr_at_0.1%_fpr']:.1%}", f"{a['tpr_at_1%_fpr']:.1%}", f"{a['auc']:.3f}") for a in attacks
-    ]
+    rows = [(a["attack"], _share(a["tpr_at_0.1%_fpr"]), _share(a["tpr_at_1%_fpr"]), f"{a['auc']:.3f}") for a in attacks]
     bounds = [
         (b["method"], f"{b['lower_bound']:.3g}",
          "∞" if b["claimed_epsilon"] is None else show(b["claimed_epsilon"]), f"{b['confidence']:.2%}", b["verdict"])
@@ -200,6 +198,10 @@ def _audit(audit: dict[str, Any]) -> str:
            f"{table('Most exposed documents', names, exposed)}</details>" if exposed else "")
         + "</section>"
     )  # fmt: skip
+
+
+def _share(rate: float | None) -> str:
+    return "too few outsiders" if rate is None else f"{rate:.1%}"
 
 
 def _plain(value: object) -> str:

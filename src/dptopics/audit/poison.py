@@ -1,0 +1,264 @@
+"""Planted documents: can an attacker who adds some draw a secret out of somebody else's? NOT FOR RELEASE.
+
+A target document holds a secret word, one of m candidates by a fair die. The attacker knows everything else of it,
+plants documents near it (Cliopatra 2026 does so against clusters named by language models), sees the topics, guesses.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import exp
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from dptopics import progress
+from dptopics.audit.rates import binomial_interval
+from dptopics.audit.summary import Light, Summary, write_page
+from dptopics.audit.victims import Plant, Shown, Victim
+from dptopics.data.bounded import string_keys
+from dptopics.data.corpus import Corpus
+from dptopics.errors import InputError
+from dptopics.privacy.guarantee import Guarantee
+from dptopics.privacy.relation import Relation
+
+_LEVEL = 0.95
+_USERS = 5  # documents that use a candidate: rare, as a diagnosis is, and not unheard of
+_SHORTEST = 4  # words of a target
+Rules = dict[str, NDArray[np.float64]]  # scores of the candidates, by the rule that gave them
+
+
+@dataclass(frozen=True)
+class Poisoned:
+    """How often the secret was guessed, by the plants and the rule that did best in rehearsals."""
+
+    victim: str
+    right: int
+    runs: int
+    candidates: int
+    plant: Plant
+    rule: str
+    allowed: float | None  # by the claim; None: nothing is claimed
+
+    @property
+    def success(self) -> float:
+        """Share of runs in which the secret was guessed."""
+        return self.right / self.runs
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Exact 95 % interval: runs are independent."""
+        return binomial_interval(self.right, self.runs, level=_LEVEL)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "victim": self.victim, "right": self.right, "runs": self.runs, "success": self.success,
+            "interval": list(self.interval), "level": _LEVEL, "guessing": 1 / self.candidates,
+            "allowed": self.allowed, "plant": self.plant._asdict(), "rule": self.rule,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PoisonAudit:
+    """All victims. The last one is what the audit is about."""
+
+    found: tuple[Poisoned, ...]
+
+    def summary(self) -> Summary:
+        """A light, a table, and how to read it."""
+        last = self.found[-1]
+        low, guessing = last.interval[0], 1 / last.candidates
+        how = f"guessed in {last.success:.0%} of {last.runs} runs, {guessing:.0%} by chance"
+        if last.allowed is not None and low > last.allowed:
+            light, line = Light.RED, f"planted documents draw out more than the claim allows: the secret was {how}."
+        elif low > 2 * guessing:
+            light, line = Light.RED, f"planted documents draw secrets out of other people's texts: {how}."
+        elif low > guessing:
+            light, line = Light.AMBER, f"planted documents draw a little out of other people's texts: {how}."
+        else:
+            light, line = Light.GREEN, f"planted documents did not draw a secret out: {how}."
+        heads = ("Topics by", "Secret guessed", "95 % interval", "By chance", "Allowed by the claim")
+        rows = tuple(
+            (one.victim, f"{one.success:.0%}", f"{one.interval[0]:.0%} to {one.interval[1]:.0%}",
+             f"{1 / one.candidates:.0%}", "nothing claimed" if one.allowed is None else f"{one.allowed:.0%}")
+            for one in self.found
+        )  # fmt: skip
+        reasons = (
+            f"A target holds one of {last.candidates} secret words. The attacker knows its other words, plants "
+            "documents near it, and guesses the secret from the topics. Plants and guess were chosen in rehearsals "
+            "that are not counted.",
+        )
+        return Summary(light, line, heads, rows, reasons)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "not_for_release": True,
+            "summary": self.summary().to_dict(),
+            "poison": [one.to_dict() for one in self.found],
+        }
+
+    def save(self, folder: Path) -> None:
+        """Write audit.json and audit.html."""
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (folder / "audit.json").write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        write_page(self.summary(), folder, title="Audit by planted documents")
+
+
+def audit_by_poison(
+    victims: Sequence[Victim],
+    corpus: Corpus,
+    *,
+    candidates: int = 10,
+    runs: int = 100,
+    rehearsals: int = 10,
+    background: int = 1000,
+    key: int = 0,
+) -> PoisonAudit:
+    """Attack each victim ``runs`` times, by what did best in so many ``rehearsals`` of each way to plant.
+
+    Each run draws a target, a secret and a ``background`` of other documents anew.
+    """
+    if candidates < 2 or runs < 1 or rehearsals < 1:
+        raise InputError(f"at least 2 candidates and 1 run are needed, got {candidates}, {runs} and {rehearsals}.")
+    case = _case(corpus, candidates, background)
+    found = []
+    for number, victim in enumerate(victims):
+        with progress.part(number / len(victims), (number + 1) / len(victims)):
+            found.append(_attacked(victim, case, runs, rehearsals, np.random.default_rng([key, number])))
+    return PoisonAudit(tuple(found))
+
+
+def _attacked(victim: Victim, case: "_Case", runs: int, rehearsals: int, rng: Generator) -> Poisoned:
+    """Rehearse every plant and rule, then count new runs of the best."""
+    total, done = runs + rehearsals * len(victim.plants), 0
+    best, plant, rule = -1.0, victim.plants[0], ""
+    for one in victim.plants:
+        right: dict[str, float] = {}
+        for _ in range(rehearsals):
+            for name, hit in _run(victim, one, case, rng).items():
+                right[name] = right.get(name, 0.0) + hit
+            done += 1
+            progress.report(done / total)
+        name = max(right, key=right.__getitem__)
+        if right[name] > best:
+            best, plant, rule = right[name], one, name
+    hits = 0
+    for _ in range(runs):
+        hits += int(rng.random() < _run(victim, plant, case, rng).get(rule, 1 / len(case.candidates)))
+        done += 1
+        progress.report(done / total)
+    allowed = None if victim.claim is None else most_guessed(victim.claim, len(case.candidates))
+    return Poisoned(victim.name, hits, runs, len(case.candidates), plant, rule, allowed)
+
+
+def most_guessed(claim: Guarantee, m: int) -> float:
+    """The most that any attacker can guess, of m equally likely secrets of one unit, under an (ε, δ) claim.
+
+    Let P_i be the law of the release when the secret is i, Q without the unit, and G_i the event that i is guessed.
+    Add-or-remove: P_i(G_i) ≤ e^ε Q(G_i) + δ and 1 − P_i(G_i) ≥ e^(−ε)(1 − Q(G_i) − δ). Both right sides are straight
+    lines in q_i = Q(G_i), their minimum is concave, and Σ q_i ≤ 1, so by Jensen the mean of P_i(G_i) is at most
+    min{e^ε/m + δ, 1 − e^(−ε)(1 − 1/m − δ)}. Replace-one: (m − 1) P_i(G_i) ≤ Σ_{j≠i} (e^ε P_j(G_i) + δ); the mean p over
+    i obeys (m − 1) p ≤ e^ε (1 − p) + (m − 1) δ, so p ≤ (e^ε + (m − 1) δ)/(m − 1 + e^ε).
+    Planted documents are part of the data that both neighbours share: they change nothing in this.
+    """
+    epsilon, delta = min(claim.epsilon, 300.0), claim.delta
+    if claim.relation is Relation.ADD_OR_REMOVE:
+        return min(1.0, exp(epsilon) / m + delta, 1 - exp(-epsilon) * (1 - 1 / m - delta))
+    return min(1.0, (exp(epsilon) + (m - 1) * delta) / (m - 1 + exp(epsilon)))
+
+
+class _Case(NamedTuple):
+    """The data that runs draw from: candidates (word numbers), documents that can be targets, size of a background."""
+
+    corpus: Corpus
+    candidates: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    background: int
+
+
+def _case(corpus: Corpus, m: int, background: int) -> _Case:
+    users = np.bincount(corpus.word, minlength=len(corpus.words))
+    order = np.argsort(np.where(users > 1, np.abs(users - _USERS), users.max(initial=0) + _USERS), kind="stable")
+    chosen = order[users[order] > 1][:m]
+    targets = np.flatnonzero(np.diff(corpus.doc_start) >= _SHORTEST)
+    if chosen.size < m or targets.size < 20:
+        raise InputError(
+            f"planted documents need {m} words that several documents use and 20 documents of at least {_SHORTEST} "
+            "different words: the corpus is too small for any statement."
+        )
+    if corpus.vectors is not None:
+        raise InputError("planted documents are made of words: mechanisms that embed texts cannot be attacked by them.")
+    return _Case(corpus, chosen.astype(np.int64), targets, background)
+
+
+def _run(victim: Victim, plant: Plant, case: _Case, rng: Generator) -> dict[str, float]:
+    """One release on planted data: for each rule the chance that its guess is right (ties are guessed between)."""
+    corpus = case.corpus
+    target = int(rng.choice(case.targets))
+    others = np.delete(np.arange(corpus.n_documents), target)
+    others = np.sort(rng.choice(others, min(case.background, others.size), replace=False))
+    secret = int(rng.integers(case.candidates.size))
+    known = np.setdiff1d(corpus.word[corpus.doc_start[target] : corpus.doc_start[target + 1]], case.candidates)
+    near = rng.permutation(known)[: plant.words]
+    documents = [np.append(known, case.candidates[secret]), *[near] * plant.copies, *[case.candidates] * plant.lift]
+    data = corpus.take(others)
+    shown = victim.train(with_documents(data, documents), int(rng.integers(2**31)))
+    rules = _scores(shown, corpus.words, near, case.candidates)
+    if shown.weights is not None:
+        rules["weights beyond those of the others"] = rules["weights of the words"] - _weights(data, case.candidates)
+    return {name: _share_right(score, secret) for name, score in rules.items()}
+
+
+def _scores(shown: Shown, words: Sequence[str], near: NDArray[np.int64], candidates: NDArray[np.int64]) -> Rules:
+    """What each rule says of the candidates: more for those that look like the secret."""
+    column = {word: i for i, word in enumerate(shown.words)}
+
+    def of(numbers: NDArray[np.int64], row: NDArray[np.float64]) -> NDArray[np.float64]:
+        places = [column.get(words[n], -1) for n in numbers.tolist()]
+        return np.array([row[place] if place >= 0 else 0.0 for place in places])
+
+    closeness = [of(near, row).sum() for row in shown.topics]
+    rules = {
+        "topic nearest to the plants": of(candidates, shown.topics[int(np.argmax(closeness))]),
+        "any topic": of(candidates, shown.topics.max(axis=0)),
+        "all topics": of(candidates, shown.topics.sum(axis=0)),
+    }
+    if shown.weights is not None:
+        rules["weights of the words"] = of(candidates, shown.weights)
+    return rules
+
+
+def _weights(others: Corpus, candidates: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What the other documents give each candidate, one over the root of their length: the attacker may know them."""
+    size = np.diff(others.doc_start)
+    given = np.repeat(1 / np.sqrt(np.maximum(size, 1)), size)
+    total = np.bincount(others.word, weights=given, minlength=len(others.words))
+    return np.asarray(total, np.float64)[candidates]
+
+
+def _share_right(score: NDArray[np.float64], secret: int) -> float:
+    best = np.flatnonzero(score == score.max())
+    return 1 / best.size if secret in best else 0.0
+
+
+def with_documents(corpus: Corpus, documents: Sequence[NDArray[np.int64]]) -> Corpus:
+    """The corpus with more documents, each by a new author and with each of its words once."""
+    sizes = np.array([document.size for document in documents], np.int64)
+    more: dict[str, Any] = {}
+    if corpus.author is not None and corpus.author_key is not None:
+        first = corpus.author_key.size
+        names = [f"planted {number}" for number in range(len(documents))]
+        more["author"] = np.concatenate([corpus.author, np.arange(first, first + sizes.size, dtype=np.int32)])
+        more["author_key"] = np.concatenate([corpus.author_key, string_keys(names)])
+    return replace(
+        corpus,
+        doc_start=np.concatenate([corpus.doc_start, corpus.doc_start[-1] + np.cumsum(sizes)]),
+        word=np.concatenate([corpus.word, *[np.sort(document).astype(np.int32) for document in documents]]),
+        count=np.concatenate([corpus.count, np.ones(int(sizes.sum()), np.int32)]),
+        **more,
+    )

@@ -1,0 +1,99 @@
+"""What an audit says first: a light, one line, a table, and the reasons. On a page of its own: NOT FOR RELEASE."""
+
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from dptopics.privacy.fields import Choice
+
+_SURE = 10  # times as many found as guessing would: not a matter of luck or degree
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #1a1a1a; }
+.mark { background: #1a1a1a; color: #fff; padding: .4rem .8rem; font-weight: 600; }
+.light { border-left: 1rem solid; padding: .6rem 1rem; font-size: 1.25rem; background: #f5f5f5; }
+.red { border-color: #b00020; } .amber { border-color: #c77700; } .green { border-color: #1b7f3b; }
+table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .3rem .6rem; }
+tr { border-bottom: 1px solid #ddd; }
+"""
+
+
+class Light(Choice):
+    """Red: people are exposed. Amber: something, or nothing that this audit could see for sure. Green: nothing found,
+    and it would have been seen."""
+
+    RED = "red"
+    AMBER = "amber"
+    GREEN = "green"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A light with one line that needs no explanation, then a table (heads and rows), then reasons in sentences."""
+
+    light: Light
+    headline: str
+    heads: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The first line of everything: RED: …"""
+        return f"{str(self.light).upper()}: {self.headline}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "light": str(self.light),
+            "headline": self.headline,
+            "table": {"heads": list(self.heads), "rows": [list(row) for row in self.rows]},
+            "reasons": list(self.reasons),
+        }
+
+
+def light_of(low: float, high: float, guessing: float, whose: str) -> tuple[Light, str]:
+    """The light and its line, from the limits of what the best attack finds at a false positive rate."""
+    alarms = f"accusing 1 in {1 / guessing:,.0f} others wrongly"
+    if low >= min(_SURE * guessing, 0.5):
+        return Light.RED, f"an outsider can tell for at least {low:.0%} of {whose} that they were used, {alarms}."
+    if low > guessing:
+        return (
+            Light.AMBER,
+            f"an outsider can tell for some of {whose} (at least {low:.1%}) that they were used, {alarms}.",
+        )
+    if high <= _SURE * guessing:
+        return Light.GREEN, (
+            f"no attack found who was used better than guessing, {alarms}; more than {high:.1%} of {whose} would have "
+            "shown. This is no proof: other attacks may find more."
+        )
+    return Light.AMBER, (
+        f"no attack found who was used, but up to {high:.0%} of {whose} could be found and this audit could not have "
+        "seen it. Give it more documents or authors, or more shadows."
+    )
+
+
+def write_page(summary: Summary, folder: Path, *, title: str, name: str = "audit.html") -> Path:
+    """The summary as one HTML file that loads nothing; the curves beside it are in roc.png."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / name
+    path.write_text(page(summary, title=title), "utf-8")
+    return path
+
+
+def page(summary: Summary, *, title: str) -> str:
+    """One self-contained HTML page."""
+    table = ""
+    if summary.rows:
+        heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in summary.heads)
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in summary.rows)
+        table = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    reasons = "".join(f"<p>{escape(reason)}</p>" for reason in summary.reasons)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>NOT FOR RELEASE: {escape(title)}</title><style>{_STYLE}</style></head><body>"
+        '<p class="mark">NOT FOR RELEASE: computed from private data without noise</p>'
+        f'<h1>{escape(title)}</h1><p class="light {summary.light}"><strong>{escape(summary.line)}</strong></p>'
+        f"{table}{reasons}</body></html>\n"
+    )
