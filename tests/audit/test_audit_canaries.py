@@ -105,9 +105,9 @@ def in_one_run(name, seed):
 
 
 @pytest.mark.parametrize("name", BY_TRIALS)
-def test_honest_mechanism_is_consistent_by_trials(name):
+def test_honest_mechanism_is_not_refuted_by_trials(name):
     result = by_trials(name, seed=1)
-    assert result.verdict == "consistent"
+    assert result.verdict == "INCONCLUSIVE"
     assert result.lower_bound <= result.claimed_epsilon == pytest.approx(1.0)
     assert (result.trials, result.method, result.unit) == (1000, "trials", "author")
 
@@ -118,9 +118,9 @@ def test_an_eighth_of_the_noise_is_caught_by_trials(name, muted):
 
 
 @pytest.mark.parametrize("name", IN_ONE_RUN)
-def test_honest_mechanism_is_consistent_in_one_run(name):
+def test_honest_mechanism_is_not_refuted_in_one_run(name):
     for seed in range(3):
-        assert in_one_run(name, seed).verdict == "consistent"
+        assert in_one_run(name, seed).verdict == "INCONCLUSIVE"
 
 
 @pytest.mark.parametrize("name", IN_ONE_RUN)
@@ -159,7 +159,7 @@ def test_documents_without_authors():
     assert (result.verdict, result.unit) == ("violated", "document")
     honest = replace(weighted, unit=Unit.DOCUMENT)
     one = audit_one_run(honest, corpus, canaries=100, guesses=50, rng=np.random.default_rng(6))
-    assert one.verdict == "consistent"
+    assert one.verdict == "INCONCLUSIVE"
 
 
 def test_another_relation_is_refused_before_anything_runs():
@@ -184,11 +184,11 @@ def test_nothing_released_is_an_outcome():
     # Two units: no word ever clears the threshold, whether the canary is there or not.
     corpus = Corpus.from_texts(["skin", "knee"], authors=range(2))
     result = audit_by_trials(pipeline, corpus, trials=20, designs=[Canary()], rng=np.random.default_rng(9))
-    assert (result.lower_bound, result.verdict) == (0.0, "consistent")
+    assert (result.lower_bound, result.verdict) == (0.0, "INCONCLUSIVE")
     result = audit_one_run(
         pipeline, corpus, canaries=10, guesses=10, design=Canary(), rng=np.random.default_rng(9), confidence=0.95
     )
-    assert result.verdict == "consistent"
+    assert result.verdict == "INCONCLUSIVE"
 
 
 def test_a_release_that_the_scores_cannot_read_is_refused():

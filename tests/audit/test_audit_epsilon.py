@@ -201,8 +201,8 @@ def test_it_finds_most_of_a_large_loss():
 
 def test_verdict_and_card():
     assert audit(1.01).verdict == "violated"
-    assert audit(0.99).verdict == "consistent"
-    assert audit(audit(0).claimed_epsilon).verdict == "consistent"
+    assert audit(0.99).verdict == "INCONCLUSIVE"
+    assert audit(audit(0).claimed_epsilon).verdict == "INCONCLUSIVE"
     for result in (audit(1.01), audit(0.0), audit(0.3, method="one-run", guesses=100, right=58)):
         assert "NOT FOR RELEASE" in result.card()
         assert result.verdict.upper() in result.card()
@@ -220,7 +220,7 @@ def test_plain_data_says_not_for_release():
         lower_bound=0.0, confidence=0.999, trials=9, method="trials",
     )  # fmt: skip
     assert unbounded.claimed_epsilon == 0
-    assert unbounded.verdict == "consistent"
+    assert unbounded.verdict == "INCONCLUSIVE"
 
 
 @pytest.mark.parametrize("claim, measured", [("replace", "add-or-remove"), ("add-or-remove", "replace")])

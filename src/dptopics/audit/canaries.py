@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dptopics import progress
+from dptopics.audit.curves import claimed_curve, curve_bound_from_trials, one_run_curve_bound
 from dptopics.audit.epsilon import (
     EpsilonAudit,
     check_confidence,
@@ -87,8 +88,10 @@ def audit_by_trials(
     coins = rng.random(trials) < 0.5
     with progress.part(share, 1.0):
         found = np.array([score(value, case.words) for value in _runs(mechanism, case, coins, rng)])
-    bound = lower_bound_from_trials(found[coins], found[~coins], delta=guarantee.delta, confidence=confidence)
-    return _audit(mechanism, guarantee, bound, confidence, trials=trials, method="trials")
+    each: dict[str, Any] = {"delta": guarantee.delta, "confidence": (1 + confidence) / 2}  # two bounds share the error
+    bound = lower_bound_from_trials(found[coins], found[~coins], **each)
+    curve = curve_bound_from_trials(found[coins], found[~coins], curve=claimed_curve(guarantee.events), **each)
+    return _audit(mechanism, guarantee, bound, confidence, curve_bound=curve, trials=trials, method="trials")
 
 
 def audit_one_run(
@@ -124,10 +127,11 @@ def audit_one_run(
     order = np.lexsort((rng.random(canaries), found))
     lowest, highest = order[: guesses - guesses // 2], order[canaries - guesses // 2 :]
     right = int(np.count_nonzero(~coins[lowest]) + np.count_nonzero(coins[highest]))
-    bound = one_run_lower_bound(m=canaries, r=guesses, v=right, delta=guarantee.delta, beta=1 - confidence)
-    return _audit(
-        mechanism, guarantee, bound, confidence, trials=canaries, method="one-run", guesses=guesses, right=right
-    )
+    seen: dict[str, Any] = {"m": canaries, "r": guesses, "v": right, "delta": guarantee.delta}
+    seen["beta"] = (1 - confidence) / 2  # two bounds share the error
+    curve = one_run_curve_bound(curve=claimed_curve(guarantee.events), **seen)
+    how: dict[str, Any] = {"trials": canaries, "method": "one-run", "guesses": guesses, "right": right}
+    return _audit(mechanism, guarantee, one_run_lower_bound(**seen), confidence, curve_bound=curve, **how)
 
 
 def _audit(mechanism: Mechanism[Any], claim: Guarantee, bound: float, confidence: float, **how: Any) -> EpsilonAudit:

@@ -107,7 +107,7 @@ class _Audit:
             controls=controls,
             notes=tuple(self.notes),
             canary="" if case is None else case.design.name,
-            reach=None if case is None else case.reach,
+            reach=case.reach if case is not None and case.books.in_sight else None,
             told=told[0] if told else None,
             error=ERROR,
             seconds=monotonic() - begun,
@@ -267,7 +267,7 @@ def _odd(runs: list[list[Look]], error: float) -> list[Finding]:
 
 def _apart(told: Told, where: str) -> Finding:
     what = (
-        f"the {where} tells runs with the canary from those without better than the claimed curve allows: ε is at least "
+        f"the {where} tells runs with the canary from others better than the claimed curve allows: ε is at least "
         f"{told.curve_bound:.2f} if the noise has the form that is claimed, {told.bound:.2f} whatever its form "
         f"({told.trials:,} trials)."
     )

@@ -161,10 +161,11 @@ class EpsilonAudit:
     delta: float
     unit: Unit
     relation: Relation
-    lower_bound: float
+    lower_bound: float  # whatever the mechanism's trade-off
     confidence: float
     trials: int
     method: str
+    curve_bound: float = 0.0  # if the trade-off has the form that is claimed
     guesses: int | None = None
     right: int | None = None
 
@@ -182,9 +183,17 @@ class EpsilonAudit:
         )
 
     @property
+    def violated(self) -> bool:
+        """Whether a lower bound is above the claim."""
+        return max(self.lower_bound, self.curve_bound) > self.claimed_epsilon
+
+    @property
     def verdict(self) -> str:
-        """``violated`` if the lower bound is above the claim; else ``consistent``, which is no proof."""
-        return "violated" if self.lower_bound > self.claimed_epsilon else "consistent"
+        """``violated``; else ``INCONCLUSIVE``: no control shows what this attack would have seen.
+
+        :func:`dptopics.audit.claim.audit_claim` runs controls.
+        """
+        return "violated" if self.violated else "INCONCLUSIVE"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, marked as not for release."""
@@ -197,6 +206,7 @@ class EpsilonAudit:
             "unit": str(self.unit),
             "relation": str(self.relation),
             "lower_bound": self.lower_bound,
+            "curve_bound": None if self.curve_bound == inf else self.curve_bound,
             "confidence": self.confidence,
             "trials": self.trials,
             "guesses": self.guesses,
@@ -213,7 +223,7 @@ class EpsilonAudit:
             how = f"{self.trials:,} runs, one canary {self.unit} in or out"
         meaning = {
             "violated": f"VIOLATED: the {self.unit}s are protected less than claimed.",
-            "consistent": "CONSISTENT: this attack found no contradiction. That proves nothing.",
+            "INCONCLUSIVE": "INCONCLUSIVE: this attack found no contradiction, and no control shows what it can see.",
         }[self.verdict]
         return "\n".join(
             [
@@ -222,6 +232,7 @@ class EpsilonAudit:
                 f"Mechanism   {self.mechanism}",
                 f"Claimed     ε = {self.claimed_epsilon:.4g}, δ = {self.delta:.4g} ({self.unit}, {self.relation})",
                 f"Measured    ε ≥ {_floor(self.lower_bound)} with {share} confidence ({how})",
+                f"            ε ≥ {_floor(self.curve_bound)} if the noise has the claimed form",
                 f"Verdict     {meaning}",
             ]
         )
@@ -240,5 +251,7 @@ def _floor(number: float) -> str:
     """Three digits, rounded down: a lower bound must not be raised by its display."""
     if number <= 0:
         return "0"
+    if number == inf:
+        return "∞"
     step = 10.0 ** (int(np.floor(log(number) / log(10))) - 2)
     return f"{np.floor(number / step * (1 + 1e-12)) * step:.3g}"

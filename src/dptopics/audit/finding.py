@@ -7,6 +7,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
+from dptopics.audit.curves import claimed_curve
+from dptopics.audit.summary import Light, Summary, write_page
 from dptopics.audit.trials import Told
 from dptopics.privacy.guarantee import Guarantee
 
@@ -68,22 +72,22 @@ class ClaimAudit:
         return f"nothing found, and it would have caught: {', '.join(self.caught)}"
 
     @property
-    def light(self) -> str:
-        """Red, amber or green. Green only where all controls were seen and the canary fills what is priced."""
+    def light(self) -> Light:
+        """Green only where all controls were seen and the canary fills what is priced."""
         if self.violated:
-            return "RED"
+            return Light.RED
         seen_all = self.caught == tuple(self.controls) and not self.notes
-        return "GREEN" if seen_all and self.reach is not None and self.reach > _CLOSE else "AMBER"
+        return Light.GREEN if seen_all and self.reach is not None and self.reach > _CLOSE else Light.AMBER
 
     @property
     def headline(self) -> str:
         """One line for whoever owns the data."""
         unit = self.claim.unit
         if self.violated:
-            return f"{self.light}: this release does not protect each {unit} as it claims. Do not publish it."
+            return f"this mechanism does not protect each {unit} as it claims. Do not publish what it makes."
         if self.verdict == INCONCLUSIVE:
-            return f"{self.light}: this audit could not see whether each {unit} is protected. It says nothing."
-        return f"{self.light}: no attack that we know got past the noise that protects each {unit}."
+            return f"this audit could not see whether each {unit} is protected as claimed. It says nothing."
+        return f"nothing got past the noise that protects each {unit}, and too little noise would have been seen."
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -92,6 +96,11 @@ class ClaimAudit:
         missed = [name for name, check in self.controls.items() if not check]
         if not self.violated and missed:
             found.append(f"It did not see: {', '.join(missed)}. More trials may (--thorough).")
+        if not self.violated and not self.controls:
+            found.append(
+                "Controls with too little noise could not be made. Attack its models instead (--shadows 128), and read "
+                "on its page why it is not proved."
+            )
         if self.reach is not None and self.reach <= _CLOSE and not self.violated:
             found.append(
                 f"The best canary ({self.canary}) moves the noisy sums by {self.reach:.0%} of what is priced: smaller "
@@ -99,14 +108,24 @@ class ClaimAudit:
             )
         return tuple(found)
 
-    def lines(self) -> list[str]:
-        """The account for the owner, the headline first."""
-        epsilon = "∞" if self.claim.epsilon == inf else f"{self.claim.epsilon:.4g}"
-        found = [self.headline, f"Verdict: {self.verdict}."]
+    def summary(self) -> Summary:
+        """The light, the controls, and the reasons."""
+        rows = [("what you would publish", "VIOLATED" if self.violated else "nothing found", self._by)]
+        rows += [(f"control: {name}", "seen" if check else "NOT SEEN", check) for name, check in self.controls.items()]
+        return Summary(self.light, self.headline, ("Noise", "Audit", "By"), tuple(rows), tuple(self._reasons()))
+
+    @property
+    def _by(self) -> str:
+        return ", ".join(dict.fromkeys(one.check for one in self.findings))
+
+    def _reasons(self) -> list[str]:
+        """The account for the owner."""
+        claim = self.claim
+        found = [f"Verdict: {self.verdict}."]
         found += [f"Found by {one.check}: {one.what}{_chance(one)}" for one in self.findings]
         found.append(
-            f"Claim of {self.mechanism}: ε = {epsilon}, δ = {self.claim.delta:.4g} ({self.claim.unit}, "
-            f"{self.claim.relation})."
+            f"Claim of {self.mechanism}: ε = {claim.epsilon:.4g}, δ = {claim.delta:.4g} ({claim.unit}, "
+            f"{claim.relation})."
         )
         if self.told is not None:
             found.append(
@@ -115,16 +134,13 @@ class ClaimAudit:
             )
         if self.reach is not None:
             found.append(f"Canary: {self.canary}; it moves the noisy sums by {self.reach:.0%} of what is priced.")
-        seen = {name: f"seen by {check}" if check else "NOT SEEN" for name, check in self.controls.items()}
-        found += [f"Control, {name}: {what}." for name, what in seen.items()]
         return [*found, *self.notes, *self.advice, _meaning(self.error)]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, for a file that stays with the owner."""
         return {
             "not_for_release": True,
-            "light": self.light,
-            "headline": self.headline,
+            **self.summary().to_dict(),
             "verdict": self.verdict,
             "violated": self.violated,
             "mechanism": self.mechanism,
@@ -141,9 +157,32 @@ class ClaimAudit:
         }
 
     def save(self, folder: Path) -> None:
-        """Write audit.json."""
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "audit.json").write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        """Write audit.json, the page, and the claimed curve with what was measured (where matplotlib is installed)."""
+        page = write_page(self.summary(), folder, title="Is the claim true?")
+        page.with_suffix(".json").write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        plot_curve(self, folder)
+
+
+def plot_curve(audit: ClaimAudit, folder: Path) -> bool:
+    """The claimed trade-off curve and the corner that was measured; False if there is nothing to draw, or with."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return False
+    if audit.told is None:
+        return False
+    curve = claimed_curve(audit.claim.events, failures=False)
+    grid = np.linspace(0.001, 0.999, 200)
+    figure = Figure(figsize=(5, 5), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(grid, [curve(float(rate)) for rate in grid], "k-", label=f"claimed: ε = {audit.claim.epsilon:.3g}")
+    axes.plot(audit.told.false_positives, audit.told.false_negatives, "o", label="measured: errors at most")
+    axes.plot(grid, 1 - grid, "k:", linewidth=1, label="guessing")
+    axes.set(xlabel="false positive rate", ylabel="false negative rate", title="Telling apart: not for release")
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    axes.legend(fontsize=8)
+    figure.savefig(folder / "curve.png", dpi=150)
+    return True
 
 
 def _chance(finding: Finding) -> str:

@@ -1,29 +1,25 @@
 """The audit command: attack a topic model before somebody else does."""
 
-import secrets
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dptopics.cli import audit_model
+from dptopics.cli import audit_claim, audit_model
 from dptopics.cli import options as o
 from dptopics.cli.terminal import err, print_json, progress_bar
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
-from dptopics.privacy.relation import Relation
 from dptopics.public.text import TextSettings
 from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dptopics.audit.epsilon import EpsilonAudit
     from dptopics.audit.membership import MembershipAudit
     from dptopics.data.corpus import Corpus
     from dptopics.plan import Plan
+
+_SHADOWS = 128
 
 
 def audit(
@@ -50,14 +46,20 @@ def audit(
     vocabulary: Annotated[
         str | None, typer.Option(help="Vocabulary of the mechanism, as for fit.", show_default="as for fit")
     ] = None,
-    shadows: Annotated[int, typer.Option(help="Shadow models to train.")] = 128,
+    shadows: Annotated[
+        int | None,
+        typer.Option(help="Shadow models to train.", show_default="128; for a mechanism none: its claim is tested"),
+    ] = None,
     repeats: Annotated[
         int | None, typer.Option(help="Models to attack: more give steadier rates.", show_default="all shadows")
     ] = None,
-    canaries: Annotated[int, typer.Option(help="Units planted in one run for a lower bound on ε (0: none).")] = 400,
     trials: Annotated[
-        int, typer.Option(help="Runs with one planted unit, in or out, for a sharper lower bound on ε (0: none).")
-    ] = 0,
+        int | None,
+        typer.Option(help="Most draws by which a mechanism's noise is tested.", show_default="2000; thorough 16000"),
+    ] = None,
+    thorough: Annotated[
+        bool, typer.Option("--thorough", help="Spend up to half an hour on a mechanism's claim.")
+    ] = False,
     target: Annotated[
         Path | None,
         typer.Option(help="Attack this model: a release, or what gensim, scikit-learn, tomotopy or BERTopic saved."),
@@ -79,7 +81,10 @@ def audit(
     encoding: o.Encoding = "utf8",
     as_json: o.Json = False,
 ) -> None:
-    """Attack a topic model of your texts by membership inference. Spends no budget; results are not for release."""
+    """Attack a topic model of your texts, or test what a private mechanism claims. Results are not for release.
+
+    Spends no budget. Exit code 5: a claim is violated.
+    """
     from dptopics import progress
     from dptopics.data.corpus import Corpus
 
@@ -91,25 +96,35 @@ def audit(
     settings: dict[str, Any] = {"mechanism": mechanism, "vocabulary": vocabulary, "n_topics": topics}
     settings |= {"epsilon": epsilon, "delta": delta, "unit": unit, "text": TextSettings(language=language)}
     plan = _plan(release_folder, plan_file, settings)
-    if plan is None and trials:
-        raise InputError("--trials bounds the ε of a mechanism. Name one with --mechanism, or give --release.")
+    if plan is None and (trials is not None or thorough):
+        raise InputError(
+            "--trials and --thorough test the claim of a mechanism. Name one with --mechanism, or --release."
+        )
+    if trials is not None and trials < 4:
+        raise InputError(f"--trials must be at least 4, got {trials}.")
     if plan is not None and plan.unit is Unit.AUTHOR and author is None:
         raise InputError("the plan protects authors: name their column (--author).")
     reading = settings["text"] if plan is None else plan.text
+    public = None if plan is None or plan.prior is None else plan.prior.value.vocabulary
+    model = None if plan is None else plan.settings.get("embedding")
     with progress_bar("Reading texts") as sink, progress.shown_by(sink):
         corpus = Corpus.from_table(
-            source, text=text, author=author, settings=reading, drop_missing=drop_missing, encoding=encoding
-        )
+            source, text=text, author=author, settings=reading, vocabulary=public, drop_missing=drop_missing,
+            encoding=encoding, embed=None if model is None or model.of_words else model,
+        )  # fmt: skip
     if attack == "poison":
         audit_model.poison(corpus, plan, out_folder, as_json)
         return
     if target is not None:
-        model = audit_model.Model(target, models, learner, shadows, trust_pickle)
+        model = audit_model.Model(target, models, learner, shadows or _SHADOWS, trust_pickle)
         audit_model.attack_target(corpus, model, out_folder, as_json)
         return
-    how = {"n_shadows": shadows, "repeats": repeats, "by_author": author is not None, "folder": out_folder}
+    if plan is not None and shadows is None:
+        audit_claim.attack_claim(corpus, plan, out_folder, trials=trials, thorough=thorough, as_json=as_json)
+        return
+    how = {"n_shadows": shadows or _SHADOWS, "repeats": repeats, "by_author": author is not None, "folder": out_folder}
     try:
-        result = _attacked(corpus, plan, (learner, topics), how, canaries, trials)
+        result = _attacked(corpus, plan, (learner, topics), how)
     except KeyboardInterrupt:
         err.print(f"Stopped. Run the same command again: it goes on with the models in {out_folder}.", highlight=False)
         sys.exit(130)
@@ -123,10 +138,8 @@ def audit(
     audit_model.show(result.summary(), out_folder)
 
 
-def _attacked(
-    corpus: "Corpus", plan: "Plan | None", plain: tuple[str, int], how: dict[str, Any], canaries: int, trials: int
-) -> "MembershipAudit":
-    """Shadow models of a plain learner or of a plan's mechanism, and canaries against what the plan claims."""
+def _attacked(corpus: "Corpus", plan: "Plan | None", plain: tuple[str, int], how: dict[str, Any]) -> "MembershipAudit":
+    """Shadow models of a plain learner, or of a plan's mechanism."""
     from dptopics import progress
     from dptopics.audit.membership import audit_membership
     from dptopics.audit.targets import of_mechanism
@@ -138,26 +151,7 @@ def _attacked(
     settings = {"mechanism": describe(mechanism), "plan": plan.to_dict()}
     with progress_bar("Training shadow models") as sink, progress.shown_by(sink):
         train = of_mechanism(mechanism, corpus, max_docs=plan.max_docs)
-        result = audit_membership(train, corpus, claim=mechanism.guarantee, settings=settings, **how)
-    if mechanism.guarantee.relation is not Relation.ADD_OR_REMOVE:
-        return result
-    return replace(result, lower_bounds=tuple(_bounds(mechanism, corpus, plan, canaries, trials)))
-
-
-def _bounds(mechanism: Any, corpus: "Corpus", plan: "Plan", canaries: int, trials: int) -> "Iterator[EpsilonAudit]":
-    """Lower bounds on ε, by as many canaries and trials as were asked for."""
-    import numpy as np
-
-    from dptopics import progress
-    from dptopics.audit.canaries import audit_by_trials, audit_one_run
-
-    how: dict[str, Any] = {"rng": np.random.default_rng(secrets.randbits(128)), "max_docs": plan.max_docs}
-    if canaries:
-        with err.status("Running the mechanism once with canaries"):
-            yield audit_one_run(mechanism, corpus, canaries=canaries, guesses=(canaries + 3) // 4, **how)
-    if trials:
-        with progress_bar("Running the mechanism with a canary in or out") as sink, progress.shown_by(sink):
-            yield audit_by_trials(mechanism, corpus, trials=trials, **how)
+        return audit_membership(train, corpus, claim=mechanism.guarantee, settings=settings, **how)
 
 
 def _plan(release_folder: Path | None, plan_file: Path | None, settings: dict[str, Any]) -> "Plan | None":
@@ -174,7 +168,7 @@ def _plan(release_folder: Path | None, plan_file: Path | None, settings: dict[st
     if plan_file is not None:
         return read_plan(plan_file)
     if release_folder is None:
-        return None if settings["mechanism"] is None else Plan.topics(**settings)
+        return None if settings["mechanism"] is None else _named(settings)
     release = bundle.load(release_folder)
     if release.record.plan is None:
         raise InputError(
@@ -183,3 +177,16 @@ def _plan(release_folder: Path | None, plan_file: Path | None, settings: dict[st
         )
     words = Given.words(Vocabulary(release.value.vocabulary.words))
     return Plan.from_dict(release.record.plan, folder=release_folder, known=(words,))
+
+
+def _named(settings: dict[str, Any]) -> "Plan":
+    """The plan that the options make: topics, or a vocabulary alone."""
+    from dptopics.plan import Plan
+    from dptopics.privacy.mechanism import Job
+    from dptopics.registry import mechanisms
+
+    if settings["mechanism"] not in mechanisms(Job.VOCABULARY):
+        return Plan.topics(**settings)
+    if settings["vocabulary"] is not None:
+        raise InputError("--mechanism names a vocabulary already: leave --vocabulary out.")
+    return Plan.words(**{name: value for name, value in settings.items() if name not in ("vocabulary", "n_topics")})
