@@ -74,7 +74,8 @@ def byte_block(
                 here = builder.gep(row, [builder.mul(loop.index, _INDEX(8))])
                 left, right = (
                     builder.bitcast(
-                        _spread(builder, builder.load(_at(builder, here, _INDEX(k), _NUMBER), align=1), _NUMBERS), _BYTES
+                        _spread(builder, builder.load(_at(builder, here, _INDEX(k), _NUMBER), align=1), _NUMBERS),
+                        _BYTES,
                     )
                     for k in (0, 4)
                 )

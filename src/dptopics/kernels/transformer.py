@@ -21,11 +21,12 @@ _ONE, _HALF = np.float32(1), np.float32(0.5)
 def embed(ids: I32, place: I32, words: F32, places: F32, gain: F32, shift: F32) -> F32:
     """Normalised sum of each token's own vector and that of its place."""
     out = np.zeros((ids.size + SPARE_ROWS, words.shape[1]), np.float32)
+    lanes, away = np.empty(COLUMNS, np.float32), np.empty(words.shape[1], np.float32)
     for r in range(ids.size):
         row, word, where = out[r], words[ids[r]], places[place[r]]
         for j in range(row.size):
             row[j] = word[j] + where[j]
-        _normalise(row, gain, shift)
+        _normalise(row, gain, shift, lanes, away)
     return out
 
 
@@ -68,8 +69,9 @@ def attention(x: F32, start: I64) -> F32:
         longest = max(longest, start[t + 1] - start[t])
     padded = (longest + COLUMNS - 1) // COLUMNS * COLUMNS
     keys, values = np.zeros(padded * HEAD, np.float32), np.zeros(padded * HEAD, np.float32)
-    scores, found = np.zeros((longest + SPARE_ROWS) * padded, np.float32), np.zeros((longest + SPARE_ROWS) * HEAD, np.float32)
-    none, flat = np.zeros(HEAD, np.float32), x.ravel()
+    scores = np.zeros((longest + SPARE_ROWS) * padded, np.float32)
+    found = np.zeros((longest + SPARE_ROWS) * HEAD, np.float32)
+    lanes, none, flat = np.zeros(COLUMNS, np.float32), np.zeros(HEAD, np.float32), x.ravel()
     for t in range(start.size - 1):
         first, n = start[t], start[t + 1] - start[t]
         length = (n + COLUMNS - 1) // COLUMNS * COLUMNS
@@ -82,9 +84,11 @@ def attention(x: F32, start: I64) -> F32:
             for r in range(0, n, FLOAT_ROWS):
                 at = (first + r) * 3 * width + head
                 for panel in range(0, length, COLUMNS):
-                    float_block(scores, r * length + panel, length, flat, at, 3 * width, keys, panel * HEAD, HEAD, none, 0)
+                    float_block(
+                        scores, r * length + panel, length, flat, at, 3 * width, keys, panel * HEAD, HEAD, none, 0
+                    )
             for r in range(n):
-                _softmax(scores[r * length : (r + 1) * length], n)
+                _softmax(scores[r * length : (r + 1) * length], n, lanes)
             for r in range(0, n, FLOAT_ROWS):
                 for half in range(0, HEAD, COLUMNS):
                     float_block(found, r * HEAD + half, HEAD, scores, r * length, length, values, half * n, n, none, 0)
@@ -96,10 +100,11 @@ def attention(x: F32, start: I64) -> F32:
 @jit
 def _pack(keys: F32, packed: F32, length: int) -> None:
     """Keys as columns of blocks; zeros beyond the last."""
-    for j in range(length):
+    packed[(length - COLUMNS) * HEAD : length * HEAD] = np.float32(0)
+    for j in range(keys.shape[0]):
         panel, lane = j // COLUMNS * COLUMNS * HEAD, j % COLUMNS
         for k in range(HEAD):
-            packed[panel + k * COLUMNS + lane] = keys[j, k] if j < keys.shape[0] else np.float32(0)
+            packed[panel + k * COLUMNS + lane] = keys[j, k]
 
 
 @jit
@@ -118,20 +123,20 @@ def _exp(x: np.float32) -> np.float32:
 
 
 @jit
-def _softmax(row: F32, n: int) -> None:
+def _softmax(row: F32, n: int, lanes: F32) -> None:
     """Softmax of the first n entries; sums and maxima by lanes, which can be vectorised without reordering them."""
-    lanes = np.empty(COLUMNS, np.float32)
     for j in range(n, row.size):
         row[j] = np.float32(-3e38)
     lanes[:] = row[:COLUMNS]
     for first in range(COLUMNS, row.size, COLUMNS):
         for j in range(COLUMNS):
-            lanes[j] = max(lanes[j], row[first + j])
+            lanes[j] = row[first + j] if row[first + j] > lanes[j] else lanes[j]
     top = lanes[0]
     for j in range(1, COLUMNS):
-        top = max(top, lanes[j])
+        top = lanes[j] if lanes[j] > top else top
     for j in range(row.size):
-        row[j] = _exp(max(row[j] - top, np.float32(-87)))
+        away = row[j] - top
+        row[j] = _exp(away if away > np.float32(-87) else np.float32(-87))
     for j in range(n, row.size):
         row[j] = np.float32(0)
     share = _ONE / _sum(row, lanes)
@@ -152,9 +157,8 @@ def _sum(row: F32, lanes: F32) -> np.float32:
 
 
 @jit
-def _normalise(row: F32, gain: F32, shift: F32) -> None:
-    """Mean zero, variance one, then the layer's own gain and shift."""
-    lanes, away = np.empty(COLUMNS, np.float32), np.empty(row.size, np.float32)
+def _normalise(row: F32, gain: F32, shift: F32, lanes: F32, away: F32) -> None:
+    """Mean zero, variance one, then the layer's own gain and shift; ``lanes`` and ``away`` are room to work in."""
     mean = _sum(row, lanes) / np.float32(row.size)
     for j in range(row.size):
         row[j] -= mean
@@ -167,11 +171,12 @@ def _normalise(row: F32, gain: F32, shift: F32) -> None:
 @jit
 def add_and_normalise(x: F32, more: F32, n: int, gain: F32, shift: F32) -> None:
     """x = normalised x + more, for the first n rows."""
+    lanes, away = np.empty(COLUMNS, np.float32), np.empty(x.shape[1], np.float32)
     for r in range(n):
         row, other = x[r], more[r]
         for j in range(row.size):
             row[j] += other[j]
-        _normalise(row, gain, shift)
+        _normalise(row, gain, shift, lanes, away)
 
 
 @jit
@@ -180,7 +185,8 @@ def gelu(x: F32, n: int) -> None:
     flat = x[:n].ravel()
     for i in range(flat.size):
         z = np.float32(0.70710678) * flat[i]
-        size = min(abs(z), np.float32(9))
+        size = abs(z)
+        size = size if size < np.float32(9) else np.float32(9)
         t = _ONE / (_ONE + np.float32(0.3275911) * size)
         p = np.float32(1.061405429)
         p = p * t + np.float32(-1.453152027)
@@ -198,7 +204,9 @@ def to_bytes(x: F32, n: int, step: F32, least: F32) -> U8:
     for r in range(n):
         row, made = x[r], out[r]
         for j in range(row.size):
-            made[j] = np.uint8(np.int32(min(max((row[j] - least[j]) * step[j] + _HALF, np.float32(0)), np.float32(127))))
+            value = (row[j] - least[j]) * step[j] + _HALF
+            value = value if value > 0 else np.float32(0)
+            made[j] = np.uint8(np.int32(value if value < 127 else np.float32(127)))
     return out
 
 
