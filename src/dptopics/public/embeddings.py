@@ -33,7 +33,7 @@ class WordLlama:
     """Static word vectors that come with the package ``wordllama``: nothing is downloaded and no torch is needed.
 
     The package is under the MIT licence. Its vectors were distilled from token embeddings of Llama 2, so that Meta's
-    Llama 2 community licence may apply to them. English, 256 numbers a word.
+    Llama 2 community licence may apply to them: :class:`MiniLM` is under Apache-2.0. English, 256 numbers a word.
     """
 
     name: str = field(default="wordllama", init=False)
@@ -61,7 +61,8 @@ def embedding(model: Any = None) -> Embedding:
 
     A model of whole texts is called with one text at a time: in a padded batch, the texts beside it change a text's
     vector. Names: ``wordllama``, ``minilm`` and ``minilm-int8`` (English, Apache-2.0, files by
-    ``dptopics[minilm]`` or in ``minilm:FOLDER``), ``sentence-transformers:FOLDER_OR_NAME``, ``model2vec:FOLDER_OR_NAME``.
+    ``dptopics[minilm]`` or in ``minilm:FOLDER``), ``sentence-transformers:FOLDER_OR_NAME``,
+    ``model2vec:FOLDER_OR_NAME``.
 
     >>> embedding(lambda texts: [[len(text), 1.0] for text in texts])(["knee", "eyes"]).tolist()
     [[4.0, 1.0], [4.0, 1.0]]

@@ -63,7 +63,7 @@ class ByteLinear:
 class MiniLMInt8(MiniLM):
     """all-MiniLM-L6-v2 in bytes: a model of its own, whose vectors are not those of ``minilm``.
 
-    Their cosine with those of ``minilm`` is 0.99 or more on average (docs/embeddings.md).
+    Their mean cosine with those of ``minilm`` is above 0.99 (docs/embeddings.md).
     """
 
     name: str = field(default="minilm-int8", init=False)
