@@ -116,7 +116,8 @@ class MiniLM:
     of_words: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self.network()  # fail now if files are missing or changed
+        _tokenizer(self.folder)  # fail now if files are missing or changed
+        self.network()
 
     def network(self) -> Network:
         """In float32."""
@@ -198,7 +199,6 @@ def weights(folder: str | None) -> dict[str, Floats]:
 @lru_cache(maxsize=1)
 def float_network(folder: str | None) -> Network:
     """The network in float32."""
-    _tokenizer(folder)
     found = weights(folder)
     return network_of(found, lambda name, matrix, bias: FloatLinear.of(matrix, bias))
 
