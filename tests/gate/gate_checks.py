@@ -7,20 +7,17 @@ mechanism that behaves while it is watched.
 import json
 from dataclasses import FrozenInstanceError, fields, is_dataclass
 from fractions import Fraction
-from math import isclose
 
 import numpy as np
 from gate_corpora import OTHER_WORDS, WORDS, corpus_of, crowd, strangers
 from gate_plans import DELTA, EPSILON
-from gate_watching import LeftThePath, Player, Recorder, Shadow, bytes_of, planned, run
-from scipy.optimize import linear_sum_assignment
+from gate_watching import planned, run
 
+from dptopics.audit.books import compare
+from dptopics.audit.transcript import Follower, LeftThePath, Player, Recorder, bytes_of
 from dptopics.plan import Plan
-from dptopics.privacy.events import Failure, Gaussian, Laplace, Noise, SampledGaussian
+from dptopics.privacy.events import Failure
 from dptopics.privacy.guarantee import Strength
-from dptopics.privacy.relation import Relation
-
-_SLACK = 1e-3  # by which a price may exceed the noise drawn: ℓ2-descent pays for rounding
 
 
 def conformance(case, mechanism):
@@ -54,22 +51,6 @@ def plain_plan(plan):
     assert Plan.from_dict(json.loads(json.dumps(plan.to_dict())), known=known) == plan, "its plan is not plain data"
 
 
-def stated(mechanism):
-    """(kind of noise, multiplier) of every draw that the guarantee prices."""
-    found = []
-    for event in mechanism.guarantee.events:
-        match event:
-            case Gaussian(sigma, count) | SampledGaussian(sigma, _, count):
-                found += [(Noise.GAUSSIAN, sigma)] * count
-            case Laplace(scale, count):
-                found += [(Noise.LAPLACE, scale)] * count
-            case Failure():
-                pass
-            case _:
-                raise AssertionError(f"no look draws {type(event).__name__}")
-    return found
-
-
 def price(mechanism, looks, *, complete=True):
     """Every draw is one that the guarantee prices, at no more noise than was drawn for the sensitivity stated.
 
@@ -78,27 +59,14 @@ def price(mechanism, looks, *, complete=True):
     Returns, for each look, how far one neighbour may move it according to the guarantee: its noise over the multiplier
     that is priced. Under replace-one that is up to twice what one unit more or less may do.
     """
-    promise, events = mechanism.guarantee, stated(mechanism)
+    promise = mechanism.guarantee
     failed = sum(event.probability for event in promise.events if isinstance(event, Failure))
     assert failed <= promise.delta, "failures are more likely than δ"
-    enough = len(looks) == len(events) if complete else len(looks) <= len(events)
-    assert enough, f"{len(looks)} looks were taken, {len(events)} are priced"
-    if not looks:
-        return []
-    widest = 2.0 if promise.relation is Relation.REPLACE else 1.0
-    cost = np.full((len(looks), len(events)), 1e6)
-    for row, look in enumerate(looks):
-        for column, (kind, multiplier) in enumerate(events):
-            over = look.scale / look.sensitivity / multiplier
-            if kind is look.kind and 1 - 1e-9 <= over <= widest * (1 + _SLACK):
-                cost[row, column] = min(abs(over - 1), abs(over - widest))
-    rows, columns = linear_sum_assignment(cost)
-    assert cost[rows, columns].max() < 1e6, "what was drawn is not what is priced"
-    allowed = []
-    for look, column in zip(looks, columns, strict=True):
-        over = look.scale / look.sensitivity / events[column][1]
-        allowed.append(Fraction(look.sensitivity) * (1 if isclose(over, 1, rel_tol=1e-9) else Fraction(over)))
-    return allowed
+    books = compare(promise, looks)
+    enough = len(looks) == books.priced if complete else len(looks) <= books.priced
+    assert enough, f"{len(looks)} looks were taken, {books.priced} are priced"
+    assert not books.problem, "what was drawn is not what is priced"
+    return [Fraction(allowed) for allowed in books.allowed]
 
 
 def replay(case, mechanism):
@@ -120,12 +88,12 @@ def replay(case, mechanism):
     assert not player.looks, "noise was drawn that no look went through"
 
     same_words = corpus_of(crowd(41, seed=8), case.unit, public=case.public)
-    shadow = Shadow(first.answers, seeded=(seeded := np.random.default_rng(7)))
+    shadow = Follower(first.answers, seeded=(seeded := np.random.default_rng(7)))
     _played(mechanism, same_words, shadow, seeded)
     pairs = list(zip(first.looks, shadow.looks, strict=True))
     assert all(one.exact.shape == other.exact.shape for one, other in pairs), "the form of a look follows the data"
     cancelling = [one.exact + one.drawn - other.exact for one, other in pairs]
-    same_sums = Shadow(first.answers, seeded=(seeded := np.random.default_rng(7)))
+    same_sums = Follower(first.answers, seeded=(seeded := np.random.default_rng(7)))
     with planned(cancelling):
         _played(mechanism, same_words, same_sums, seeded)
     assert list(map(bytes_of, same_sums.answers)) == list(map(bytes_of, first.answers)), (

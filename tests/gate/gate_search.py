@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from gate_checks import price
 from gate_corpora import neighbours
-from gate_watching import Recorder, Shadow, everybody, run
+from gate_watching import everybody, run
+
+from dptopics.audit.transcript import Follower, Recorder
 
 
 @dataclass
@@ -38,7 +40,7 @@ def path(mechanism, first, second, seed):
     recorder = Recorder(rng)
     with everybody():
         complete = run(mechanism, first, recorder, rng) is not None
-        shadow = Shadow(recorder.answers, seeded=again)
+        shadow = Follower(recorder.answers, seeded=again)
         run(mechanism, second, shadow, again)
     return recorder, complete, shadow.looks
 

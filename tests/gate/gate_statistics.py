@@ -14,9 +14,10 @@ from unittest.mock import patch
 import numpy as np
 from gate_corpora import CORE, DIMENSIONS, WORDS, corpus_of, crowd, neighbours
 from gate_search import path
-from gate_watching import Recorder, Shadow, everybody, muted, run
+from gate_watching import everybody, muted, run
 from scipy.stats import beta, chi2, gamma, kstest
 
+from dptopics.audit.transcript import Follower, Recorder
 from dptopics.privacy.events import Failure, Gaussian, Laplace, Noise, SampledGaussian
 from dptopics.privacy.pricing import epsilon_of
 from dptopics.privacy.relation import Relation
@@ -59,7 +60,7 @@ def _law(case, mechanism):
     fewest = min(look.drawn.size for look in first.looks)
     runs = [first.looks]
     for _ in range(-(-_DRAWS // fewest) - 1):
-        recorder = Shadow(first.answers, stop=True)
+        recorder = Follower(first.answers, stop=True)
         run(mechanism, corpus, recorder)
         runs.append(recorder.looks)
     error = FALSE_ALARM / (2 * len(first.looks))
@@ -172,7 +173,7 @@ def errors(mechanism, found, runs, factor):
     with muted(factor), everybody():
         for world, corpus in enumerate(found.corpora):
             for _ in range(runs):
-                shadow = Shadow(found.answers, stop=True)
+                shadow = Follower(found.answers, stop=True)
                 run(mechanism, corpus, shadow)
                 ratio = sum(_log_ratio(*three) for three in zip(shadow.looks, found.looks, found.others, strict=True))
                 wrong[world] += ratio >= 0 if world == 0 else ratio <= 0
