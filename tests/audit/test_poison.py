@@ -102,7 +102,7 @@ def test_the_command(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     found = Poisoned("a pipeline", 9, 10, 10, Plant(10, 8), "any topic", None)
-    monkeypatch.setattr("dptopics.audit.poison.audit_by_poison", lambda *_: PoisonAudit((found,)))
+    monkeypatch.setattr("dptopics.audit.poison.audit_by_poison", lambda *_, **how: PoisonAudit((found,)))
     (tmp_path / "notes.csv").write_text("note\n" + "\n".join(TEXTS) + "\n")
     monkeypatch.setattr(
         sys, "argv", ["dptopics", "audit", "notes.csv", "--text", "note", "--attack", "poison", "--out", "a"]

@@ -69,7 +69,7 @@ def audit(
         str, typer.Option(help="Of plain models and their shadows: gibbs, variational, sklearn, gensim, tomotopy, …")
     ] = "gibbs",
     attack: Annotated[
-        str, typer.Option(help="membership: who was in the data? poison: can planted documents draw a secret out?")
+        str, typer.Option(help="membership: who was in? poison: do planted texts draw a secret out (in --trials runs)?")
     ] = "membership",
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Read pickles (gensim, joblib) of --target: this runs their code.")
@@ -91,7 +91,7 @@ def audit(
     settings: dict[str, Any] = {"mechanism": mechanism, "vocabulary": vocabulary, "n_topics": topics}
     settings |= {"epsilon": epsilon, "delta": delta, "unit": unit, "text": TextSettings(language=language)}
     plan = _plan(release_folder, plan_file, settings)
-    if plan is None and trials:
+    if plan is None and trials and attack == "membership":
         raise InputError("--trials bounds the ε of a mechanism. Name one with --mechanism, or give --release.")
     if plan is not None and plan.unit is Unit.AUTHOR and author is None:
         raise InputError("the plan protects authors: name their column (--author).")
@@ -101,7 +101,7 @@ def audit(
             source, text=text, author=author, settings=reading, drop_missing=drop_missing, encoding=encoding
         )
     if attack == "poison":
-        audit_model.poison(corpus, plan, out_folder, as_json)
+        audit_model.poison(corpus, plan, trials or 100, out_folder, as_json)
         return
     if target is not None:
         model = audit_model.Model(target, models, learner, shadows, trust_pickle)
