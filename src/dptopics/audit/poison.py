@@ -50,7 +50,7 @@ class Poisoned:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Exact 95 % interval: runs are independent."""
+        """Exact 95 % interval; runs are independent."""
         return binomial_interval(self.right, self.runs, level=_LEVEL)
 
     def to_dict(self) -> dict[str, Any]:
