@@ -25,7 +25,7 @@ from results import bar, save
 
 TOPICS = 5
 REPEATS = 300  # of a simulated interval
-TARGETS = 20  # models whose outsiders are accused
+TARGETS = 10  # models whose outsiders are accused
 
 
 def attacks(corpus: Corpus, folder: Path) -> dict[str, object]:
@@ -81,6 +81,7 @@ def accusations(corpus: Corpus, folder: Path) -> dict[str, object]:
     for seed in range(TARGETS):
         member = np.random.default_rng(10_000 + seed).permutation(corpus.n_documents) < corpus.n_documents // 2
         found = attack_target(shadows, train(np.flatnonzero(member), 10_000 + seed), corpus.words, corpus)
+        member = np.isin(corpus.content_key, corpus.content_key[member])  # whose copy is inside is no outsider
         chance.append(found.chance[~member])
         found_members.append(found.chance[member])
         normal.append(np.exp(-found.offline[~member]))

@@ -39,16 +39,23 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Markdown: what is shown of the topics, how often the secret was guessed, and what the claim allows."""
-    lines = ["| topics by | data | secret guessed (95 % interval) | by chance | the most that ε allows |"]
-    lines.append("|---|---|---|---|---|")
-    for row in rows:
-        low, high = row["interval"]
-        allowed = "nothing is claimed" if row["allowed"] is None else f"{row['allowed']:.0%}"
-        guessed = f"{row['success']:.0%} ({low:.0%} to {high:.0%})"
-        name = row["corpus"].replace("_", " ")
-        lines.append(f"| {row['victim']} | {name} | {guessed} | {row['guessing']:.0%} | {allowed} |")
+    """Markdown: how often the secret was guessed by corpus, by chance, and at most under the claim."""
+    names = [name for name in CORPORA if any(row["corpus"] == name for row in rows)]
+    heads = ["topics by", *(name.replace("_", " ") for name in names), "by chance", "the most that ε allows"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for victim in dict.fromkeys(row["victim"] for row in rows):
+        mine = {row["corpus"]: row for row in rows if row["victim"] == victim}
+        cells = [_guessed(mine[name]) if name in mine else "" for name in names]
+        one = next(iter(mine.values()))
+        allowed = "nothing is claimed" if one["allowed"] is None else f"{one['allowed']:.0%}"
+        chance = f"{one['guessing']:.0%}"
+        lines.append(f"| {' | '.join([victim, *cells, chance, allowed])} |")
     return "\n".join(lines) + "\n"
+
+
+def _guessed(row: dict[str, Any]) -> str:
+    low, high = row["interval"]
+    return f"{row['success']:.0%} ({low:.0%} to {high:.0%})"
 
 
 def main() -> None:

@@ -206,7 +206,7 @@ def test_verdict_and_card():
     for result in (audit(1.01), audit(0.0), audit(0.3, method="one-run", guesses=100, right=58)):
         assert "NOT FOR RELEASE" in result.card()
         assert result.verdict.upper() in result.card()
-    assert "proves nothing" in audit(0.5).card()
+    assert "no control" in audit(0.5).card()
     assert "ε ≥ 1.99" in audit(1.9999).card()  # rounded down
     assert "58 of 100" in audit(0.3, method="one-run", guesses=100, right=58).card()
 

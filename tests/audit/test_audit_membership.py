@@ -254,3 +254,21 @@ def test_a_leaky_corpus_is_red_and_a_blind_model_is_not():
     text = page(replace(summary, reasons=("<b>",)), title="x")
     assert "&lt;b&gt;" in text
     assert "http" not in text.replace("http-equiv", "")
+
+
+def test_an_interrupted_attack_on_a_target_goes_on(run, tmp_path, monkeypatch):
+    assert run("audit notes.csv --text note --topics 2 --shadows 4 --out first")[0] == 0
+    with np.load(tmp_path / "first" / "shadow-0000.npz") as saved, np.load(tmp_path / "first" / "corpus.npz") as corpus:
+        np.savez(tmp_path / "model.npz", topic_word=saved["topics"], words=corpus["words"])
+
+    def stops(*_, **__):
+        raise KeyboardInterrupt
+
+    line = "audit notes.csv --text note --target model.npz --shadows 4 --out second"
+    with monkeypatch.context() as patched:
+        patched.setattr("dptopics.audit.shadows.document_statistics", stops)
+        code, _, err = run(line)
+    assert code == 130
+    assert "goes on with the models in second" in err
+    assert run(line)[0] == 0
+    assert (tmp_path / "second" / "audit.json").exists()

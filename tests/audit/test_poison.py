@@ -84,6 +84,15 @@ class _Claim:
         self.epsilon, self.delta, self.relation = epsilon, delta, relation
 
 
+@pytest.mark.parametrize(
+    "right, runs, light", [(9, 10, "red"), (40, 200, "amber"), (20, 200, "green"), (1, 10, "amber"), (0, 5, "amber")]
+)
+def test_lights(right, runs, light):
+    """Green only where a secret drawn out would have been seen."""
+    found = Poisoned("x", right, runs, 10, Plant(1, 1), "any topic", 0.27)
+    assert str(PoisonAudit((found,)).summary().light) == light
+
+
 def test_planted_documents_are_new_authors():
     more = with_documents(CORPUS, [np.array([3, 1]), np.array([5])])
     assert more.n_documents == 302
@@ -102,7 +111,7 @@ def test_the_command(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     found = Poisoned("a pipeline", 9, 10, 10, Plant(10, 8), "any topic", None)
-    monkeypatch.setattr("dptopics.audit.poison.audit_by_poison", lambda *_: PoisonAudit((found,)))
+    monkeypatch.setattr("dptopics.audit.poison.audit_by_poison", lambda *_, **how: PoisonAudit((found,)))
     (tmp_path / "notes.csv").write_text("note\n" + "\n".join(TEXTS) + "\n")
     monkeypatch.setattr(
         sys, "argv", ["dptopics", "audit", "notes.csv", "--text", "note", "--attack", "poison", "--out", "a"]

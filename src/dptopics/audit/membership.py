@@ -52,7 +52,7 @@ class MembershipAudit:
 
     @property
     def level(self) -> float:
-        """Of each interval: all of them hold together with 95 %, so that the best attack may be chosen by looking."""
+        """Of each interval, so that all hold together with 95 % although the best attack is chosen by looking."""
         return corrected(len(self.attacks) * len(self.rates))
 
     @cached_property

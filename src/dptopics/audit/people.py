@@ -163,7 +163,8 @@ def _shapes(
     One person, who is always there, writes all of these words: they are no news. Words that must come out by
     themselves have a ``crowd`` for each.
     """
-    most = min(_most_words(mechanism), len(own), len(other))
+    # More words than count: the limit must hold, and what is left fills it.
+    most = min(2 * _most_words(mechanism), len(own), len(other))
     witness = Person((dict.fromkeys([*own[:most], *other[:most]], 1),))
     around = (witness, *(Person(({word: 1},)) for word in (*own, *other) for _ in range(crowd)))
     if relation in (Relation.REPLACE_WORD, Relation.ADD_OR_REMOVE_WORD):
@@ -171,11 +172,11 @@ def _shapes(
         canary, instead = (Person(({**same, word: 1},)) for word in (own[0], other[0]))
         yield Design("one place of one document", canary, instead, around)
         return
-    shapes = [("one word, very often", 1, 1, _OFTEN), ("as many words as count", most, 1, _OFTEN)]
+    shapes = [("one word, very often", 1, 1, _OFTEN), ("more words than count", most, 1, _OFTEN)]
     if mechanism.unit is Unit.AUTHOR:
         shapes = [
             ("many documents of one word", 1, _DOCUMENTS, _OFTEN),
-            ("many documents of as many words as count", most, _DOCUMENTS, 1),
+            ("many documents of more words than count", most, _DOCUMENTS, 1),
             *shapes,
         ]
     for name, n_words, n_documents, often in shapes:

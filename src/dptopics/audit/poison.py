@@ -50,7 +50,7 @@ class Poisoned:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Exact 95 % interval: runs are independent."""
+        """Exact 95 % interval; runs are independent."""
         return binomial_interval(self.right, self.runs, level=_LEVEL)
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class PoisonAudit:
     def summary(self) -> Summary:
         """A light, a table, and how to read it."""
         last = self.found[-1]
-        low, guessing = last.interval[0], 1 / last.candidates
+        (low, high), guessing = last.interval, 1 / last.candidates
         how = f"guessed in {last.success:.0%} of {last.runs} runs, {guessing:.0%} by chance"
         if last.allowed is not None and low > last.allowed:
             light, line = Light.RED, f"planted documents draw out more than the claim allows: the secret was {how}."
@@ -79,8 +79,10 @@ class PoisonAudit:
             light, line = Light.RED, f"planted documents draw secrets out of other people's texts: {how}."
         elif low > guessing:
             light, line = Light.AMBER, f"planted documents draw a little out of other people's texts: {how}."
+        elif high > 3 * guessing:
+            light, line = Light.AMBER, f"so few runs could not rule out a secret drawn in {high:.0%} of cases: {how}."
         else:
-            light, line = Light.GREEN, f"planted documents did not draw a secret out: {how}."
+            light, line = Light.GREEN, f"planted documents did not draw a secret out: {how} (at most {high:.0%})."
         heads = ("Topics by", "Secret guessed", "95 % interval", "By chance", "Allowed by the claim")
         rows = tuple(
             (one.victim, f"{one.success:.0%}", f"{one.interval[0]:.0%} to {one.interval[1]:.0%}",

@@ -39,7 +39,7 @@ class Summary:
 
     @property
     def line(self) -> str:
-        """The first line of everything: RED: …"""
+        """The first line of everything, with the light as its first word."""
         return f"{str(self.light).upper()}: {self.headline}"
 
     def to_dict(self) -> dict[str, Any]:

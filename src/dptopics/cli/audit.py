@@ -71,7 +71,7 @@ def audit(
         str, typer.Option(help="Of plain models and their shadows: gibbs, variational, sklearn, gensim, tomotopy, …")
     ] = "gibbs",
     attack: Annotated[
-        str, typer.Option(help="membership: who was in the data? poison: can planted documents draw a secret out?")
+        str, typer.Option(help="membership: who was in? poison: do planted texts draw a secret out (in --trials runs)?")
     ] = "membership",
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Read pickles (gensim, joblib) of --target: this runs their code.")
@@ -96,7 +96,7 @@ def audit(
     settings: dict[str, Any] = {"mechanism": mechanism, "vocabulary": vocabulary, "n_topics": topics}
     settings |= {"epsilon": epsilon, "delta": delta, "unit": unit, "text": TextSettings(language=language)}
     plan = _plan(release_folder, plan_file, settings)
-    if plan is None and (trials is not None or thorough):
+    if plan is None and (trials is not None or thorough) and attack == "membership":
         raise InputError(
             "--trials and --thorough test the claim of a mechanism. Name one with --mechanism, or --release."
         )
@@ -106,14 +106,14 @@ def audit(
         raise InputError("the plan protects authors: name their column (--author).")
     reading = settings["text"] if plan is None else plan.text
     public = None if plan is None or plan.prior is None else plan.prior.value.vocabulary
-    model = None if plan is None else plan.settings.get("embedding")
+    embedding = None if plan is None else plan.settings.get("embedding")
     with progress_bar("Reading texts") as sink, progress.shown_by(sink):
         corpus = Corpus.from_table(
             source, text=text, author=author, settings=reading, vocabulary=public, drop_missing=drop_missing,
-            encoding=encoding, embed=None if model is None or model.of_words else model,
+            encoding=encoding, embed=None if embedding is None or embedding.of_words else embedding,
         )  # fmt: skip
     if attack == "poison":
-        audit_model.poison(corpus, plan, out_folder, as_json)
+        audit_model.poison(corpus, plan, trials or 100, out_folder, as_json)
         return
     if target is not None:
         model = audit_model.Model(target, models, learner, shadows or _SHADOWS, trust_pickle)

@@ -100,15 +100,15 @@ def attack_target(corpus: "Corpus", model: Model, out_folder: Path, as_json: boo
     show(result.summary(), out_folder)
 
 
-def poison(corpus: "Corpus", plan: "Plan | None", out_folder: Path, as_json: bool) -> None:
-    """Plant documents near a target, and see whether its secret shows."""
+def poison(corpus: "Corpus", plan: "Plan | None", runs: int, out_folder: Path, as_json: bool) -> None:
+    """Plant documents near a target, and see in so many runs whether its secret shows."""
     from dptopics import progress
     from dptopics.audit.poison import audit_by_poison
     from dptopics.audit.victims import PLAIN, of_plan
 
     victims = PLAIN if plan is None else (*PLAIN, of_plan(plan))
     with progress_bar("Planting documents and training models") as sink, progress.shown_by(sink):
-        result = audit_by_poison(victims, corpus)
+        result = audit_by_poison(victims, corpus, runs=runs, rehearsals=max(2, runs // 10))
     result.save(out_folder)
     if as_json:
         print_json(result.to_dict())
