@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import planted_holes
 import pytest
 
 from dptopics import cli
@@ -157,12 +158,28 @@ def test_the_line_of_the_manual(run, tmp_path):
         assert (tmp_path / "plain" / name).exists()
 
 
-def test_a_mechanism_is_audited_by_trials_and_in_one_run(run):
-    line = "audit notes.csv --text note --topics 2 --shadows 4 --mechanism variational --epsilon 4 --json"
-    code, out, _ = run(f"{line} --canaries 8 --trials 6 --out a")
+def test_a_mechanism_has_its_claim_tested_or_its_models_attacked(run, tmp_path):
+    line = "audit notes.csv --text note --topics 2 --mechanism variational --vocabulary common --epsilon 4 --json"
+    code, out, _ = run(f"{line} --trials 64 --out a")
     assert code == 0
-    assert [bound["method"] for bound in json.loads(out)["lower_bounds"]] == ["one-run", "trials"]
-    assert "--mechanism" in run("audit notes.csv --text note --trials 6 --shadows 4 --out b")[2]
+    found = json.loads(out)
+    assert found["verdict"].startswith("nothing found, and it would have caught: no noise")
+    assert found["claim"]["epsilon"] == pytest.approx(4)
+    assert found["not_for_release"] is True
+    assert (tmp_path / "a" / "audit.html").exists()
+    code, out, _ = run(f"{line} --shadows 4 --out b")
+    assert code == 0
+    assert json.loads(out)["shadows"] == 4
+    assert "--mechanism" in run("audit notes.csv --text note --trials 6 --out c")[2]
+    assert run(f"{line} --trials 1 --out c")[0] == 2
+
+
+def test_a_violated_claim_has_an_exit_code_of_its_own(run):
+    with planted_holes.less_noise(1 / 8):
+        code, out, _ = run("audit notes.csv --text note --mechanism weighted --trials 64 --out a")
+    assert code == 5
+    assert out.startswith("RED: this mechanism does not protect each document as it claims.")
+    assert "Verdict: violated." in out
 
 
 def test_shadows_serve_again(run, tmp_path):

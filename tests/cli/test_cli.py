@@ -320,14 +320,14 @@ def test_audit(run, notes, tmp_path):
     assert run("audit", notes, "--text", "note", "--topics", 2, "--shadows", 3, "--out", "b")[0] == 2
 
 
-def test_audit_of_a_mechanism_puts_a_lower_bound_beside_the_claim(run, notes):
-    words = ("--topics", 2, "--shadows", 4, "--repeats", 2, "--mechanism", "variational", "--epsilon", 4, "--json")
-    code, out, _ = run("audit", notes, "--text", "note", "--author", "patient", *words, "--canaries", 40, "--out", "a")
+def test_audit_of_a_mechanism_puts_controls_beside_the_claim(run, notes):
+    words = ("--mechanism", "weighted", "--epsilon", 4, "--trials", 64, "--json")
+    code, out, _ = run("audit", notes, "--text", "note", "--author", "patient", *words, "--out", "a")
     assert code == 0
     data = json.loads(out)
     assert data["claim"]["epsilon"] == pytest.approx(4)
-    assert data["lower_bounds"][0]["verdict"] == "consistent"
-    assert data["lower_bounds"][0]["not_for_release"] is True
+    assert data["controls"]["no noise"] == "noise"
+    assert data["not_for_release"] is True
 
 
 def test_demo_shows_the_leak_and_the_cure(run, monkeypatch, tmp_path):

@@ -1,6 +1,6 @@
 """Auditing what a mechanism claims: every way in which it could break its promise is tried, and so are controls.
 
-Six kinds of evidence. *Sums*: the exact sums of two neighbours may not differ by more than is priced. *Answers*: what
+Kinds of evidence. *Sums*: the exact sums of two neighbours may not differ by more than is priced. *Answers*: what
 a mechanism is told follows from sum plus noise alone. *Noise*: what was drawn has the size and the law that are stated,
 anew for every cell, look and run. *Telling apart*: the likelihood ratio over all noisy sums errs as often as the
 claimed curve demands. *Lone words*: what only a canary wrote comes out as rarely as is priced. *Replay*: a run that is

@@ -1,7 +1,7 @@
 """What an audit of a claim says: a verdict in words, what it rests on, and what it would have seen. NOT FOR RELEASE."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from types import MappingProxyType
@@ -51,6 +51,7 @@ class ClaimAudit:
     told: Told | None
     error: float
     seconds: float
+    settings: dict[str, Any] = field(default_factory=dict)  # of what was audited, as plain data
 
     @property
     def violated(self) -> bool:
@@ -144,6 +145,7 @@ class ClaimAudit:
             "verdict": self.verdict,
             "violated": self.violated,
             "mechanism": self.mechanism,
+            "settings": self.settings,
             "claim": self.claim.to_dict(),
             "findings": [one.to_dict() for one in self.findings],
             "controls": {name: check or None for name, check in self.controls.items()},

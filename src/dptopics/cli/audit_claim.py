@@ -32,6 +32,7 @@ def attack_claim(
     except KeyboardInterrupt:
         err.print("Stopped. Nothing was written: run the same command again.", highlight=False)
         sys.exit(130)
+    result = replace(result, settings={"plan": plan.to_dict()})
     result.save(out_folder)
     if as_json:
         print_json(result.to_dict())

@@ -15,8 +15,11 @@ _ANOTHER = "this audit is of another model"
 def check_audit(release: Release[Any], audit: dict[str, Any]) -> None:
     """Compare what the audit says it attacked with what was released: mechanism, topics, claim, and words."""
     value = release.value
+    if "controls" in audit:  # of a claim, whatever is released
+        _check_plan(release, audit)
+        return
     if not isinstance(value, TopicModel):
-        raise InputError("an audit is of topics, but this release holds none. Leave the audit out.")
+        raise InputError("this audit is of topics, but the release holds none. Leave the audit out.")
     if "attacks" not in audit:  # scores against one given model
         if audit.get("target", "") not in ("", fingerprint(value.topic_word, value.vocabulary.words)):
             raise InputError(f"{_ANOTHER}: its --target had other words or weights than this release.")
@@ -29,12 +32,18 @@ def check_audit(release: Release[Any], audit: dict[str, Any]) -> None:
                 "Audit with --mechanism."
             )
         return
-    attacked_plan = audit.get("settings", {}).get("plan")
-    if release.record.plan is not None and attacked_plan is not None:
-        if found := difference(attacked_plan, release.record.plan):
-            raise InputError(f"{_ANOTHER}. Of its plan, {'; '.join(found)} as in this release's.")
-        return
-    _check_settings(release, audit)
+    if not _check_plan(release, audit):
+        _check_settings(release, audit)
+
+
+def _check_plan(release: Release[Any], audit: dict[str, Any]) -> bool:
+    """Whether both know their plan; another plan is refused."""
+    attacked, made = audit.get("settings", {}).get("plan"), release.record.plan
+    if made is None or attacked is None:
+        return False
+    if found := difference(attacked, made):
+        raise InputError(f"{_ANOTHER}. Of its plan, {'; '.join(found)} as in this release's.")
+    return True
 
 
 def _check_settings(release: Release[Any], audit: dict[str, Any]) -> None:

@@ -185,12 +185,14 @@ def _audit(audit: dict[str, Any]) -> str:
          "∞" if b["claimed_epsilon"] is None else show(b["claimed_epsilon"]), f"{b['confidence']:.2%}", b["verdict"])
         for b in audit.get("lower_bounds", [])
     ]  # fmt: skip
+    controls = audit.get("table", {}) if "controls" in audit else {}
     exposed = [tuple(_plain(v) for v in row.values()) for row in audit.get("most_exposed", [])]
     names = tuple(audit["most_exposed"][0]) if exposed else ()
     heads = ("Attack", "Members found at 0.1 % false alarms", "at 1 %", "Area under the curve")
     return (
         '<section id="audit" aria-labelledby="audit-title"><h2 id="audit-title">The audit: not for release</h2>'
         f"<p>{escape(str(audit['verdict']))}</p>{roc_chart(audit)}"
+        + (table("What the audit saw", tuple(controls["heads"]), controls["rows"]) if controls else "")
         + (table("How well each attack does", heads, rows) if rows else "")
         + (table("Lower bounds on ε", ("Method", "ε at least", "Claimed", "Confidence", "Verdict"), bounds)
            if bounds else "")
