@@ -6,7 +6,6 @@ measured is the law of the noise and nothing is published.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +21,10 @@ from dptopics.audit.epsilon import (
     lower_bound_from_trials,
     one_run_lower_bound,
 )
-from dptopics.audit.units import SCORES, Canary, Score, Words, with_units
+from dptopics.audit.units import SCORES, Canary, Score, Words, released_value, separation, with_units
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
-from dptopics.errors import InputError, NothingReleased
+from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.mechanism import Mechanism
 from dptopics.privacy.relation import Relation
@@ -120,7 +119,7 @@ def audit_one_run(
     coins = rng.random(canaries) < 0.5
     background = design.crowded(corpus, words)
     everybody = with_units(background, [w for w, coin in zip(words, coins, strict=True) if coin])
-    value = _released(mechanism, _bounded(mechanism, everybody, max_docs, max_words), rng)
+    value = released_value(mechanism, _bounded(mechanism, everybody, max_docs, max_words), rng)
     rate = _usual_score(value) if score is None else score
     found = np.array([rate(value, w) for w in words])
     # Equal scores are put in an order that knows nothing of the coins.
@@ -153,19 +152,11 @@ def _bounded(mechanism: Mechanism[Any], corpus: Corpus, max_docs: int | None, ma
     return bounded
 
 
-def _released(mechanism: Mechanism[Any], corpus: BoundedCorpus, rng: Generator) -> Any:
-    """What the mechanism publishes, or None. That nothing is published is something that an attacker sees, too."""
-    try:
-        return mechanism(corpus, rng).value
-    except NothingReleased:
-        return None
-
-
 def _runs(mechanism: Mechanism[Any], case: _Case, coins: NDArray[np.bool_], rng: Generator) -> Iterator[Any]:
     """The released values one after another: only their scores are kept."""
     for number, coin in enumerate(coins):
         with progress.part(number / coins.size, (number + 1) / coins.size):
-            value = _released(mechanism, case.within if coin else case.without, rng)
+            value = released_value(mechanism, case.within if coin else case.without, rng)
         yield value
 
 
@@ -182,18 +173,9 @@ def _rehearse(
             _usual_score(values[0])  # refuse what they cannot read: it would look as if nothing leaked
         for score in scores.values():
             numbers = np.array([score(value, case.words) for value in values])
-            found.append((_separation(numbers[coins], numbers[~coins]), case, score))
+            found.append((separation(numbers[coins], numbers[~coins]), case, score))
     _, case, score = max(found, key=lambda one: one[0])
     return case, score
-
-
-def _separation(inside: NDArray[np.float64], outside: NDArray[np.float64]) -> float:
-    """Distance of the means in standard deviations."""
-    apart = abs(float(inside.mean() - outside.mean()))
-    spread = float(np.sqrt((inside.var() + outside.var()) / 2))
-    if apart <= 1e-12 * abs(float(outside.mean())):
-        return 0.0  # equal but for rounding
-    return apart / spread if spread > 0 else inf
 
 
 def _usual_score(value: Any) -> Score:

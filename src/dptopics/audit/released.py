@@ -1,7 +1,7 @@
 """Telling neighbours apart by what is released alone: for mechanisms whose noise cannot be watched."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +9,8 @@ import numpy as np
 from dptopics.audit.curves import claimed_curve
 from dptopics.audit.people import Design
 from dptopics.audit.trials import Told, tell_apart
-from dptopics.audit.units import SCORES, Score
+from dptopics.audit.units import SCORES, Score, released_value, separation
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.errors import NothingReleased
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.mechanism import Mechanism
 from dptopics.privacy.rng import secure_rng
@@ -38,14 +37,16 @@ class ReleasedCase:
         best, most, notes = None, -1.0, []
         for design, corpora in cases:
             words = tuple(dict.fromkeys(word for document in design.canary.documents for word in document))
-            values = [[_value(mechanism, corpus) for _ in range(_REHEARSALS // 2)] for corpus in corpora]
+            values = [
+                [released_value(mechanism, corpus, secure_rng()) for _ in range(_REHEARSALS // 2)] for corpus in corpora
+            ]
             flat = [value for world in values for value in world]
             if all(value is None for value in flat):
                 notes.append("Nothing was released with some of the canaries: the audit saw no value to judge.")
                 continue
             for score in SCORES.values():
                 without, within = (np.array([score(value, words) for value in world]) for world in values)
-                told = _separation(within, without)
+                told = separation(within, without)
                 if told > most:
                     middle = float(within.mean() + without.mean()) / 2
                     sign = 1 if within.mean() >= without.mean() else -1
@@ -57,11 +58,11 @@ class ReleasedCase:
             notes.append(
                 "No score differed between runs with and without the canary: it may never get into the release."
             )
-        return cls(best.mechanism, best.corpora, best.words, best.score, best.sign, best.threshold, tuple(set(notes)))
+        return replace(best, notes=tuple(dict.fromkeys(notes)))
 
     def __call__(self, within: bool) -> float:
         """The score of a fresh run."""
-        value = _value(self.mechanism, self.corpora[within])
+        value = released_value(self.mechanism, self.corpora[within], secure_rng())
         return self.sign * (self.score(value, self.words) - self.threshold)
 
 
@@ -69,19 +70,3 @@ def through_release(case: ReleasedCase, claim: Guarantee, *, trials: int, error:
     """Fresh runs with and without the canary, against the curve of what is claimed."""
     curve = claimed_curve(claim.events)
     return tell_apart(case, curve, delta=claim.delta, trials=trials, error=error, seconds=seconds)
-
-
-def _value(mechanism: Mechanism[Any], corpus: BoundedCorpus) -> Any:
-    """What is published, or None: that nothing is published is something that an attacker sees, too."""
-    try:
-        return mechanism(corpus, secure_rng()).value
-    except NothingReleased:
-        return None
-
-
-def _separation(inside: Any, outside: Any) -> float:
-    """Distance of the means in standard deviations."""
-    apart = abs(float(inside.mean() - outside.mean()))
-    if apart <= 1e-12 * abs(float(outside.mean())):
-        return 0.0  # equal but for rounding
-    return apart / max(float(np.sqrt((inside.var() + outside.var()) / 2)), 1e-12)

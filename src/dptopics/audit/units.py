@@ -1,18 +1,22 @@
 """What canaries are made of: invented units, the corpus with them in it, and the scores that look for them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count, islice
+from math import inf
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dptopics.data.bounded import string_keys
+from dptopics.audit.people import Person, planted
+from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
-from dptopics.errors import InputError
+from dptopics.errors import InputError, NothingReleased
 from dptopics.privacy.fields import Choice
+from dptopics.privacy.mechanism import Mechanism
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
@@ -84,37 +88,8 @@ def _by_rarity(corpus: Corpus) -> list[str]:
 
 def with_units(corpus: Corpus, units: Iterable[Sequence[str]]) -> Corpus:
     """The corpus with more units: each a new author with one document that holds its words many times."""
-    documents = [set(unit) for unit in units]
-    if not documents:
-        return corpus
-    index = {word: number for number, word in enumerate(corpus.words)}
-    rows: list[int] = []
-    for document in documents:
-        rows += sorted(index.setdefault(word, len(index)) for word in document)
-    sizes = np.array([len(document) for document in documents], np.int64)
-    repeats = np.maximum(1, _LENGTH // sizes).astype(np.int32)
-    more: dict[str, Any] = {}
-    if corpus.author is not None and corpus.author_key is not None:
-        first = corpus.author_key.size
-        numbers = np.arange(first, first + len(documents), dtype=np.int32)
-        more["author"] = np.concatenate([corpus.author, numbers])
-        more["author_key"] = np.concatenate([corpus.author_key, _new_keys(corpus.author_key, len(documents))])
-    return replace(
-        corpus,
-        doc_start=np.concatenate([corpus.doc_start, corpus.doc_start[-1] + np.cumsum(sizes)]),
-        word=np.concatenate([corpus.word, np.array(rows, np.int32)]),
-        count=np.concatenate([corpus.count, np.repeat(repeats, sizes)]),
-        words=list(index),
-        **more,
-    )
-
-
-def _new_keys(known: NDArray[np.uint64], n: int) -> NDArray[np.uint64]:
-    """Hashes of authors that are not there yet."""
-    taken = set(known.tolist())
-    names = (f"canary {number}" for number in count(known.size))
-    keys = (int(string_keys([name])[0]) for name in names)
-    return np.array(list(islice((key for key in keys if key not in taken), n)), np.uint64)
+    people = [Person((dict.fromkeys(unit, max(1, _LENGTH // len(set(unit)))),)) for unit in units]
+    return planted(corpus, people)
 
 
 # --- scores ---
@@ -179,3 +154,20 @@ SCORES: Mapping[str, Score] = MappingProxyType(
         "n-grams": ngram_share,
     }
 )
+
+
+def separation(inside: NDArray[np.float64], outside: NDArray[np.float64]) -> float:
+    """Distance of the means of two sets of scores, in standard deviations."""
+    apart = abs(float(inside.mean() - outside.mean()))
+    spread = float(np.sqrt((inside.var() + outside.var()) / 2))
+    if apart <= 1e-12 * abs(float(outside.mean())):
+        return 0.0  # equal but for rounding
+    return apart / spread if spread > 0 else inf
+
+
+def released_value(mechanism: Mechanism[Any], corpus: BoundedCorpus, rng: Generator) -> Any:
+    """What a mechanism publishes, or None. That nothing is published is something that an attacker sees, too."""
+    try:
+        return mechanism(corpus, rng).value
+    except NothingReleased:
+        return None
