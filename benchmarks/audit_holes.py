@@ -23,8 +23,10 @@ from planted_holes import HOLES  # noqa: E402
 from dptopics.audit.claim import Effort, audit_claim  # noqa: E402
 from dptopics.data.corpus import Corpus  # noqa: E402
 from dptopics.plan import Plan  # noqa: E402
+from dptopics.public.embeddings import common_words  # noqa: E402
 from dptopics.public.ngrams import PublicNgrams  # noqa: E402
 from dptopics.public.text import TextSettings  # noqa: E402
+from dptopics.release.vocabulary import Vocabulary  # noqa: E402
 
 RESULT = HERE / "results" / "audit_holes.json"
 TOPICS = ("variational", "mixture", "embedded", "spectral")
@@ -60,7 +62,10 @@ def scenarios(folder, names):
             plan = Plan.ngrams(mechanism=name, prior=prior, text=reading, **COMMON)
             yield name, plan.build(), authors(folder, reading, prior.vocabulary)
         else:
-            plan = Plan.topics(mechanism=name, n_topics=10, vocabulary="common", text=text, **COMMON)
+            words = "common"
+            if name == "spectral":  # counts pairs of words: a short list
+                words = Vocabulary.public(common_words(text).words[::28])
+            plan = Plan.topics(mechanism=name, n_topics=10, vocabulary=words, text=text, **COMMON)
             yield name, plan.build(), corpus
 
 

@@ -189,7 +189,7 @@ class EpsilonAudit:
 
     @property
     def verdict(self) -> str:
-        """``violated``; else ``INCONCLUSIVE``: no control shows what this attack would have seen.
+        """``violated`` or ``INCONCLUSIVE``, for no control shows what this attack would have seen.
 
         :func:`dptopics.audit.claim.audit_claim` runs controls.
         """

@@ -65,7 +65,7 @@ class ClaimAudit:
 
     @property
     def verdict(self) -> str:
-        """``violated``, ``nothing found, and it would have caught: …``, or ``INCONCLUSIVE``."""
+        """``violated``, what it found nothing of and would have caught, or ``INCONCLUSIVE``."""
         if self.violated:
             return "violated"
         if not self.caught:
