@@ -200,6 +200,7 @@ def test_the_same_ngrams_from_the_same_seed(frame, rows):
     assert first.top(99) == second.top(99)
 
 
+@needs_java
 def test_the_same_counts_from_the_same_seed(frame, rows):
     values = (("0", "1"), tuple(map(str, range(len(WORDS) // 2))))
     mechanism = Plan.counts(
