@@ -136,7 +136,7 @@ def order(data: Path, n_topics: int, max_cells: int, runs: int = 10) -> dict[str
         "bounded": exact(made, cells),
         "all": exact(CountsWithMargins.calibrated(epsilon=EPSILON, max_cells=1000, **settings), cells),
     }
-    found: dict[str, Any] = {"topics": model.n_topics, "max_cells": max_cells, "runs": runs}
+    found: dict[str, Any] = {"asked_for": n_topics, "topics": model.n_topics, "max_cells": max_cells, "runs": runs}
     found["standard_deviation"] = {"cell": made.deviation(topic=True, airline=True, day=True)}
     found["standard_deviation"] |= {"topic": made.deviation(topic=True)}
     tables = [made(cells, secure_rng()).value for _ in range(runs)]
@@ -185,7 +185,7 @@ def main() -> None:
     ]
     for one in found.get("airline_tweets", []):
         for kind, held in one["bounded"].items():
-            name = f"airline tweets, {one['topics']} topics, max_cells {one['max_cells']}, {kind} in order"
+            name = f"airline tweets, {one['asked_for']} topics asked for, max_cells {one['max_cells']}, {kind} in order"
             found["bars"].append(bar(name, held["in_order"], 0.95, unit="", at_least=True))
     print(found)
     save("counts", found)
