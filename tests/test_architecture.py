@@ -58,7 +58,7 @@ def touches(imported, *names):
 
 
 MECHANISMS = ("vocabulary", "topics", "ngrams", "local", "insight.counts")
-FRONT = ("plan", "door", "registry", "estimators", "cli")  # those that put everything together
+FRONT = ("plan", "door", "counting", "registry", "estimators", "cli")  # those that put everything together
 
 # Room: what it never touches. "!x" is a package of the outside world.
 NEVER = {

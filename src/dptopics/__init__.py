@@ -7,10 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dptopics.counting import release_counts, release_groups
     from dptopics.data.bounded import BoundedCorpus
     from dptopics.data.corpus import Corpus
     from dptopics.data.engines.spark import SparkTable
-    from dptopics.door import publish, release_counts, release_ngrams, release_vocabulary
+    from dptopics.door import publish, release_ngrams, release_vocabulary
     from dptopics.errors import (
         BudgetExceeded,
         BundleError,
@@ -88,7 +89,8 @@ _HOME = {
     "Vocabulary": "release.vocabulary",
     "fit_reports": "local.topics",
     "publish": "door",
-    "release_counts": "door",
+    "release_counts": "counting",
+    "release_groups": "counting",
     "release_ngrams": "door",
     "release_vocabulary": "door",
     "secure_rng": "privacy.rng",
@@ -137,6 +139,7 @@ __all__ = [
     "fit_reports",
     "publish",
     "release_counts",
+    "release_groups",
     "release_ngrams",
     "release_vocabulary",
     "secure_rng",

@@ -6,7 +6,7 @@ that depends on it decides anything before the charge; after the charge whatever
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,9 +17,7 @@ from numpy.random import Generator
 
 from dptopics import __version__
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.data.cells import corpus_of_cells, main_topic
 from dptopics.data.corpus import Corpus
-from dptopics.data.tables import read_columns
 from dptopics.errors import DptopicsError, InputError, ReleaseLost, SpentError, Stopped
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
@@ -27,15 +25,12 @@ from dptopics.privacy.ledger import Ledger, Receipt
 from dptopics.privacy.rehearsal import rehearse
 from dptopics.privacy.rng import secure_rng
 from dptopics.privacy.unrecorded import Unrecorded
-from dptopics.public.axes import NO_TOPIC, TOPIC, Axis
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.public.text import TextSettings
 from dptopics.release import bundle
-from dptopics.release.counts import CountTable
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.record import Record
 from dptopics.release.release import Release
-from dptopics.release.topic_model import TopicModel, fingerprint
 from dptopics.release.vocabulary import Vocabulary
 
 Read = Callable[[Plan], BoundedCorpus]
@@ -228,9 +223,9 @@ def release_vocabulary(
     """
     corpus = _corpus(data, authors, text or TextSettings())
     chosen = Unit(unit) if unit is not None else corpus.default_unit
-    plan = {name: how.pop(name) for name in list(how) if name not in _OF_PUBLISH}
+    plan = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     made = Plan.words(epsilon=epsilon, delta=delta, unit=chosen, text=corpus.text, **plan)
-    return publish(made, _reader(corpus), **how)
+    return publish(made, reader(corpus), **how)
 
 
 def release_ngrams(
@@ -258,80 +253,16 @@ def release_ngrams(
     listed = None if prior is None else prior.vocabulary
     corpus = _corpus(data, authors, TextSettings.for_ngrams(n), listed)
     chosen = Unit(unit) if unit is not None else corpus.default_unit
-    plan = {name: how.pop(name) for name in list(how) if name not in _OF_PUBLISH}
+    plan = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     words = None if prior is not None else plan.pop("vocabulary", "weighted")
     made = Plan.ngrams(
         epsilon=epsilon, delta=delta, unit=chosen, text=corpus.text, prior=prior, vocabulary=words, **plan
     )
-    return publish(made, _reader(corpus), **how)
+    return publish(made, reader(corpus), **how)
 
 
-def release_counts(
-    topics: Release[TopicModel] | TopicModel | str | Path,
-    data: Any,
-    *,
-    by: Sequence[Axis],
-    text: str,
-    author: str | None = None,
-    epsilon: float,
-    delta: float,
-    unit: Unit | str | None = None,
-    embedding: Any = None,
-    drop_missing: bool = False,
-    encoding: str = "utf8",
-    **how: Any,
-) -> Release[CountTable]:
-    """Release how many authors (or documents) fall into topic × group × period: ``dptopics count`` in Python.
-
-    ``topics`` is a release of topics, the folder of one, or its value; ``data`` a table as for ``Corpus.from_table``,
-    with the columns ``text`` and ``author`` and those that the axes in ``by`` name. ``embedding`` is the model of the
-    topics, if it is not built in. ``how`` are settings of the mechanism (max_cells, min_units) and of :func:`publish`.
-
-    >>> import numpy as np, pyarrow as pa
-    >>> model = TopicModel(
-    ...     topic_word=np.array([[0.9, 0.1], [0.1, 0.9]]), topic_share=np.array([0.5, 0.5]),
-    ...     vocabulary=Vocabulary.of(["asthma", "skin"]), alpha=0.1)
-    >>> data = pa.table({"note": ["asthma", "skin"] * 500, "patient": range(1000), "ward": ["north", "south"] * 500})
-    >>> release = release_counts(model, data, by=[Axis.groups("ward", ["north", "south"])], text="note",
-    ...     author="patient", epsilon=1.0, delta=1e-6)
-    >>> 400 < release.value.count(topic="0", ward="north").value < 600
-    True
-    """
-    model = topics if isinstance(topics, TopicModel) else _topics(topics)
-    names, columns = [axis.name for axis in by], [axis.column for axis in by if axis.of_text is None]
-    if {text, author} & {*columns}:
-        raise InputError("counts by the column of texts or authors would publish them one by one. Name another column.")
-    if TOPIC in names:
-        raise InputError(f"the axis {TOPIC!r} is always there. Rename the column, or leave it out of by.")
-    model.transform(["word"], embedding=embedding)  # a model that is not installed is missed before anything is charged
-    own = {name: how.pop(name) for name in list(how) if name not in _OF_PUBLISH}
-    values = ((*map(str, range(model.n_topics)), NO_TOPIC), *(axis.values for axis in by))
-    chosen = Unit(unit) if unit is not None else Unit.DOCUMENT if author is None else Unit.AUTHOR
-    named = fingerprint(model.topic_word, model.vocabulary.words)
-    plan = Plan.counts(
-        epsilon=epsilon, delta=delta, unit=chosen, axes=(TOPIC, *names), values=values, model=named, **own
-    )
-
-    def read(plan: Plan) -> BoundedCorpus:
-        asked = [text, *([author] if author else []), *columns]
-        corpus = corpus_of_cells(
-            read_columns(data, asked, encoding=encoding, values=2 if author else 1),
-            lambda texts: main_topic(model.transform(texts, embedding=embedding)),
-            model.n_topics + 1,
-            by,
-            with_authors=author is not None,
-            drop_missing=drop_missing,
-        )
-        return _reader(corpus)(plan)
-
-    return publish(plan, read, **how)
-
-
-def _topics(topics: Release[TopicModel] | str | Path) -> TopicModel:
-    return (topics if isinstance(topics, Release) else bundle.load(topics)).value_of(TopicModel)
-
-
-_OF_PUBLISH = frozenset({"out", "ledger", "accept_unproven", "rng", "title", "about", "about_units", "phase"})
+# Arguments of :func:`publish`; what else is given to a release_… function belongs to the plan.
+OF_PUBLISH = frozenset({"out", "ledger", "accept_unproven", "rng", "title", "about", "about_units", "phase"})
 
 
 def _corpus(data: Any, authors: Any, text: TextSettings, vocabulary: Vocabulary | None = None) -> Corpus:
@@ -342,7 +273,9 @@ def _corpus(data: Any, authors: Any, text: TextSettings, vocabulary: Vocabulary 
     return Corpus.from_texts(data, authors, settings=text, vocabulary=vocabulary)
 
 
-def _reader(corpus: Corpus) -> Read:
+def reader(corpus: Corpus) -> Read:
+    """Bounds a corpus as a plan says."""
+
     def read(plan: Plan) -> BoundedCorpus:
         corpus.warn_if_delta_large(plan.delta, plan.unit)
         return corpus.bounded(unit=plan.unit, max_docs=plan.max_docs)

@@ -116,6 +116,24 @@ def test_a_ledger_of_another_unit_and_a_release_of_something_else(run, tmp_path)
     assert run("report", "topics", "--out", "page.html")[0] == 0
 
 
+def test_groups_without_a_public_list_are_released_first(run, tmp_path):
+    ask = ("groups", "notes.csv", "--column", "ward", "--author", "patient", "--delta", 1e-6, "--out", "wards")
+    with open("notes.csv", "a", encoding="utf-8") as file:
+        file.write("".join(f"skin,q{i},only {i},2026-01-01\n" for i in range(50)))
+    # What many have is no secret: the word is on everybody's lips here.
+    text = (tmp_path / "notes.csv").read_text("utf-8").replace(SECRET, "east")
+    (tmp_path / "notes.csv").write_text(text, "utf-8")
+    code, out, message = run(*ask, "--epsilon", 1)
+    assert code == 0, message
+    assert "3 words may be published" in out
+    code, _, message = run(*BASE, "--by", "ward", "--groups", "wards", "--out", "counts")
+    assert code == 0, message
+    table = CountTable.load(tmp_path / "counts")
+    assert table.values[1] == ("east", "north", "south", "other")
+    assert abs(table.count(ward="other").value - 50) < 6 * table.count(ward="other").deviation
+    assert run(*ask[:3], "patient", *ask[4:], "--epsilon", 1)[0] == 2
+
+
 def test_counts_have_no_page_but_say_so(run):
     assert run(*BASE, "--out", "counts")[0] == 0
     code, _, message = run("report", "counts", "--out", "page.html")

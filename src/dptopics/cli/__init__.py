@@ -30,6 +30,7 @@ local_app = typer.Typer(
 for command in (fit.fit, vocabulary.vocabulary, look.show, look.transform, look.mechanisms, look.demo, audit.audit):
     app.command()(command)
 app.command()(count.count)
+app.command()(count.groups)
 app.command()(label.label)
 app.command()(monitor.monitor)
 app.command()(report.report)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
 from dptopics.cli import options as o
 from dptopics.cli.publishing import shown, stoppable
@@ -35,8 +36,8 @@ def count(
     groups: Annotated[
         list[str] | None,
         typer.Option(
-            help="Public list of a column's values, one on each line: FILE, or COLUMN=FILE. All others count as "
-            "'other'.",
+            help="Public list of a column's values, one on each line: FILE, or COLUMN=FILE; or the folder of a release "
+            "by 'dptopics groups'. All others count as 'other'.",
             show_default=False,
         ),
     ] = None,
@@ -56,7 +57,7 @@ def count(
     as_json: o.Json = False,
 ) -> None:
     """Count authors by topic, group and time, with 95 % intervals."""
-    from dptopics.door import release_counts
+    from dptopics.counting import release_counts
 
     table = Table(source=source, text=text, author=author, drop_missing=drop_missing, encoding=encoding)
     axes = _axes(by or [], groups or [], source, first, last)
@@ -85,6 +86,49 @@ def count(
     err.print(f"Written to [bold]{o.shown(out_folder)}[/]. Every cell and margin is in counts.csv.")
 
 
+def groups(
+    source: o.Source,
+    column: Annotated[str, typer.Option(help="Column whose values are groups.", show_default=False)],
+    out_folder: o.Out,
+    epsilon: Annotated[float, typer.Option(help="Privacy loss of this list.", show_default=False)],
+    delta: Annotated[float, typer.Option(help="Chance of more loss: well below 1 / authors.", show_default=False)],
+    author: o.AuthorColumn = None,
+    max_words: Annotated[int, typer.Option("--max-groups", help="Groups that each author may propose.")] = 10,
+    unit: o.UnitOption = None,
+    title: o.Title = "",
+    about: o.About = "",
+    drop_missing: o.DropMissing = False,
+    encoding: o.Encoding = "utf8",
+    ledger: o.LedgerOption = None,
+    as_json: o.Json = False,
+) -> None:
+    """Release the values of a column that many authors have, to count by where there is no public list."""
+    from dptopics.counting import release_groups
+
+    table = Table(source=source, text=column, author=author, drop_missing=drop_missing, encoding=encoding)
+    with stoppable() as phase:
+        release = release_groups(
+            source,
+            column=column,
+            author=author,
+            epsilon=epsilon,
+            delta=delta,
+            unit=table.unit(unit),
+            max_words=max_words,
+            drop_missing=drop_missing,
+            encoding=encoding,
+            out=out_folder,
+            ledger=ledger,
+            title=title,
+            about=about,
+            phase=phase,
+        )
+    shown(release, out_folder, as_json)
+    err.print(
+        f"Written to [bold]{o.shown(out_folder)}[/]. Count by it: --groups {escape(column)}={o.shown(out_folder)}"
+    )
+
+
 def _axes(by: list[str], groups: list[str], source: Path, first: str | None, last: str | None) -> "list[Axis]":
     """The axes that the options name. A list must have its column, a column its list."""
     from dptopics.public.axes import Axis, Period
@@ -103,7 +147,7 @@ def _axes(by: list[str], groups: list[str], source: Path, first: str | None, las
     if missing := [column for column in columns if column not in lists]:
         raise InputError(
             f"--by {missing[0]} needs the list of its values that are public: --groups {missing[0]}=FILE. Values that "
-            "are taken from the data may be those of single persons."
+            "are taken from the data may be those of single persons: release them first (dptopics groups)."
         )
     for path in lists.values():
         check_not_the_data(path, source)

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from dptopics.data.builder import Builder
+from dptopics.data.builder import Builder, no_author
 from dptopics.data.corpus import Corpus
 from dptopics.data.tables import Rows
 from dptopics.errors import tell_owner
 from dptopics.public.axes import CELL_TEXT, OTHER, Axis, cell_words
 
+_LONGEST_VALUE = 200
 Topics = Callable[[list[str]], NDArray[np.int64]]  # texts to the number of each one's topic
 
 
@@ -56,6 +58,27 @@ def corpus_of_cells(
             f"They are counted as {OTHER!r}."
         )
     return builder.build(Corpus)
+
+
+def corpus_of_values(batches: Iterable[Rows], *, with_authors: bool, drop_missing: bool = False) -> Corpus:
+    """From batches of one column, and authors (if any): each value is one private word, taken whole."""
+    index: dict[str, int] = {}
+    places: list[int] = []
+    names: list[Any] = []
+    for values, *authors in batches:
+        for i, value in enumerate(values):
+            if drop_missing and (value is None or (with_authors and no_author(authors[0][i]))):
+                continue
+            # As an axis reads it; short and on one line, since nothing that is in a row may be refused.
+            text = "" if value is None else " ".join(str(value).split())[:_LONGEST_VALUE]
+            places.append(index.setdefault(text, len(index)) if text else -1)
+            names.append(authors[0][i] if with_authors else None)
+    there = np.array([place >= 0 for place in places], np.bool_)
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(there)])
+    columns = np.array(places, np.int64)[there]
+    shape = (len(places), len(index))
+    counts = sparse.csr_array((np.ones(columns.size, np.int64), columns, starts), shape=shape)
+    return Corpus.from_counts(counts, list(index), authors=names if with_authors else None)
 
 
 def _topics(texts: Sequence[Any], topics: Topics) -> NDArray[np.int64]:

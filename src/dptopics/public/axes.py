@@ -78,7 +78,7 @@ class Axis:
         """A column of which these values were public before."""
         if isinstance(values, str):
             raise InputError("the public groups must be a list of strings, got a single string.")
-        listed = [str(value).strip() for value in values]
+        listed = [_on_one_line(str(value)) for value in values]
         listed = [value for value in dict.fromkeys(listed) if value and value != OTHER]
         if not listed:
             raise InputError("the list of public groups is empty. Put one group on each line.")
@@ -86,7 +86,11 @@ class Axis:
 
     @classmethod
     def from_file(cls, column: str, path: str | Path) -> Self:
-        """A column whose public values are the lines of a file."""
+        """A column whose public values are the lines of a file, or the words of a release (``release_groups``)."""
+        if Path(path).is_dir():
+            from dptopics.release.bundle import load
+
+            return cls.groups(column, load(path).value_of(Vocabulary).words)
         return cls.groups(column, read_list(path, "list of groups"))
 
     @classmethod
@@ -112,7 +116,7 @@ class Axis:
         """Where each row of the column counts. Dates count by the day that is written, in whatever time zone."""
         if self.of_text is not None:
             column = [OTHER if value is None else self._facet(value) for value in column]
-        read = str.strip if self.period is None else self._period
+        read = _on_one_line if self.period is None else self._period
         texts = [value if isinstance(value, str) else "" if value is None else str(value) for value in column]
         known = {text: self._index.get(read(text), len(self._index)) for text in set(texts)}
         return np.array([known[text] for text in texts], np.int64)
@@ -132,6 +136,10 @@ class Axis:
             return self.period.of(date.fromisoformat(text[:10])) if _ISO.match(text) else OTHER
         except ValueError:
             return OTHER
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _day(option: str, value: str | date) -> date:
