@@ -88,19 +88,24 @@ def test_least_squares_and_covariance_are_those_of_the_whole_matrix(shape, cells
 def test_no_set_of_cells_exceeds_the_bound(shape, most):
     weights = margins.chosen_weights(shape, most)
     whole = np.concatenate(strategy(shape, weights))
-    allowed = weights**2 @ margins.largest_squares(shape, most)
-    for cells in combinations(range(min(prod(shape), 9)), min(most, prod(shape))):
-        assert (whole[:, list(cells)].sum(axis=1) ** 2).sum() <= allowed * (1 + 1e-12)
+    allowed = margins.largest_square(shape, weights, most)
+    sets = list(combinations(range(min(prod(shape), 9)), min(most, prod(shape))))
+    squares = [(whole[:, list(cells)].sum(axis=1) ** 2).sum() for cells in sets]
+    assert max(squares) <= allowed * (1 + 1e-12)
+    if prod(shape) <= 9 and min(shape) >= most:
+        assert max(squares) == pytest.approx(allowed)  # cells in a row
 
 
 def test_weights_are_better_than_equal_ones_and_than_cells_alone():
     shape = (8, 6, 9)
     for cells in (1, 4):
-        cost = margins.largest_squares(shape, cells)
         chosen, equal = margins.chosen_weights(shape, cells), np.ones(8)
         alone = np.eye(8)[-1]
         wanted = np.append(np.ones(7), 2)
-        loss = [wanted @ margins.variances(shape, w) * (w**2 @ cost) for w in (chosen, equal, alone)]
+        loss = [
+            wanted @ margins.variances(shape, w) * margins.largest_square(shape, w, cells)
+            for w in (chosen, equal, alone)
+        ]
         assert loss[0] <= min(loss[1:])
 
 

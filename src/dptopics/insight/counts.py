@@ -113,7 +113,7 @@ class CountsWithMargins(Calibrated):
     @property
     def bound(self) -> float:
         """L2 norm of a unit's weighted entries, rounded up so that no count is ever scaled down."""
-        norm = sqrt(float(self.weights**2 @ margins.largest_squares(self.shape, self.max_cells)))
+        norm = sqrt(margins.largest_square(self.shape, self.weights, self.max_cells))
         grid = 2 * grid_for(norm, self.cell_sigma)  # the bound's own grid is this one or its half
         return ceil(norm / grid) * grid
 

@@ -39,12 +39,22 @@ def summed(shape: Shape, axes: Axes) -> int:
     return prod(n for n, kept in zip(shape, axes, strict=True) if not kept)
 
 
-def largest_squares(shape: Shape, cells: int) -> Floats:
-    """For every margin, a bound on the squared norm that so many distinct cells of one unit have in it.
+def largest_square(shape: Shape, weights: Floats, cells: int) -> float:
+    """A bound on the squared norm that so many distinct cells of one unit have in all tables together.
 
-    Counts c of its entries have Σc ≤ ``cells`` and c ≤ min(``cells``, cells summed over): Σc² is at most the product.
+    The square is Σ over pairs of cells of Σ_S w_S² over the tables S in which the two share an entry: those that leave
+    out every axis on which they differ. Two distinct cells differ on one axis at least, so that they share at most
+    max_a Σ over S without a of w_S². Cells in a row along that axis reach it.
     """
-    return np.array([float(cells * min(cells, summed(shape, axes))) for axes in margins(len(shape))])
+    return float(np.max(_costs(shape, cells) @ weights**2))
+
+
+def _costs(shape: Shape, cells: int) -> Floats:
+    """[axis, S]: what a squared weight adds to the squared norm of cells in a row along that axis."""
+    sets = margins(len(shape))
+    pairs = min(cells, prod(shape))
+    along = [axis for axis, n in enumerate(shape) if n > 1] or [0]
+    return np.array([[pairs + pairs * (pairs - 1) * (not s[axis]) for s in sets] for axis in along], np.float64)
 
 
 def _parts(shape: Shape) -> Floats:
@@ -79,14 +89,22 @@ def _share(n: int, first: bool, second: bool, effect: bool, same: bool = True) -
 
 
 def chosen_weights(shape: Shape, cells: int) -> Floats:
-    """Weights of all measurements, the cells' 1: the least sum of variances of one entry of each margin, cells twice.
+    """Weights of all measurements, the cells' 1: a small sum of variances of one entry of each margin, cells twice.
 
-    For a given privacy loss. Multiplicative updates, which only ever improve; then rounded to short binary fractions.
+    For a given privacy loss, which is that of the worst axis: the best weights for each axis alone and for their mean
+    are compared. They come from multiplicative updates, which only ever improve, rounded to short binary fractions.
     """
-    parts, cost = _parts(shape), largest_squares(shape, cells)
-    wanted = np.ones(len(cost))
+    costs = _costs(shape, cells)
+    wanted = np.ones(costs.shape[1])
     wanted[-1] = 2.0
-    doubts = wanted @ _spread(shape)
+    tried = [_optimal(shape, cost, wanted) for cost in (*costs, costs.mean(axis=0))]
+    losses = [wanted @ variances(shape, weights) * largest_square(shape, weights, cells) for weights in tried]
+    return tried[int(np.argmin(losses))]
+
+
+def _optimal(shape: Shape, cost: Floats, wanted: Floats) -> Floats:
+    """The least sum of ``wanted`` variances if a squared weight costs ``cost``."""
+    parts, doubts = _parts(shape), wanted @ _spread(shape)
     squares = 1 / cost
     for _ in range(_ROUNDS):
         gain = parts @ (doubts / (squares @ parts) ** 2)
