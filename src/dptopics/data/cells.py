@@ -16,9 +16,8 @@ from dptopics.data.builder import Builder, no_author
 from dptopics.data.corpus import Corpus
 from dptopics.data.tables import Rows
 from dptopics.errors import tell_owner
-from dptopics.public.axes import CELL_TEXT, OTHER, Axis, cell_words
+from dptopics.public.axes import CELL_TEXT, OTHER, Axis, cell_words, plain_value
 
-_LONGEST_VALUE = 200
 Topics = Callable[[list[str]], NDArray[np.int64]]  # texts to the number of each one's topic
 
 
@@ -69,8 +68,7 @@ def corpus_of_values(batches: Iterable[Rows], *, with_authors: bool, drop_missin
         for i, value in enumerate(values):
             if drop_missing and (value is None or (with_authors and no_author(authors[0][i]))):
                 continue
-            # As an axis reads it; short and on one line, since nothing that is in a row may be refused.
-            text = "" if value is None else " ".join(str(value).split())[:_LONGEST_VALUE]
+            text = plain_value(value)  # as an axis reads it
             places.append(index.setdefault(text, len(index)) if text else -1)
             names.append(authors[0][i] if with_authors else None)
     there = np.array([place >= 0 for place in places], np.bool_)

@@ -30,6 +30,7 @@ _LETTERS = 5  # of a cell's name: enough for eleven million
 CELL_TEXT = TextSettings(language="none", min_length=_LETTERS, max_length=_LETTERS)  # how such names are read as texts
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:$|[T ])")
 _LONGEST = 40_000  # days of a range
+_LONGEST_VALUE = 200  # letters of a group's name
 
 
 class Period(StrEnum):
@@ -78,7 +79,7 @@ class Axis:
         """A column of which these values were public before."""
         if isinstance(values, str):
             raise InputError("the public groups must be a list of strings, got a single string.")
-        listed = [_on_one_line(str(value)) for value in values]
+        listed = [plain_value(value) for value in values]
         listed = [value for value in dict.fromkeys(listed) if value and value != OTHER]
         if not listed:
             raise InputError("the list of public groups is empty. Put one group on each line.")
@@ -116,7 +117,7 @@ class Axis:
         """Where each row of the column counts. Dates count by the day that is written, in whatever time zone."""
         if self.of_text is not None:
             column = [OTHER if value is None else self._facet(value) for value in column]
-        read = _on_one_line if self.period is None else self._period
+        read = plain_value if self.period is None else self._period
         texts = [value if isinstance(value, str) else "" if value is None else str(value) for value in column]
         known = {text: self._index.get(read(text), len(self._index)) for text in set(texts)}
         return np.array([known[text] for text in texts], np.int64)
@@ -138,8 +139,10 @@ class Axis:
             return OTHER
 
 
-def _on_one_line(text: str) -> str:
-    return " ".join(text.split())
+def plain_value(value: Any) -> str:
+    """A value of a column as groups are written: on one line, not too long, letters that every file can hold."""
+    text = "" if value is None else str(value).encode("utf-8", "replace").decode("utf-8")
+    return " ".join(text.split())[:_LONGEST_VALUE].strip()
 
 
 def _day(option: str, value: str | date) -> date:
