@@ -57,8 +57,8 @@ def touches(imported, *names):
     return sorted(i for i in imported for name in full if i == name or i.startswith(f"{name}."))
 
 
-MECHANISMS = ("vocabulary", "topics", "ngrams", "local")
-FRONT = ("plan", "door", "registry", "estimators", "cli")  # those that put everything together
+MECHANISMS = ("vocabulary", "topics", "ngrams", "local", "insight.counts")
+FRONT = ("plan", "door", "counting", "registry", "estimators", "cli")  # those that put everything together
 
 # Room: what it never touches. "!x" is a package of the outside world.
 NEVER = {
@@ -82,7 +82,7 @@ NEVER = {
         "published", "privacy.ledger", "release.bundle", "release.report", "data.builder", "data.tables",
         "data.engines", "audit", *FRONT, "!rich", "!typer", "!logging", "!pickle",
     ),
-    ("release",): (
+    ("release", "insight.hierarchy", "insight.labels"): (
         "data", "privacy.noise", "privacy.mechanism", "privacy.ledger", "learners", *MECHANISMS, "published", "audit",
         *FRONT, "!numba",
     ),

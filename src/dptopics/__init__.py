@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dptopics.counting import release_counts, release_groups
     from dptopics.data.bounded import BoundedCorpus
     from dptopics.data.corpus import Corpus
     from dptopics.data.engines.spark import SparkTable
@@ -36,8 +37,10 @@ if TYPE_CHECKING:
     from dptopics.privacy.ledger import Budget, Ledger
     from dptopics.privacy.relation import Relation
     from dptopics.privacy.rng import secure_rng
+    from dptopics.public.axes import Axis
     from dptopics.public.ngrams import PublicNgrams
     from dptopics.public.text import TextSettings
+    from dptopics.release.counts import CountTable
     from dptopics.release.language_model import LanguageModel
     from dptopics.release.ngram_table import NgramTable
     from dptopics.release.release import Release
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 
 # Loaded on first use: reading a bundle should not wait for the compiler or scikit-learn.
 _HOME = {
+    "Axis": "public.axes",
     "BitFlips": "local.randomizer",
     "BoundedCorpus": "data.bounded",
     "Budget": "privacy.ledger",
@@ -54,6 +58,7 @@ _HOME = {
     "Client": "local.client",
     "Collection": "local.collection",
     "Corpus": "data.corpus",
+    "CountTable": "release.counts",
     "DptopicsError": "errors",
     "EngineError": "errors",
     "Guarantee": "privacy.guarantee",
@@ -84,6 +89,8 @@ _HOME = {
     "Vocabulary": "release.vocabulary",
     "fit_reports": "local.topics",
     "publish": "door",
+    "release_counts": "counting",
+    "release_groups": "counting",
     "release_ngrams": "door",
     "release_vocabulary": "door",
     "secure_rng": "privacy.rng",
@@ -91,6 +98,7 @@ _HOME = {
 
 __version__ = "0.2.0"
 __all__ = [
+    "Axis",
     "BitFlips",
     "BoundedCorpus",
     "Budget",
@@ -99,6 +107,7 @@ __all__ = [
     "Client",
     "Collection",
     "Corpus",
+    "CountTable",
     "DptopicsError",
     "EngineError",
     "Guarantee",
@@ -129,6 +138,8 @@ __all__ = [
     "Vocabulary",
     "fit_reports",
     "publish",
+    "release_counts",
+    "release_groups",
     "release_ngrams",
     "release_vocabulary",
     "secure_rng",

@@ -36,7 +36,12 @@ from dptopics.release.vocabulary import Vocabulary
 Read = Callable[[Plan], BoundedCorpus]
 Phase = Callable[[str], AbstractContextManager[Any]]  # shows that a part of the work has begun
 _ROOM = 1 << 22  # bytes that must be free where the release shall be written
-_TITLES = {"topics": "Learning private topics", "vocabulary": "Choosing words", "n-grams": "Counting n-grams"}
+_TITLES = {
+    "topics": "Learning private topics",
+    "vocabulary": "Choosing words",
+    "n-grams": "Counting n-grams",
+    "counts": "Counting",
+}
 
 
 def publish(
@@ -218,9 +223,9 @@ def release_vocabulary(
     """
     corpus = _corpus(data, authors, text or TextSettings())
     chosen = Unit(unit) if unit is not None else corpus.default_unit
-    plan = {name: how.pop(name) for name in list(how) if name not in _OF_PUBLISH}
+    plan = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     made = Plan.words(epsilon=epsilon, delta=delta, unit=chosen, text=corpus.text, **plan)
-    return publish(made, _reader(corpus), **how)
+    return publish(made, reader(corpus), **how)
 
 
 def release_ngrams(
@@ -248,15 +253,16 @@ def release_ngrams(
     listed = None if prior is None else prior.vocabulary
     corpus = _corpus(data, authors, TextSettings.for_ngrams(n), listed)
     chosen = Unit(unit) if unit is not None else corpus.default_unit
-    plan = {name: how.pop(name) for name in list(how) if name not in _OF_PUBLISH}
+    plan = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     words = None if prior is not None else plan.pop("vocabulary", "weighted")
     made = Plan.ngrams(
         epsilon=epsilon, delta=delta, unit=chosen, text=corpus.text, prior=prior, vocabulary=words, **plan
     )
-    return publish(made, _reader(corpus), **how)
+    return publish(made, reader(corpus), **how)
 
 
-_OF_PUBLISH = frozenset({"out", "ledger", "accept_unproven", "rng", "title", "about", "about_units", "phase"})
+# Arguments of :func:`publish`; what else is given to a release_… function belongs to the plan.
+OF_PUBLISH = frozenset({"out", "ledger", "accept_unproven", "rng", "title", "about", "about_units", "phase"})
 
 
 def _corpus(data: Any, authors: Any, text: TextSettings, vocabulary: Vocabulary | None = None) -> Corpus:
@@ -267,7 +273,9 @@ def _corpus(data: Any, authors: Any, text: TextSettings, vocabulary: Vocabulary 
     return Corpus.from_texts(data, authors, settings=text, vocabulary=vocabulary)
 
 
-def _reader(corpus: Corpus) -> Read:
+def reader(corpus: Corpus) -> Read:
+    """Bounds a corpus as a plan says."""
+
     def read(plan: Plan) -> BoundedCorpus:
         corpus.warn_if_delta_large(plan.delta, plan.unit)
         return corpus.bounded(unit=plan.unit, max_docs=plan.max_docs)

@@ -1,7 +1,7 @@
 """Plan: everything public that decides a release. It builds the mechanism, and is saved with the release.
 
-The command line, the estimator, Spark and audits make a plan in one of three ways (:meth:`Plan.topics`,
-:meth:`Plan.words`, :meth:`Plan.ngrams`) and hand it to :func:`dptopics.door.publish`.
+The command line, the estimator, Spark and audits make a plan in one of four ways (:meth:`Plan.topics`,
+:meth:`Plan.words`, :meth:`Plan.ngrams`, :meth:`Plan.counts`) and hand it to :func:`dptopics.door.publish`.
 """
 
 import json
@@ -43,7 +43,7 @@ MOST_TOPICS = 10_000
 class Plan:
     """One release, as far as it is public: what it is made by, from whose contributions, and how much it may cost.
 
-    Make one with :meth:`topics`, :meth:`words` or :meth:`ngrams`, which fill in what is usual.
+    Make one with :meth:`topics`, :meth:`words`, :meth:`ngrams` or :meth:`counts`, which fill in what is usual.
 
     >>> plan = Plan.topics(mechanism="mixture", n_topics=20, epsilon=1.0, delta=1e-6, unit="author")
     >>> plan.vocabulary, plan.vocabulary_share, round(plan.build().guarantee.epsilon, 6)
@@ -204,10 +204,16 @@ class Plan:
             settings=_set(settings),
         )
 
+    @classmethod
+    def counts(cls, *, epsilon: float, delta: float, unit: Unit | str, **settings: Any) -> Self:
+        """Counts in the cells of a public table, and in its margins; ``settings`` are the mechanism's: axes, values"""
+        own = _set(settings)
+        return cls(job=Job.COUNTS, mechanism="margins", epsilon=epsilon, delta=delta, unit=Unit(unit), settings=own)
+
     def build(self) -> Mechanism[Any]:
         """The mechanism with the least noise that costs at most (ε, δ). Whatever settings make impossible ends here."""
-        build = {Job.VOCABULARY: self._words, Job.TOPICS: self._topics, Job.NGRAMS: self._ngrams}[self.job]
-        built: Mechanism[Any] = build()
+        build = {Job.VOCABULARY: self._words, Job.TOPICS: self._topics, Job.NGRAMS: self._ngrams}.get(self.job)
+        built: Mechanism[Any] = self._alone(mechanism_class(self.job, self.mechanism)) if build is None else build()
         return built
 
     def _words(self) -> Any:

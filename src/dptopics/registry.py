@@ -9,7 +9,7 @@ from dptopics.privacy.guarantee import Strength, Trust
 from dptopics.privacy.mechanism import REGISTERED, Job
 from dptopics.privacy.relation import Relation
 
-_ROOMS = ("vocabulary", "topics", "ngrams", "local", "published")
+_ROOMS = ("vocabulary", "topics", "ngrams", "insight", "local", "published")
 
 
 def mechanisms(job: Job | str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import csv
 import subprocess
 import sys
 from functools import lru_cache, partial
+from itertools import cycle
 
 import pytest
 from markdown_pages import MOST_NOT_RUN, NOT_HERE, PAGES, PROGRAM, REASONS, ROOT, SCRIPTS, SHELL, blocks, name, words
@@ -18,6 +19,7 @@ from dptopics.topics.embedded import public_space
 BLOCKS = {page: blocks(page) for page in PAGES}
 MESSAGES = 4000  # of 20,000: enough words at ε = 1, and quick
 FEWER = {"--shadows": "4", "--canaries": "40", "--trials": "8", "--sweeps": "5"}  # than a real audit takes
+DATES = ("2026-01-12", "2026-02-03", "2026-02-28")  # of the messages, over and over
 BY_SHELL = {"head", "ls", "cat"}
 COMMON_WORDS = 4000  # of 28,000 public words
 # What depends on public words alone is computed once for all pages.
@@ -48,9 +50,10 @@ def folder(tmp_path, monkeypatch, demo):
     monkeypatch.setattr("dptopics.audit.canaries.audit_by_trials", quick)
     monkeypatch.setattr("dptopics.audit.membership.plot_roc", lambda *_: True)  # drawing takes longer than training
     for file, first in (("notes.csv", 0), ("more-notes.csv", 3000), ("public.csv", 2000)):
-        rows = zip(demo.texts[first:], demo.authors[first:], strict=True)
+        rows = zip(demo.texts[first:], demo.authors[first:], cycle(("north", "south")), cycle(DATES), strict=False)
         with open(file, "w", newline="", encoding="utf-8") as table:
-            csv.writer(table).writerows([("note", "patient"), *rows])
+            csv.writer(table).writerows([("note", "patient", "ward", "date"), *rows])
+    (tmp_path / "wards.txt").write_text("north\nsouth\n")
     topics = [
         "skin rash itching cream eczema scalp",
         "appointment week monday book slot available",

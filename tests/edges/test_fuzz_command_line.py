@@ -25,6 +25,7 @@ NGRAMS = ["--text", "note", "--author", "patient", "--epsilon", 5, "--delta", 1e
 COMMANDS = {
     "fit": lambda path: ["fit", path, *FIT],
     "ngrams": lambda path: ["ngrams", path, *NGRAMS, "--public", "ngrams.txt"],
+    "count": lambda path: ["count", "release", path, *NGRAMS[:8], "--out", "out"],
     "transform": lambda path: ["transform", "release", path, "--text", "note", "--out", "out"],
 }
 READERS = COMMANDS | {

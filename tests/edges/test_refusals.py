@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from dptopics import Corpus, Ledger, PrivateTopics, Vocabulary
+from dptopics import Corpus, Guarantee, Ledger, PrivateTopics, Release, TopicModel, Vocabulary
 from dptopics.errors import NothingReleased, PrivacyWarning
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Strength, Unit
@@ -13,6 +13,7 @@ from dptopics.privacy.rng import secure_rng
 from dptopics.privacy.unrecorded import Unrecorded
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.registry import mechanisms
+from dptopics.release import bundle
 
 LISTED = Vocabulary.of(["chorea", "huntington", "knee", "tremor"])
 NOBODY = ["it is", "new glasses", "flu in may"]  # none of the listed words
@@ -154,6 +155,7 @@ COMMANDS = {
         "--learner", "spectral",
     ],
     "vocabulary": ["vocabulary", "notes.csv"],
+    "count": ["count", "topics", "notes.csv"],
     "ngrams": ["ngrams", "notes.csv", "--public", "list.txt", "--n", "1"],
     "ngrams-private": ["ngrams", "notes.csv", "--n", "2"],
 }  # fmt: skip
@@ -168,6 +170,10 @@ def test_commands_end_alike_with_and_without_the_only_author(command, tmp_path, 
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "list.txt").write_text("".join(f"{word}\n" for word in LISTED.words))
+    if command == "count":
+        model = TopicModel(topic_word=np.eye(2, len(LISTED)), topic_share=np.ones(2) / 2, vocabulary=LISTED, alpha=0.1)
+        promise = Guarantee(events=(), delta=0.0, unit=Unit.AUTHOR, strength=Strength.PROVED)
+        bundle.save(Release(value=model, guarantee=promise, settings={}), "topics")
     relation = "replace" if command == "fit-laplace" else "add-or-remove"
     Ledger.create("l", epsilon=1e6, delta=0.9, relation=relation)
     seen = []

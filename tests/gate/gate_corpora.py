@@ -19,6 +19,8 @@ OTHER_WORDS = sorted(
 LISTED = Vocabulary.public(WORDS)
 COUNTED = PublicNgrams.of({word: 3.0 + number for number, word in enumerate(WORDS)})
 COMMON = Vocabulary.public(sorted({*CORE, "and", "game", "of", "the", "water", "wheel"}))
+# A table of counts whose sixteen cells these words stand for.
+TABLE = {"axes": ("topic", "ward", "month"), "values": (("0", "1"), ("a", "b"), ("1", "2", "3", "4"))}
 DIMENSIONS = 6
 
 

@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 from unittest.mock import patch
 
-from gate_corpora import COMMON, CORE, COUNTED, LISTED, MODEL, corpus_of, crowd
+from gate_corpora import COMMON, CORE, COUNTED, LISTED, MODEL, TABLE, corpus_of, crowd
 
 from dptopics import plan as plans
 from dptopics.errors import InputError, PrivacyError
@@ -24,6 +24,7 @@ SHORT: Mapping[Job, Mapping[str, Any]] = {
     Job.VOCABULARY: {},
     Job.TOPICS: {"steps": 2, "dimensions": 4, "candidates": 8},
     Job.NGRAMS: {"max_words": 1, "max_total": 1.0},
+    Job.COUNTS: TABLE,
 }
 # And each of these once, where a mechanism has it.
 BESIDES: Mapping[str, Any] = {
@@ -36,6 +37,9 @@ BESIDES: Mapping[str, Any] = {
     "clip": 0.3,
     "max_words": 3,
     "max_total": 7.3,
+    "max_cells": 3,
+    "over_share": 0.0,
+    "min_units": 5,
 }
 
 
@@ -66,6 +70,9 @@ class Case:
             case Job.NGRAMS:
                 prior = COUNTED if self.words is None else None
                 return Plan.ngrams(prior=prior, vocabulary=self.words, noise=self.noise, **made, **settings)
+            case Job.COUNTS:
+                del made["mechanism"]
+                return Plan.counts(**made, **settings)
         words = LISTED if self.words == "list" else self.words
         return Plan.topics(n_topics=2, vocabulary=words, max_words=len(CORE), noise=self.noise, **made, **settings)
 
@@ -94,7 +101,9 @@ class Case:
 
     @property
     def public(self):
-        """Words that the corpus is restricted to before the mechanism runs: a public list of n-grams."""
+        """Words that the corpus is restricted to before the mechanism runs: a public list of n-grams, or of cells."""
+        if self.job is Job.COUNTS:
+            return LISTED
         return COUNTED.vocabulary if self.job is Job.NGRAMS and self.words is None else None
 
 
@@ -158,6 +167,7 @@ def compositions():
                 Case(Job.NGRAMS, name, words, noise, unit)
                 for words, noise in product([None, *_private()], noises(Job.NGRAMS, name))
             ]
+        found += [Case(Job.COUNTS, name, unit=unit) for name in mechanisms(Job.COUNTS) if proved(Job.COUNTS, name)]
     return found
 
 

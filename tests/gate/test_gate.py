@@ -18,7 +18,7 @@ from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.privacy.mechanism import Job
 from dptopics.registry import mechanisms
 
-CENTRAL = (Job.VOCABULARY, Job.TOPICS, Job.NGRAMS)
+CENTRAL = (Job.VOCABULARY, Job.TOPICS, Job.NGRAMS, Job.COUNTS)
 ALONE = [case for job in CENTRAL for case in each(job)]
 WHOLE = compositions()
 
@@ -27,7 +27,7 @@ def test_every_proved_mechanism_is_here():
     wanted = {(job, name) for job in CENTRAL for name in mechanisms(job) if proved(job, name) and installed(name)}
     assert {(case.job, case.name) for case in ALONE if not case.settings} == wanted
     assert {(case.job, name) for case in WHOLE for name in case.name.split(",")} == wanted
-    assert len(wanted) >= 11
+    assert len(wanted) >= 12
 
 
 @pytest.mark.parametrize("case", [case for case in ALONE if not case.settings], ids=str)

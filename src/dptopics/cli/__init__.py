@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from dptopics.cli import audit, fit, ledger, local, look, monitor, ngrams, report, vocabulary
+from dptopics.cli import audit, count, fit, label, ledger, local, look, monitor, ngrams, report, vocabulary
 from dptopics.cli.terminal import err, out, warn
 from dptopics.errors import BudgetExceeded, DptopicsError, PrivacyWarning, SpentError
 
@@ -29,6 +29,9 @@ local_app = typer.Typer(
 )
 for command in (fit.fit, vocabulary.vocabulary, look.show, look.transform, look.mechanisms, look.demo, audit.audit):
     app.command()(command)
+app.command()(count.count)
+app.command()(count.groups)
+app.command()(label.label)
 app.command()(monitor.monitor)
 app.command()(report.report)
 local_app.command()(local.create)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from dptopics.cli import options as o
@@ -15,12 +16,17 @@ from dptopics.errors import InputError
 def show(
     release_folder: Annotated[Path, typer.Argument(help="Folder of a release.", show_default=False)],
     words: Annotated[int, typer.Option(help="Words per topic, or n-grams.")] = 10,
+    tree: Annotated[bool, typer.Option("--tree", help="Show which topics are alike, as a tree.")] = False,
     as_json: o.Json = False,
 ) -> None:
     """Show a release and its guarantee."""
     from dptopics.release import bundle
 
     release = bundle.load(release_folder)
+    if tree:
+        found = release.tree()
+        print_json({"tree": found.to_dict()}) if as_json else out.print(escape(str(found)), highlight=False)
+        return
     if as_json:
         content = {"guarantee": release.guarantee.to_dict(), "settings": release.settings}
         print_json({**release.value.shown(words), **content, "record": release.record.to_dict()})

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,18 +47,30 @@ def published(plan: "Plan", read: Any, *, out_folder: Path, as_json: bool, **how
     """Through the door, with a progress bar for each part of the work; then shown."""
     from dptopics.door import publish
 
+    with stoppable() as phase:
+        release = publish(plan, read, out=out_folder, phase=phase, **how)
+    shown(release, out_folder, as_json)
+    return release
+
+
+@contextmanager
+def stoppable() -> "Iterator[Callable[[str], AbstractContextManager[None]]]":
+    """Shows a progress bar for each part of the work. Whoever stops it is told what that costs."""
     try:
-        release = publish(plan, read, out=out_folder, phase=_phase, **how)
+        yield _phase
     except KeyboardInterrupt as error:
         err.print(escape(str(error) or "Stopped."), highlight=False)
         sys.exit(130)
+
+
+def shown(release: "Release[Any]", out_folder: Path, as_json: bool) -> None:
+    """The release and its card, or both as JSON."""
     if as_json:
-        shown = {"out": str(out_folder), **release.value.shown(10)}
-        print_json({**shown, "guarantee": release.guarantee.to_dict(), "record": release.record.to_dict()})
-        return release
+        content = {"out": str(out_folder), **release.value.shown(10)}
+        print_json({**content, "guarantee": release.guarantee.to_dict(), "record": release.record.to_dict()})
+        return
     show_value(release.value, 10)
     show_card(release.guarantee, release.record)
-    return release
 
 
 def preview(plan: "Plan", about_units: int | None, as_json: bool) -> None:

@@ -16,6 +16,7 @@ from rich.text import Text
 from dptopics.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
+    from dptopics.release.counts import CountTable
     from dptopics.release.ngram_table import NgramTable
     from dptopics.release.record import Record
     from dptopics.release.topic_model import TopicModel
@@ -62,10 +63,22 @@ def show_words(vocabulary: "Vocabulary", n: int) -> None:
     out.print(escape(f"{len(vocabulary):,} words may be published{listed}.{most}"), highlight=False)
 
 
+def show_counts(table: "CountTable", n: int) -> None:
+    """Counts of the first axis with their intervals, and what the bound leaves out."""
+    shown = Table(table.axes[0].capitalize(), f"{table.unit.capitalize()}s", "95 % interval")
+    for value in table.values[0]:
+        found = table.count(**{table.axes[0]: value})
+        known = found.value == found.value  # NaN: suppressed
+        between = f"{max(0.0, found.low):,.0f} to {max(0.0, found.high):,.0f}"
+        shown.add_row(escape(value), f"{found.value:,.0f}" if known else "-", between if known else "suppressed")
+    out.print(shown)
+    out.print(escape(table.bounded), highlight=False)
+
+
 def show_value(value: Any, n: int) -> None:
     """A released value, with its n most important things."""
     show: dict[str, Callable[[Any, int], None]]
-    show = {"topics": show_topics, "ngrams": show_ngrams, "vocabulary": show_words}
+    show = {"topics": show_topics, "ngrams": show_ngrams, "vocabulary": show_words, "counts": show_counts}
     show[value.kind](value, n)
 
 

@@ -19,6 +19,7 @@ from dptopics.public.word_lists import PACKED, suffix_of
 
 C = TypeVar("C", bound=Corpus)
 Batch = tuple[Sequence[str | None], Sequence[str | int | None] | None]
+Rows = list[list[Any]]  # some rows of several columns
 
 _BATCH_ROWS = 2048
 _HEAD = 1 << 16  # bytes of a CSV that are looked at for its header
@@ -27,6 +28,12 @@ _BLOCK_BYTES = 1 << 24  # a single row may not be longer than this in CSV
 
 def read_batches(source: Any, *, text: str, author: str | None, encoding: str) -> Iterator[Batch]:
     """Batches of (texts, authors) from a file or a frame that speaks Arrow."""
+    for texts, *authors in read_columns(source, [text] + ([author] if author else []), encoding=encoding):
+        yield texts, authors[0] if authors else None
+
+
+def read_columns(source: Any, columns: Sequence[str], *, encoding: str, values: int = 2) -> Iterator[Rows]:
+    """Batches of columns: texts, then authors (strings or numbers); beyond the first ``values``, anything at all."""
     if isinstance(source, str | Path):
         path = Path(source)
         check_file(path)
@@ -35,11 +42,11 @@ def read_batches(source: Any, *, text: str, author: str | None, encoding: str) -
         readers = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
         try:
             if suffix in (".jsonl", ".ndjson", ".json"):
-                yield from _json_lines(path, text, author, encoding)
+                yield from _json_lines(path, columns, encoding)
             elif suffix in readers:
-                yield from _columns(_csv(path, readers[suffix], text, author, encoding), text, author)
+                yield from _columns(_csv(path, readers[suffix], columns, encoding), columns, values)
             elif suffix in (".parquet", ".pq"):
-                yield from _columns(_parquet(path, text, author), text, author)
+                yield from _columns(_parquet(path, columns), columns, values)
             else:
                 raise InputError(f"cannot tell the format of {path.name!r}. Use .csv, .tsv, .jsonl or .parquet.")
         except (DptopicsError, MemoryError):
@@ -55,8 +62,8 @@ def read_batches(source: Any, *, text: str, author: str | None, encoding: str) -
             "the frame cannot be read: a column mixes types, or two have one name",
             "Convert text and author columns to strings, or give those two columns alone.",
         )
-        check_columns(reader.schema.names, text, author)
-        batches = _columns(reader, text, author)
+        check_columns(reader.schema.names, *columns)
+        batches = _columns(reader, columns, values)
         while batch := shielded(
             lambda: next(batches, None), "the frame cannot be read", "Convert text and author columns to valid strings."
         ):
@@ -131,10 +138,9 @@ def _opened(path: Path) -> Iterator[tuple[Any, Callable[[], float]]]:
         yield stream, lambda: min(1.0, raw.tell() / size)
 
 
-def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: str) -> Iterator[Any]:
+def _csv(path: Path, delimiter: str, columns: Sequence[str], encoding: str) -> Iterator[Any]:
     from pyarrow import csv
 
-    columns = [text] + ([author] if author else [])
     with _opened(path) as (stream, _):
         first = stream.read(_HEAD)
         head = codecs.getincrementaldecoder(encoding)().decode(first).removeprefix("\ufeff")
@@ -142,7 +148,7 @@ def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: st
     names = next((row for row in rows if row), None)
     if names is None:
         raise InputError(f"{path.name!r} is empty: it holds no documents.")
-    check_columns(names, text, author)
+    check_columns(names, *columns)
     if next((row for row in rows if row), None) is None and len(first) < _HEAD:
         return  # a header and nothing else, which Arrow takes for an empty file
     with _opened(path) as (stream, share):
@@ -151,7 +157,7 @@ def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: st
             read_options=csv.ReadOptions(block_size=_BLOCK_BYTES, encoding=encoding, use_threads=False),
             parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
-                include_columns=columns,
+                include_columns=list(columns),
                 column_types={c: pa.string() for c in columns},
                 strings_can_be_null=False,  # an empty text is an empty text
             ),
@@ -160,29 +166,27 @@ def _csv(path: Path, delimiter: str, text: str, author: str | None, encoding: st
             progress.report(share())
 
 
-def _parquet(path: Path, text: str, author: str | None) -> Iterator[Any]:
+def _parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
     from pyarrow import parquet
 
     file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)  # else a row group is held whole
-    check_columns(file.schema_arrow.names, text, author)
-    columns = [text] + ([author] if author else [])
+    check_columns(file.schema_arrow.names, *columns)
     rows = 0
-    for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False):
+    for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(columns), use_threads=False):
         yield batch
         rows += batch.num_rows
         progress.report(rows / file.metadata.num_rows)
 
 
-def _columns(batches: Iterable[Any], text: str, author: str | None) -> Iterator[Batch]:
+def _columns(batches: Iterable[Any], columns: Sequence[str], values: int) -> Iterator[Rows]:
     for whole in batches:
-        text_column = _castable(whole.column(text))
-        author_column = None if author is None else _castable(whole.column(author))
+        found = [_castable(whole.column(name)) for name in columns]
         for start in range(0, whole.num_rows, _BATCH_ROWS):
-            texts = _strings(text_column.slice(start, _BATCH_ROWS), text, integers=False)
-            if author is None or author_column is None:
-                yield texts, None
-            else:
-                yield texts, _strings(author_column.slice(start, _BATCH_ROWS), author, integers=True)
+            parts = [column.slice(start, _BATCH_ROWS) for column in found]
+            yield [
+                _strings(part, name, integers=number > 0) if number < values else _anything(part, name)
+                for number, (name, part) in enumerate(zip(columns, parts, strict=True))
+            ]
 
 
 def _castable(column: Any) -> Any:
@@ -202,15 +206,21 @@ def _strings(column: Any, name: str, *, integers: bool) -> list[str | None]:
     return values
 
 
+def _anything(column: Any, name: str) -> list[str | None]:
+    """Strings, numbers, dates: as they are written."""
+    if pa.types.is_nested(column.type) and not pa.types.is_dictionary(column.type):
+        raise InputError(f"column {name!r} holds {type_name(column.type)}, not single values. Convert it first.")
+    values: list[str | None] = column.cast(pa.large_string()).to_pylist()
+    return values
+
+
 def type_name(kind: object) -> str:
     """The type of a column without what is inside: fields of a nested type may be data."""
     return re.split(r"[<(\[]", str(kind), maxsplit=1)[0]
 
 
-def _json_lines(path: Path, text: str, author: str | None, encoding: str) -> Iterator[Batch]:
-    texts: list[str | None] = []
-    authors: list[str | int | None] = []
-    checked = False
+def _json_lines(path: Path, columns: Sequence[str], encoding: str) -> Iterator[Rows]:
+    rows: list[list[Any]] = []
     with _opened(path) as (stream, share):
         for number, line in enumerate(read_lines(stream, encoding), start=1):
             if not line.strip():
@@ -223,17 +233,20 @@ def _json_lines(path: Path, text: str, author: str | None, encoding: str) -> Ite
                 ) from None
             if not isinstance(row, dict):
                 raise InputError(f"line {number} of {path.name!r} is not a JSON object. Each line must be one object.")
-            if not checked:
-                check_columns(list(row), text, author)
-                checked = True
-            texts.append(row.get(text))
-            authors.append(row.get(author) if author else None)
-            if len(texts) == _BATCH_ROWS:
-                yield texts, authors if author else None
-                texts, authors = [], []
+            if not rows:
+                check_columns(list(row), *columns)
+            rows.append([row.get(name) for name in columns])
+            if len(rows) > _BATCH_ROWS:
+                yield _turned(rows[:-1])
+                rows = rows[-1:]
                 progress.report(share())
-    if texts:
-        yield texts, authors if author else None
+    if rows:
+        yield _turned(rows)
+
+
+def _turned(rows: list[list[Any]]) -> Rows:
+    """Columns from rows."""
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def read_lines(stream: Any, encoding: str) -> Iterator[str]:

@@ -23,6 +23,7 @@ class Job(Choice):
     VOCABULARY = "vocabulary"
     TOPICS = "topics"
     NGRAMS = "n-grams"
+    COUNTS = "counts"
     LOCAL = "local"
 
 

@@ -39,7 +39,7 @@ class Record:
 
     def _words(self) -> str:
         """Where each part of the word list came from."""
-        if self.plan is None:
+        if self.plan is None or self.plan["job"] == "counts":
             return ""
         listed = self.plan["vocabulary"] or self.plan["prior"]
         if isinstance(listed, Mapping):
@@ -55,6 +55,8 @@ class Record:
     def _bounds(self) -> str:
         if self.plan is None:
             return ""
+        if self.plan["job"] == "counts":
+            return f"each {self.plan['unit']} counts in at most {self.plan['settings'].get('max_cells', 1)} cells."
         names = {"max_docs": "documents", "max_words": "distinct words"}
         limits = [f"{self.plan[name]} {what}" for name, what in names.items() if self.plan[name] is not None]
         return f"at most {' and '.join(limits)} of each {self.plan['unit']}." if limits else ""

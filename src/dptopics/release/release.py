@@ -12,7 +12,9 @@ from dptopics.privacy.rng import is_secure
 from dptopics.release.record import Record
 
 if TYPE_CHECKING:
+    from dptopics.insight.hierarchy import TopicTree
     from dptopics.privacy.mechanism import Mechanism
+    from dptopics.release.topic_model import TopicModel
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -33,6 +35,26 @@ class Release(Generic[T]):
             found, wanted = getattr(self.value, "many", "something else"), getattr(kind, "many", kind.__name__)
             raise BundleError(f"this release holds {found}, not {wanted}.")
         return self.value
+
+    def tree(self) -> "TopicTree":
+        """Which of the released topics are alike, as a tree: post-processing, nothing is spent."""
+        from dptopics.insight.hierarchy import tree_of
+        from dptopics.release.topic_model import TopicModel
+
+        return tree_of(self.value_of(TopicModel))
+
+    def merged(self, n_topics: int) -> "Release[TopicModel]":
+        """The release with its topics joined to fewer, along the tree. The guarantee is the same."""
+        from dptopics.insight.hierarchy import merged
+        from dptopics.release.topic_model import TopicModel
+
+        model = merged(self.value_of(TopicModel), n_topics)
+        return Release(
+            value=model,
+            guarantee=self.guarantee,
+            settings={**self.settings, "merged_to": n_topics},
+            record=self.record,
+        )
 
     @classmethod
     def of(cls, value: T, mechanism: "Mechanism[T]", rng: Generator) -> Self:

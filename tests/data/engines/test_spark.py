@@ -200,6 +200,20 @@ def test_the_same_ngrams_from_the_same_seed(frame, rows):
     assert first.top(99) == second.top(99)
 
 
+@needs_java
+def test_the_same_counts_from_the_same_seed(frame, rows):
+    values = (("0", "1"), tuple(map(str, range(len(WORDS) // 2))))
+    mechanism = Plan.counts(
+        epsilon=8.0, delta=DELTA, unit=Unit.AUTHOR, axes=("topic", "ward"), values=values, max_cells=3
+    ).build()
+    listed = Vocabulary.of(WORDS.words[: 2 * len(values[1])])
+    corpora = (corpus.limited(vocabulary=listed) for corpus in (in_memory(rows), on_spark(frame)))
+    first, second = (mechanism(corpus, np.random.default_rng(7)).value for corpus in corpora)
+    assert first.cube[-1, -1] > 50
+    assert np.array_equal(first.cube, second.cube)
+    assert first.over == second.over
+
+
 class Counts:
     """One for each word of each document."""
 

@@ -1,0 +1,49 @@
+"""Name the topics of a release."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from dptopics.cli import options as o
+from dptopics.cli.terminal import err, out, print_json
+from dptopics.errors import InputError
+
+
+def label(
+    release_folder: Annotated[Path, typer.Argument(help="Folder of a release of topics.", show_default=False)],
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--with",
+            help="Who names them: module:function, ollama:MODEL, or openai:URL (any server of that protocol). It sees "
+            "the released words and nothing else.",
+            show_default="the nearest public words, offline",
+        ),
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Model at an openai: server.", show_default=False)] = None,
+    out_file: Annotated[
+        Path | None, typer.Option("--out", help="JSON file to write; it must not exist.", show_default=False)
+    ] = None,
+    as_json: o.Json = False,
+) -> None:
+    """Name topics from their released words. Nothing is spent, and no data are read."""
+    from dptopics.insight.labels import label as labelled
+    from dptopics.release import bundle
+
+    if out_file is not None and out_file.exists():
+        raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
+    found = labelled(bundle.load(release_folder), by=by, model=model)
+    if out_file is not None:
+        out_file.write_text(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        err.print(f"Written to [bold]{o.shown(out_file)}[/].")
+    if as_json:
+        print_json(found.to_dict())
+        return
+    table = Table("Topic", f"Label, by {escape(found.model)}", "Words")
+    for one in found.labels:
+        table.add_row(str(one.topic), escape(one.label), escape(", ".join(one.words)))
+    out.print(table)

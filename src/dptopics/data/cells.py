@@ -1,0 +1,94 @@
+"""A table of texts as a corpus of cells: each document's one word says in which cell of a public table it counts.
+
+Everything that bounds words of units then bounds cells of units: a unit keeps so many of them by a keyed hash, in
+memory and on Spark alike.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dptopics.data.builder import Builder, no_author
+from dptopics.data.corpus import Corpus
+from dptopics.data.tables import Rows
+from dptopics.errors import tell_owner
+from dptopics.public.axes import CELL_TEXT, OTHER, Axis, cell_words, plain_value
+
+Topics = Callable[[list[str]], NDArray[np.int64]]  # texts to the number of each one's topic
+
+
+def main_topic(shares: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The topic with the largest share; one past the last for a text of which topics know no word."""
+    return np.asarray(np.where(np.ptp(shares, axis=1) > 0, shares.argmax(axis=1), shares.shape[1]), np.int64)
+
+
+def corpus_of_cells(
+    batches: Iterable[Rows],
+    topics: Topics,
+    n_topics: int,
+    axes: Sequence[Axis],
+    *,
+    with_authors: bool,
+    drop_missing: bool = False,
+) -> Corpus:
+    """From batches of texts, authors (if any) and one column for each axis that has one."""
+    shape = (n_topics, *(len(axis.values) for axis in axes))
+    words = cell_words(prod(shape))
+    builder = Builder(CELL_TEXT, with_authors=with_authors, drop_missing=drop_missing, vocabulary=words)
+    strange: dict[str, bool] = {}
+    for texts, *columns in batches:
+        authors = columns.pop(0) if with_authors else None
+        places = [_topics(texts, topics), *_places(texts, columns, axes)]
+        for axis, place in zip(axes, places[1:], strict=True):
+            strange[axis.name] = strange.get(axis.name, False) or bool((place == len(axis.values) - 1).any())
+        cells = np.ravel_multi_index(tuple(places), shape).tolist()
+        # A text that is missing stays so: whether such rows are left out is the owner's choice.
+        builder.add(
+            [words.words[cell] if isinstance(text, str) else text for text, cell in zip(texts, cells, strict=True)],
+            authors,
+        )
+    for name in (name for name, found in strange.items() if found):
+        tell_owner(
+            f"some rows have no value for {name!r}, or one that is not on the public list or in the declared range. "
+            f"They are counted as {OTHER!r}."
+        )
+    return builder.build(Corpus)
+
+
+def corpus_of_values(batches: Iterable[Rows], *, with_authors: bool, drop_missing: bool = False) -> Corpus:
+    """From batches of one column, and authors (if any): each value is one private word, taken whole."""
+    index: dict[str, int] = {}
+    places: list[int] = []
+    names: list[Any] = []
+    for values, *authors in batches:
+        for i, value in enumerate(values):
+            if drop_missing and (value is None or (with_authors and no_author(authors[0][i]))):
+                continue
+            text = plain_value(value)  # as an axis reads it
+            places.append(index.setdefault(text, len(index)) if text else -1)
+            names.append(authors[0][i] if with_authors else None)
+    there = np.array([place >= 0 for place in places], np.bool_)
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(there)])
+    columns = np.array(places, np.int64)[there]
+    shape = (len(places), len(index))
+    counts = sparse.csr_array((np.ones(columns.size, np.int64), columns, starts), shape=shape)
+    return Corpus.from_counts(counts, list(index), authors=names if with_authors else None)
+
+
+def _topics(texts: Sequence[Any], topics: Topics) -> NDArray[np.int64]:
+    """The topic of each text that is there."""
+    known = [i for i, text in enumerate(texts) if isinstance(text, str)]
+    found = np.zeros(len(texts), np.int64)
+    if known:
+        found[known] = topics([texts[i] for i in known])
+    return found
+
+
+def _places(texts: Sequence[Any], columns: Sequence[Sequence[Any]], axes: Sequence[Axis]) -> list[NDArray[np.int64]]:
+    """Where each document counts on each axis: by its column, or by its text."""
+    left = iter(columns)
+    return [axis.places(texts if axis.of_text is not None else next(left)) for axis in axes]

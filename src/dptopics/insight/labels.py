@@ -1,0 +1,185 @@
+"""Names for released topics, from their released words and nothing else: post-processing, nothing is spent.
+
+Everything here takes a :class:`~dptopics.release.release.Release`. Offline, a topic is named by the public words that
+lie nearest to it in the space of a public model. A language model that is asked sees the released words and the
+instruction; both are kept, and the words stand beside every label.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import Any
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.errors import InputError
+from dptopics.public.embeddings import common_words, embedding, frequencies, unit
+from dptopics.public.text import TextSettings
+from dptopics.release.release import Release
+from dptopics.release.topic_model import TopicModel, fingerprint
+from dptopics.release.vocabulary import Vocabulary
+
+Ask = Callable[[str], str]  # an instruction to an answer
+PROMPT = (
+    "These words are typical of one topic in a collection of texts, the most typical first: {words}. Name the topic in "
+    "two to four words. Answer with the name alone."
+)
+OFFLINE = "the nearest public words"
+_OLLAMA = "http://localhost:11434/v1"
+_CANDIDATES = 8000  # public words that may be a name: frequent ones, which people know
+_WORDS = 12  # of a topic
+_FEWEST_LETTERS = 4  # of a public word: shorter ones are often of another language
+_MOST_LETTERS = 60
+_ALIKE = 0.75  # two words of one name are no more alike than this
+_TIMEOUT = 60.0
+
+
+@dataclass(frozen=True)
+class TopicLabel:
+    """A name, and the released words that it was made from."""
+
+    topic: int
+    label: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Names of all topics, who gave them, and by which instruction."""
+
+    labels: tuple[TopicLabel, ...]
+    model: str
+    prompt: str
+    topics: str  # the fingerprint of the topics
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+def label(release: Release[TopicModel], *, by: str | Ask | None = None, model: str | None = None) -> Labels:
+    """Name the topics of a release.
+
+    Args:
+        release: topics; only their words are used.
+        by: None for the nearest public words, offline; a function that answers an instruction, or its name
+            (``module:function``); ``ollama:MODEL``; or ``openai:URL``, any server that speaks the OpenAI protocol.
+        model: the model's name at an ``openai:`` server.
+    """
+    if not isinstance(release, Release):
+        raise InputError(f"labels are made from a release, got {type(release).__name__}. Load one, or fit one first.")
+    topics = release.value_of(TopicModel)
+    words = [tuple(row) for row in topics.top_words(_WORDS)]
+    if by is None:
+        names, who, prompt = _nearest(topics, words), OFFLINE, ""
+    else:
+        ask, who = asking(by, model)
+        names, prompt = [_tidy(ask(PROMPT.format(words=", ".join(row)))) for row in words], PROMPT
+    found = (
+        TopicLabel(k, name or ", ".join(row[:3]), row) for k, (name, row) in enumerate(zip(names, words, strict=True))
+    )
+    return Labels(tuple(found), who, prompt, fingerprint(topics.topic_word, topics.vocabulary.words))
+
+
+def asking(by: str | Ask, model: str | None = None) -> tuple[Ask, str]:
+    """A function that asks, and what to call it."""
+    if not isinstance(by, str):
+        return by, f"{by.__module__}:{getattr(by, '__qualname__', type(by).__name__)}"
+    kind, _, rest = by.partition(":")
+    if not rest:
+        raise InputError(f"say who names topics as module:function, ollama:MODEL or openai:URL, got {by!r}.")
+    if kind == "ollama":
+        return _chat(_OLLAMA, rest), by
+    if kind == "openai":
+        if model is None:
+            raise InputError("openai:URL needs the name of a model: --model NAME.")
+        return _chat(rest.rstrip("/"), model), f"{by} {model}"
+    try:
+        found = getattr(import_module(kind), rest)
+    except (ImportError, AttributeError):
+        raise InputError(f"there is no function {by!r}. Check that it can be imported from here.") from None
+    return found, by
+
+
+def _chat(url: str, model: str) -> Ask:
+    """Asks a server of the OpenAI protocol (POST URL/chat/completions); its key is OPENAI_API_KEY, if it needs one."""
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise InputError(f"the address of a language model begins with http:// or https://, got {url!r}.")
+
+    def ask(prompt: str) -> str:
+        content = {
+            "model": model,
+            "messages": [{"role": "user", "content": prompt}],
+            "temperature": 0,
+            "max_tokens": 30,
+        }
+        headers = {"Content-Type": "application/json"}
+        if key := os.environ.get("OPENAI_API_KEY"):
+            headers["Authorization"] = f"Bearer {key}"
+        request = Request(f"{url}/chat/completions", json.dumps(content).encode(), headers)
+        try:
+            with urlopen(request, timeout=_TIMEOUT) as answer:
+                return str(json.loads(answer.read())["choices"][0]["message"]["content"])
+        except (URLError, OSError) as error:
+            reason = getattr(error, "code", None) or type(error).__name__
+            raise InputError(f"the language model at {url!r} does not answer ({reason}). Is it running?") from None
+        except (ValueError, KeyError, IndexError, TypeError):
+            raise InputError(f"what answers at {url!r} does not speak the OpenAI protocol.") from None
+
+    return ask
+
+
+def _tidy(answer: object) -> str:
+    """The first line of an answer, without quotation marks and control characters, and not too long."""
+    lines = [line for line in str(answer).splitlines() if line.strip()]
+    plain = re.sub(r"[\x00-\x1f\x7f]+", " ", lines[0] if lines else "").strip(" \t\"'`*.#")
+    return plain[:_MOST_LETTERS].strip()
+
+
+def _nearest(topics: TopicModel, words: list[tuple[str, ...]]) -> list[str]:
+    """For each topic two public words: the nearest to the mean of its own words, and the nearest that differs from it.
+
+    Vectors are seen from the mean of the public words, which all words have in common. What a topic's neighbours are
+    as near to is no good name for it: the largest cosine with another topic counts against a word by half.
+    """
+    settings = topics.text or TextSettings()
+    model = embedding("wordllama")
+    listed = tuple(word for word in common_words(settings).words if len(word) >= _FEWEST_LETTERS)
+    frequency = frequencies(listed, settings.language)
+    listed = tuple(listed[i] for i in np.argsort(-frequency, kind="stable")[:_CANDIDATES])
+    raw = unit(model.together(listed).astype(np.float64))
+    middle = raw.mean(axis=0)
+    candidates = unit(raw - middle)
+    centres = unit(np.array([_centre(row, topics, k, model, middle) for k, row in enumerate(words)]))
+    near = candidates @ centres.T
+    names = []
+    for k in range(len(words)):
+        others = np.delete(near, k, axis=1).max(axis=1) if len(words) > 1 else np.zeros(len(listed))
+        order = np.argsort(others / 2 - near[:, k], kind="stable")[:50]
+        first = order[0]
+        different = [i for i in order[1:] if candidates[i] @ candidates[first] < _ALIKE and not _same(listed, first, i)]
+        names.append(" ".join(listed[i] for i in [first, *different[:1]]))
+    return names
+
+
+def _same(listed: tuple[str, ...], one: int, other: int) -> bool:
+    """Forms of one word: knee and knees."""
+    first, second = sorted((listed[one], listed[other]), key=len)
+    return second.startswith(first[: max(3, len(first) - 2)])
+
+
+def _centre(row: tuple[str, ...], topics: TopicModel, k: int, model: Any, middle: NDArray[np.float64]) -> Any:
+    """The mean of a topic's words, the heavier the more."""
+    if not row:
+        return np.zeros(middle.size)
+    vectors = unit(model.together(row).astype(np.float64)) - middle
+    vocabulary: Vocabulary = topics.vocabulary
+    weight = np.sqrt([topics.topic_word[k, vocabulary.index[word]] for word in row])
+    return weight @ unit(vectors)

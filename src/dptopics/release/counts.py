@@ -1,0 +1,264 @@
+"""CountTable: released counts of units by topic, group and period, with what the noise leaves open. Public."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import ceil, floor, isnan, sqrt
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.errors import BundleError, InputError
+from dptopics.release import margins
+from dptopics.release.saved import Arrays
+from dptopics.release.vocabulary import Vocabulary
+
+ALL = "all"
+Z95 = 1.959963984540054  # 97.5 % of a normal distribution lies below
+Place = tuple[int | None, ...]  # for each axis a value by its number, or None for all
+
+
+class Estimate(NamedTuple):
+    """A number with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+    deviation: float
+
+    @classmethod
+    def of(cls, value: float, variance: float) -> Self:
+        """Of a normal number with known variance."""
+        deviation = sqrt(max(variance, 0.0))
+        return cls(value, value - Z95 * deviation, value + Z95 * deviation, deviation)
+
+
+class Share(NamedTuple):
+    """A ratio of two counts with its 95 % set (Fieller 1940)."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CountTable:
+    """Counts of units in cells and margins. Totals agree: every margin is the sum of its cells.
+
+    ``cube`` holds the counts; along each axis the last entry is the sum over the others. Counts are of *bounded*
+    contributions: a unit counts in at most ``max_cells`` cells; ``over`` tells how many units had more. Intervals say
+    what the noise leaves open about these counts. NaN: suppressed, since the noisy count was below ``min_units``.
+
+    >>> table = CountTable(axes=("topic", "ward"), values=(("0", "1"), ("north", "south")),
+    ...     cube=margins.cube(np.array([[90.0, 10.0], [40.0, 60.0]])), weights=np.ones(4), noise=2.0)
+    >>> table.count(topic="0", ward="north").value, table.count(topic="0").value, table.count().value
+    (90.0, 100.0, 200.0)
+    >>> table.difference({"topic": "0"}, {"topic": "1"}).value
+    0.0
+    >>> [round(x, 2) for x in table.share({"topic": "0", "ward": "north"}, of={"ward": "north"})]
+    [0.69, 0.67, 0.71]
+    """
+
+    axes: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    cube: NDArray[np.float64]
+    weights: NDArray[np.float64]  # of the measurement of every margin
+    noise: float  # standard deviation of each measurement
+    max_cells: int = 1
+    min_units: int = 0
+    over: float | None = None
+    over_deviation: float | None = None
+    unit: str = "author"
+    model: str = ""
+    kind: ClassVar[str] = "counts"
+    many: ClassVar[str] = "counts"
+
+    def __repr__(self) -> str:
+        return f"<CountTable: {' × '.join(self.axes)}>"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many values each axis has."""
+        return tuple(map(len, self.values))
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The values of all axes: public words."""
+        return Vocabulary.public(value for values in self.values for value in values)
+
+    @cached_property
+    def deviations(self) -> NDArray[np.float64]:
+        """Standard deviation of each count of ``cube``: the same throughout a margin."""
+        found = self.noise * np.sqrt(margins.variances(self.shape, self.weights))
+        where = [np.arange(n + 1) < n for n in self.shape]
+        index = sum(
+            np.expand_dims(at * 2 ** (len(where) - 1 - i), _others(i, len(where))) for i, at in enumerate(where)
+        )
+        return np.asarray(found[index])
+
+    def place(self, where: Mapping[str, str]) -> Place:
+        """The place of a cell or margin: a value for some axes, all values of the others."""
+        if unknown := sorted(where.keys() - set(self.axes)):
+            raise InputError(f"there is no axis {', '.join(unknown)}. The axes are: {', '.join(self.axes)}.")
+        found: list[int | None] = []
+        for axis, values in zip(self.axes, self.values, strict=True):
+            value = where.get(axis, ALL)
+            if value != ALL and str(value) not in values:
+                raise InputError(f"axis {axis!r} has no value {value!r}.")
+            found.append(None if value == ALL else values.index(str(value)))
+        return tuple(found)
+
+    def count(self, **where: str) -> Estimate:
+        """The count of a cell or margin: ``table.count(topic="3", ward="north")``, over all of what is not named."""
+        return self._at(self.place(where))
+
+    def difference(self, one: Mapping[str, str], other: Mapping[str, str]) -> Estimate:
+        """The count of one cell or margin less that of another, by their joint distribution."""
+        a, b = self.place(one), self.place(other)
+        variance = self.covariance(a, a) + self.covariance(b, b) - 2 * self.covariance(a, b)
+        return Estimate.of(self._at(a).value - self._at(b).value, variance)
+
+    def share(self, one: Mapping[str, str], *, of: Mapping[str, str]) -> Share | None:
+        """One count as a share of another, by Fieller's set within 0 to 1. None: the data allow no statement."""
+        a, b = self.place(one), self.place(of)
+        first, second = self._at(a).value, self._at(b).value
+        low, high = fieller(first, second, self.covariance(a, a), self.covariance(a, b), self.covariance(b, b))
+        return None if isnan(low) else Share(first / second, float(low), float(high))
+
+    def covariance(self, one: Place, other: Place) -> float:
+        """Of two counts, from the noise alone."""
+        return self.noise**2 * margins.covariance(self.shape, self.weights, one, other)
+
+    def _at(self, place: Place) -> Estimate:
+        index = tuple(-1 if value is None else value for value in place)
+        return Estimate.of(float(self.cube[index]), float(self.deviations[index]) ** 2)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Cells and margins, the total first: names, count, interval rounded outward, share of the first axis."""
+        low, high = self.cube - Z95 * self.deviations, self.cube + Z95 * self.deviations
+        share_low, share_high = self._shares()
+        names = [[*values, ALL] for values in self.values]
+        for index in product(*(range(n, -1, -1) for n in self.shape)):
+            count = float(self.cube[index])
+            row: dict[str, Any] = {axis: names[i][k] for i, (axis, k) in enumerate(zip(self.axes, index, strict=True))}
+            if isnan(count):
+                yield row | {"count": None, "low": None, "high": None, "share_low": None, "share_high": None}
+                continue
+            shares = [None if isnan(float(s[index])) else float(s[index]) for s in (share_low, share_high)]
+            yield row | {
+                "count": round(count, 1),
+                "low": max(0, floor(low[index])),
+                "high": max(0, ceil(high[index])),
+                "share_low": shares[0],
+                "share_high": shares[1],
+            }
+
+    def _shares(self) -> tuple[Any, ...]:
+        """Fieller sets of each count as a share of all on the first axis, in the same group and period."""
+        whole = np.broadcast_to(self.cube[-1:], self.cube.shape)
+        both = np.empty_like(self.cube)
+        for totals in product((False, True), repeat=len(self.shape)):
+            part = tuple(slice(-1, None) if total else slice(0, -1) for total in totals)
+            one: Place = tuple(None if total else 0 for total in totals)
+            both[part] = self.covariance(one, (None, *one[1:]))
+        deviation = np.broadcast_to(self.deviations[-1:], self.cube.shape)
+        return fieller(self.cube, whole, self.deviations**2, both, deviation**2)
+
+    # --- in a bundle ---
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Counts and weights."""
+        return {"cube": self.cube, "weights": self.weights}
+
+    def fields(self) -> dict[str, Any]:
+        """Axes, noise and bounds."""
+        names = ("noise", "max_cells", "min_units", "over", "over_deviation", "unit", "model")
+        own = {name: getattr(self, name) for name in names}
+        return {"axes": list(self.axes), "values": [list(values) for values in self.values], **own}
+
+    @classmethod
+    def restored(cls, vocabulary: Vocabulary, arrays: Arrays, fields: Mapping[str, Any]) -> Self:
+        """From a bundle."""
+        own = {**fields, "axes": tuple(fields["axes"]), "values": tuple(map(tuple, fields["values"]))}
+        table = cls(cube=arrays["cube"], weights=arrays["weights"], **own)
+        if table.cube.shape != tuple(n + 1 for n in table.shape) or table.weights.size != 2 ** len(table.axes):
+            raise BundleError("counts and axes do not fit together.")
+        return table
+
+    def tables(self) -> dict[str, str]:
+        """All cells and margins."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([*self.axes, "count", "low", "high", "share_low", "share_high"])
+        for row in self.rows():
+            *names, count, low, high, share_low, share_high = row.values()
+            shares = ["" if share is None else f"{share:.4f}" for share in (share_low, share_high)]
+            writer.writerow([*names, "" if count is None else count, "" if low is None else low,
+                             "" if high is None else high, *shares])  # fmt: skip
+        return {"counts.csv": out.getvalue()}
+
+    def summary(self) -> list[str]:
+        """What is counted, what the bound leaves out, and where it is."""
+        small = f" Counts below {self.min_units} are left empty." if self.min_units else ""
+        return [
+            f"Noisy counts of {self.unit}s by {', '.join(self.axes)}, with 95 % intervals.{small}",
+            self.bounded,
+            "",
+            f"counts.csv: every cell and margin ('{ALL}' is the sum over an axis), with intervals of its count and of "
+            f"its share of all {self.axes[0]}s in the same place (empty: the data allow no statement).",
+            "counts.npz: the same in full digits (NumPy).",
+        ]
+
+    @property
+    def bounded(self) -> str:
+        """What the bound on contributions leaves out, in a sentence."""
+        times = "one cell" if self.max_cells == 1 else f"at most {self.max_cells} cells"
+        if self.over is None or self.over_deviation is None:
+            return f"Each {self.unit} counts in {times}."
+        found = Estimate.of(self.over, self.over_deviation**2)
+        low, high = max(0, floor(found.low)), max(0, ceil(found.high))
+        return f"Each {self.unit} counts in {times}; {low:,} to {high:,} {self.unit}s had more, which are left out."
+
+    def columns(self) -> dict[str, Any]:
+        """One row for each cell and margin, as columns."""
+        rows = list(self.rows())
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
+    def shown(self, n: int) -> dict[str, Any]:
+        """The margin of the first axis, and what the bound leaves out."""
+        names = self.values[0]
+        counts = [{self.axes[0]: name, **self.count(**{self.axes[0]: name})._asdict()} for name in names]
+        plain = [{k: None if v != v else v for k, v in row.items()} for row in counts]
+        return {"counts": plain, "axes": list(self.axes), "bounded": self.bounded}
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The table of a saved release."""
+        from dptopics.release.bundle import load
+
+        return load(path).value_of(cls)
+
+
+def _others(axis: int, k: int) -> tuple[int, ...]:
+    return tuple(i for i in range(k) if i != axis)
+
+
+def fieller(first: Any, second: Any, variance: Any, both: Any, whole: Any) -> tuple[Any, ...]:
+    """95 % limits of first/second within 0 to 1, all true ratios that the two normal numbers do not refute.
+
+    (a − ρb)² ≤ z²(v_a − 2ρ c + ρ² v_b), Fieller 1940. NaN where the set is unbounded: b is not told from zero.
+    """
+    square = Z95**2
+    leading = second**2 - square * whole
+    middle = first * second - square * both
+    last = first**2 - square * variance
+    bounded = (leading > 0) & (second > 0)
+    root = np.sqrt(np.maximum(middle**2 - leading * last, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = (middle - root) / leading, (middle + root) / leading
+        return tuple(np.where(bounded, np.clip(limit, 0.0, 1.0), np.nan) for limit in (low, high))

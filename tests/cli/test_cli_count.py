@@ -1,0 +1,152 @@
+"""The command count, in process: exit codes, messages, and what lands on disk."""
+
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from dptopics import Axis, TextSettings, TopicModel, Vocabulary, cli, release_counts
+from dptopics.errors import BundleError, InputError, PrivacyWarning
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit
+from dptopics.release import bundle
+from dptopics.release.counts import CountTable
+from dptopics.release.release import Release
+
+SECRET = "zanzibarian"
+MODEL = TopicModel(
+    topic_word=np.array([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]]),
+    topic_share=np.array([0.5, 0.5]),
+    vocabulary=Vocabulary.of(["asthma", "clinic", "skin"]),
+    alpha=0.1,
+    text=TextSettings(),
+)
+PROMISE = Guarantee(events=(), delta=0.0, unit=Unit.AUTHOR, strength=Strength.PROVED)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    bundle.save(Release(value=MODEL, guarantee=PROMISE, settings={}), tmp_path / "topics")
+    (tmp_path / "wards.txt").write_text("north\nsouth\n", "utf-8")
+    with open("notes.csv", "w", newline="", encoding="utf-8") as file:
+        rows = [
+            (
+                "asthma" if i % 3 else f"skin {SECRET}",
+                f"p{i}",
+                ("north", "south", SECRET)[i % 3],
+                f"2026-0{1 + i % 2}-07",
+            )
+            for i in range(900)
+        ]
+        csv.writer(file).writerows([("note", "patient", "ward", "date"), *rows])
+
+    def run_command(*words):
+        monkeypatch.setattr(sys, "argv", ["dptopics", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        assert SECRET not in printed.err + printed.out
+        return stop.value.code or 0, printed.out, " ".join(printed.err.split())
+
+    return run_command
+
+
+BASE = ("count", "topics", "notes.csv", "--text", "note", "--author", "patient", "--epsilon", 1, "--delta", 1e-6)
+BY = ("--by", "ward", "--by", "month:date", "--groups", "wards.txt", "--from", "2026-01-01", "--to", "2026-02-28")
+
+
+def test_from_topics_to_counts(run, tmp_path):
+    assert run("ledger", "create", "l.json", "--epsilon", 2, "--delta", 1e-5)[0] == 0
+    code, out, message = run(*BASE, *BY, "--ledger", "l.json", "--out", "counts", "--json")
+    assert code == 0, message
+    assert "some rows have no value for 'ward', or one that is not on the public list" in message
+    assert json.loads(out)["guarantee"]["epsilon"] == pytest.approx(1.0)
+    table = CountTable.load(tmp_path / "counts")
+    assert table.axes == ("topic", "ward", "month")
+    assert table.values[2] == ("2026-01", "2026-02", "other")
+    for value, where in ((600, {"topic": "0"}), (300, {"topic": "1", "ward": "north"}), (900, {})):
+        assert abs(table.count(**where).value - value) < 6 * table.count(**where).deviation
+    for file in (tmp_path / "counts").iterdir():
+        assert SECRET.encode() not in file.read_bytes()
+    code, out, _ = run("show", "counts")
+    assert code == 0
+    assert "Each author counts in one cell" in out
+    code, out, _ = run("ledger", "show", "l.json")
+    assert "margins: ε = 1" in out
+    code, _, message = run(*BASE, *BY, "--ledger", "l.json", "--out", "counts")
+    assert (code, "exists already" in message) == (2, True)
+    assert run(*BASE, *BY, "--ledger", "l.json", "--out", "counts2", "--epsilon", 1.5)[0] == 3
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        (("--by", "ward"), "--by ward needs the list of its values that are public: --groups ward=FILE"),
+        (("--by", "patient", "--groups", "wards.txt"), "would publish them one by one"),
+        (("--by", "month:date"), "needs a range that is public: --from and --to"),
+        (("--by", "ward", "--groups", "notes.csv"), "is the private table itself"),
+        (("--by", "nowhere", "--groups", "wards.txt"), "there is no column 'nowhere'"),
+        (("--by", "ward", "--by", "ward", "--groups", "ward=wards.txt"), "axes of different names"),
+        (("--by", "topic", "--groups", "wards.txt"), "the axis 'topic' is always there"),
+        (("--groups", "wards.txt"), "say which column a public list is of"),
+        (("--max-cells", 0), "max_cells must be at least 1"),
+    ],
+)
+def test_what_settings_make_impossible_costs_nothing(run, tmp_path, more, message):
+    assert run("ledger", "create", "l.json", "--epsilon", 2, "--delta", 1e-5)[0] == 0
+    code, _, told = run(*BASE, *more, "--ledger", "l.json", "--out", "counts")
+    assert code == 2
+    assert message in told
+    assert not (tmp_path / "counts").exists()
+    assert "Spent ε = 0" in " ".join(run("ledger", "show", "l.json")[1].split())
+
+
+def test_a_ledger_of_another_unit_and_a_release_of_something_else(run, tmp_path):
+    assert run("ledger", "create", "l.json", "--epsilon", 2, "--delta", 1e-5, "--unit", "document")[0] == 0
+    code, _, message = run(*BASE, "--ledger", "l.json", "--out", "counts")
+    assert code == 2
+    assert "document" in message
+    words = Release(value=Vocabulary.of(["a", "b"]), guarantee=PROMISE, settings={})
+    with pytest.raises(BundleError, match="holds words, not topics"):
+        release_counts(words, "notes.csv", by=[], text="note", epsilon=1.0, delta=1e-6)
+    assert run("report", "topics", "--out", "page.html")[0] == 0
+
+
+def test_groups_without_a_public_list_are_released_first(run, tmp_path):
+    ask = ("groups", "notes.csv", "--column", "ward", "--author", "patient", "--delta", 1e-6, "--out", "wards")
+    with open("notes.csv", "a", encoding="utf-8") as file:
+        file.write("".join(f"skin,q{i},only {i},2026-01-01\n" for i in range(50)))
+    # What many have is no secret: the word is on everybody's lips here.
+    text = (tmp_path / "notes.csv").read_text("utf-8").replace(SECRET, "east")
+    (tmp_path / "notes.csv").write_text(text, "utf-8")
+    code, out, message = run(*ask, "--epsilon", 1)
+    assert code == 0, message
+    assert "3 words may be published" in out
+    code, _, message = run(*BASE, "--by", "ward", "--groups", "wards", "--out", "counts")
+    assert code == 0, message
+    table = CountTable.load(tmp_path / "counts")
+    assert table.values[1] == ("east", "north", "south", "other")
+    assert abs(table.count(ward="other").value - 50) < 6 * table.count(ward="other").deviation
+    assert run(*ask[:3], "patient", *ask[4:], "--epsilon", 1)[0] == 2
+
+
+def test_counts_have_no_page_but_say_so(run):
+    assert run(*BASE, "--out", "counts")[0] == 0
+    code, _, message = run("report", "counts", "--out", "page.html")
+    assert (code, "counts have no page" in message) == (2, True)
+
+
+def test_an_empty_table_and_documents_as_units(run, tmp_path):
+    (tmp_path / "empty.csv").write_text("note,patient,ward\n")
+    with pytest.warns(PrivacyWarning, match="holds no documents"):
+        release = release_counts(
+            MODEL, "empty.csv", by=[Axis.groups("ward", ["a"])], text="note", epsilon=1.0, delta=1e-6, unit="document"
+        )
+    assert release.value.over is None
+    assert abs(release.value.count().value) < 8 * release.value.count().deviation
+    with pytest.raises(InputError, match="has no setting typo"):
+        release_counts(MODEL, "empty.csv", by=[], text="note", epsilon=1.0, delta=1e-6, typo=3)

@@ -1,0 +1,86 @@
+"""Tables into corpora of cells: where each document counts, in memory and from every kind of file."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from dptopics.data.cells import corpus_of_cells, main_topic
+from dptopics.data.tables import read_columns
+from dptopics.errors import InputError, PrivacyWarning
+from dptopics.public.axes import Axis
+
+WARDS = Axis.groups("ward", ["north", "south"])
+MONTHS = Axis.periods("month:date", first="2026-01-01", last="2026-02-28")
+ROWS = {
+    "note": ["b", "a", "none of them", "a"],
+    "patient": ["p", "p", "q", "r"],
+    "ward": ["north", "south", "east", "north"],
+    "date": ["2026-01-03", "2026-02-03", "2026-02-04", "soon"],
+}
+CELLS = [(1, 0, 0), (0, 1, 1), (2, 2, 1), (0, 0, 2)]
+
+
+def topics(texts):
+    return np.array([{"a": 0, "b": 1}.get(text, 2) for text in texts])
+
+
+def read(source, **more):
+    batches = read_columns(source, ["note", "patient", "ward", "date"], encoding="utf8")
+    return corpus_of_cells(batches, topics, 3, [WARDS, MONTHS], with_authors=True, **more)
+
+
+def written(kind, tmp_path, rows=ROWS):
+    path = tmp_path / f"notes.{kind}"
+    table = pa.table(rows)
+    if kind == "csv":
+        csv.write_csv(table, path)
+    elif kind == "parquet":
+        parquet.write_table(table, path)
+    else:
+        path.write_text("\n".join(json.dumps(row) for row in table.to_pylist()))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "frame"])
+def test_every_document_counts_in_its_cell(kind, tmp_path):
+    source = pa.table(ROWS) if kind == "frame" else written(kind, tmp_path)
+    with pytest.warns(PrivacyWarning, match="counted as 'other'") as told:
+        corpus = read(source)
+    assert len(told) == 2
+    assert "east" not in str(told[0].message)
+    assert [tuple(map(int, cell)) for cell in zip(*np.unravel_index(corpus.word, (3, 3, 3)), strict=True)] == CELLS
+    assert corpus.author.tolist() == [0, 0, 1, 2]
+    assert len(corpus.vocabulary) == 27
+
+
+def test_dates_of_arrow_and_numbers_are_read_as_they_are_written(tmp_path):
+    dates = pa.array([20_456, 20_487, 20_487, None], pa.int32()).cast(pa.date32())
+    rows = {**ROWS, "date": dates, "ward": [1, 2, 3, None]}
+    numbers = Axis.groups("ward", ["1", "2"])
+    batches = read_columns(pa.table(rows), ["note", "patient", "ward", "date"], encoding="utf8")
+    with pytest.warns(PrivacyWarning):
+        corpus = corpus_of_cells(batches, topics, 3, [numbers, MONTHS], with_authors=True)
+    assert np.unravel_index(corpus.word, (3, 3, 3))[2].tolist() == [0, 1, 1, 2]
+    assert np.unravel_index(corpus.word, (3, 3, 3))[1].tolist() == [0, 1, 2, 2]
+
+
+def test_missing_texts_are_refused_or_left_out():
+    rows = pa.table({**ROWS, "note": ["b", None, "a", "a"]})
+    with pytest.raises(InputError, match="row 2 has no text"):
+        read(rows)
+    with pytest.warns(PrivacyWarning):
+        assert read(rows, drop_missing=True).n_documents == 3
+
+
+def test_columns_of_lists_are_refused():
+    rows = pa.table({**ROWS, "ward": [["secret"], [], [], []]})
+    with pytest.raises(InputError, match="not single values") as error:
+        read(rows)
+    assert "secret" not in str(error.value)
+
+
+def test_a_text_of_which_topics_know_nothing_has_none():
+    assert main_topic(np.array([[0.2, 0.5, 0.3], [1 / 3] * 3])).tolist() == [1, 3]
