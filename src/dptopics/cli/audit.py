@@ -102,6 +102,8 @@ def audit(
         )
     if trials is not None and trials < 4:
         raise InputError(f"--trials must be at least 4, got {trials}.")
+    if plan is not None and plan.job not in ("topics", "vocabulary", "n-grams"):
+        raise InputError(f"this command audits topics, vocabularies and n-grams, not {plan.job}.")
     if plan is not None and plan.unit is Unit.AUTHOR and author is None:
         raise InputError("the plan protects authors: name their column (--author).")
     reading = settings["text"] if plan is None else plan.text
