@@ -560,8 +560,10 @@ def test_damaged_gzip(tmp_path, name):
 def test_files_that_are_not_there_or_not_tables(tmp_path):
     fails("there is no file", read, tmp_path / "nothing.csv")
     fails("there is no file", read, str(tmp_path))
-    for name in ("notes.xlsx", "notes", "notes.gz", "notes.csv.zip"):
+    for name in ("notes.docx", "notes", "notes.gz"):
         fails(rf"cannot tell the format of '{name}'\. Use \.csv", read, write(tmp_path / name, SECRET))
+    for name in ("notes.xlsx", "notes.csv.zip"):
+        fails("is damaged", read, write(tmp_path / name, SECRET))
     fails(r"cannot read a table from list\. Give a file path", read, [SECRET])
     fails("cannot read a table from dict", read, {"text": [SECRET], "author": ["a"]})
 

@@ -23,11 +23,14 @@ class EngineName(StrEnum):
     SPARK = "spark"
 
 
-Source = Annotated[Path, typer.Argument(help="Table of texts: .csv, .tsv, .jsonl or .parquet.", show_default=False)]
+Source = Annotated[
+    Path, typer.Argument(help="Table of texts: .csv, .tsv, .jsonl, .parquet or .xlsx, also packed.", show_default=False)
+]
 AnySource = Annotated[
     str,
     typer.Argument(
-        help="Table of texts: .csv, .tsv, .jsonl or .parquet. On Spark: Parquet files, or the name of a table.",
+        help="Table of texts: .csv, .tsv, .jsonl, .parquet or .xlsx, also packed. On Spark: Parquet files, or the "
+        "name of a table.",
         show_default=False,
     ),
 ]

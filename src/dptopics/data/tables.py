@@ -5,8 +5,7 @@ import csv as plain_csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,8 +13,9 @@ import pyarrow as pa
 
 from dptopics import progress
 from dptopics.data.corpus import Corpus
+from dptopics.data.workbooks import WORKBOOKS, read_workbook
 from dptopics.errors import DptopicsError, InputError, shielded
-from dptopics.public.word_lists import PACKED, suffix_of
+from dptopics.public.packed import suffix_of, unpacked
 
 C = TypeVar("C", bound=Corpus)
 Batch = tuple[Sequence[str | None], Sequence[str | int | None] | None]
@@ -23,6 +23,7 @@ Rows = list[list[Any]]  # some rows of several columns
 
 _BATCH_ROWS = 2048
 _HEAD = 1 << 16  # bytes of a CSV that are looked at for its header
+_SEPARATORS = (",", ";", "\t", "|")
 _BLOCK_BYTES = 1 << 24  # a single row may not be longer than this in CSV
 
 
@@ -47,8 +48,10 @@ def read_columns(source: Any, columns: Sequence[str], *, encoding: str, values: 
                 yield from _columns(_csv(path, readers[suffix], columns, encoding), columns, values)
             elif suffix in (".parquet", ".pq"):
                 yield from _columns(_parquet(path, columns), columns, values)
+            elif suffix in WORKBOOKS:
+                yield from read_workbook(path, columns)
             else:
-                raise InputError(f"cannot tell the format of {path.name!r}. Use .csv, .tsv, .jsonl or .parquet.")
+                raise InputError(f"cannot tell the format of {path.name!r}. Use .csv, .tsv, .jsonl, .parquet or .xlsx.")
         except (DptopicsError, MemoryError):
             raise
         except Exception as error:
@@ -129,29 +132,20 @@ def check_columns(names: Sequence[str], *columns: str | None) -> None:
         raise InputError(f"there is no column {column!r} among the {len(names)} of the table. {hint}")
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, Callable[[], float]]]:
-    """A byte stream, unpacked if the name says so, and the share of the file that has been read."""
-    packing = PACKED.get(path.suffix.lower())
-    size = max(1, path.stat().st_size)
-    with open(path, "rb") as raw, pa.input_stream(raw, compression=packing) as stream:
-        yield stream, lambda: min(1.0, raw.tell() / size)
-
-
 def _csv(path: Path, delimiter: str, columns: Sequence[str], encoding: str) -> Iterator[Any]:
     from pyarrow import csv
 
-    with _opened(path) as (stream, _):
+    with unpacked(path) as (stream, _):
         first = stream.read(_HEAD)
         head = codecs.getincrementaldecoder(encoding)().decode(first).removeprefix("\ufeff")
-    rows = plain_csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
+    rows, delimiter = _header(head, delimiter, columns)
     names = next((row for row in rows if row), None)
     if names is None:
         raise InputError(f"{path.name!r} is empty: it holds no documents.")
     check_columns(names, *columns)
     if next((row for row in rows if row), None) is None and len(first) < _HEAD:
         return  # a header and nothing else, which Arrow takes for an empty file
-    with _opened(path) as (stream, share):
+    with unpacked(path) as (stream, share):
         for batch in csv.open_csv(
             stream,
             read_options=csv.ReadOptions(block_size=_BLOCK_BYTES, encoding=encoding, use_threads=False),
@@ -164,6 +158,22 @@ def _csv(path: Path, delimiter: str, columns: Sequence[str], encoding: str) -> I
         ):
             yield batch
             progress.report(share())
+
+
+def _header(head: str, delimiter: str, columns: Sequence[str]) -> tuple[Iterator[list[str]], str]:
+    """Rows of the beginning, by the separator under which the first row has all the columns; else by the usual one.
+
+    Excel writes semicolons where commas are for decimals. Only names that were asked for decide.
+    """
+    for separator in dict.fromkeys((delimiter, *_SEPARATORS)):
+        names = next((row for row in _rows(head, separator) if row), [])
+        if all(names.count(column) == 1 for column in columns):
+            return _rows(head, separator), separator
+    return _rows(head, delimiter), delimiter
+
+
+def _rows(head: str, delimiter: str) -> Iterator[list[str]]:
+    return plain_csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
 
 
 def _parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
@@ -221,7 +231,7 @@ def type_name(kind: object) -> str:
 
 def _json_lines(path: Path, columns: Sequence[str], encoding: str) -> Iterator[Rows]:
     rows: list[list[Any]] = []
-    with _opened(path) as (stream, share):
+    with unpacked(path) as (stream, share):
         for number, line in enumerate(read_lines(stream, encoding), start=1):
             if not line.strip():
                 continue

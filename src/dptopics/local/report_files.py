@@ -17,7 +17,7 @@ from dptopics.data.builder import GrowingArray
 from dptopics.data.tables import check_file, explain, read_lines
 from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.local.collection import Collection, Report
-from dptopics.public.word_lists import suffix_of
+from dptopics.public.packed import suffix_of
 
 _BATCH = 8192
 _NUMBER_BYTES = 16

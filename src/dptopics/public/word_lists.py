@@ -10,17 +10,12 @@ from pathlib import Path
 from unicodedata import normalize
 
 from dptopics.errors import InputError
+from dptopics.public.packed import suffix_of, unpacked
 from dptopics.public.text import TextSettings
 from dptopics.release.vocabulary import Vocabulary
 
-PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".xlsx", ".xls")
+_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
 _CHUNK = 1 << 20
-
-
-def suffix_of(path: Path) -> str:
-    """What a file's name says of its format, packing aside: ".csv" for notes.csv.gz."""
-    return next((suffix for suffix in reversed(path.suffixes) if suffix.lower() not in PACKED), "").lower()
 
 
 def read_list(path: str | Path, what: str) -> list[str]:
@@ -88,16 +83,11 @@ def check_not_the_data(path: str | Path | None, source: str | Path) -> None:
 
 def _same_bytes(one: Path, other: Path) -> bool:
     """Whether two files hold the same, unpacked."""
-    import pyarrow as pa
-
     try:
-        with (
-            pa.input_stream(str(one), compression=PACKED.get(one.suffix.lower())) as first,
-            pa.input_stream(str(other), compression=PACKED.get(other.suffix.lower())) as second,
-        ):
+        with unpacked(one) as (first, _), unpacked(other) as (second, _):
             while chunk := first.read(_CHUNK):
                 if chunk != second.read(_CHUNK):
                     return False
             return not second.read(1)
-    except (OSError, pa.ArrowException):
+    except Exception:
         return False  # whoever reads the file says what is wrong with it

@@ -1,0 +1,106 @@
+"""Tables as people have them: other separators, workbooks, archives."""
+
+import gzip
+import lzma
+import zipfile
+
+import pytest
+
+from dptopics.data.corpus import Corpus
+from dptopics.errors import InputError
+
+ROWS = [("my knee; hurts, a lot", "ann"), ("a rash", "bob"), ("two\nlines", "ann")]
+
+
+def csv(separator):
+    lines = [separator.join(("note", "patient"))]
+    lines += [f'"{note}"{separator}{patient}' for note, patient in ROWS]
+    return "\n".join(lines) + "\n"
+
+
+def read(path):
+    return Corpus.from_table(path, text="note", author="patient")
+
+
+def same(corpus):
+    assert sorted(corpus.words) == ["hurts", "knee", "lines", "lot", "rash"]
+    return (corpus.n_documents, corpus.n_authors) == (3, 2)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("suffix", [".csv", ".txt"])
+def test_separators_are_found_by_the_names_of_columns(tmp_path, separator, suffix):
+    path = tmp_path / f"notes{suffix}"
+    path.write_text(csv(separator))
+    assert same(read(path))
+
+
+def test_a_header_without_the_columns_is_refused_as_before(tmp_path):
+    path = tmp_path / "notes.csv"
+    path.write_text("a;b\n1;2\n")
+    with pytest.raises(InputError, match="there is no column 'note' among the 1 of the table"):
+        read(path)
+
+
+@pytest.mark.parametrize("packing", ["gz", "xz", "zip", "bare zip"])
+def test_packed_files(tmp_path, packing):
+    name = "notes.zip" if packing == "bare zip" else f"notes.csv.{packing}"
+    path = tmp_path / name
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("folder/notes.csv", csv(";"))
+            archive.writestr("__MACOSX/folder/._notes.csv", "nothing")
+    else:
+        path.write_bytes({"gz": gzip, "xz": lzma}[packing].compress(csv(",").encode()))
+    assert same(read(path))
+
+
+def test_archives_of_several_files_or_of_none_are_refused(tmp_path):
+    path = tmp_path / "notes.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.csv", "note\nx\n")
+        archive.writestr("b.csv", "note\nx\n")
+    with pytest.raises(InputError, match="holds 2 files"):
+        read(path)
+    path.write_bytes(b"PK\x03\x04 no archive")
+    with pytest.raises(InputError):
+        read(path)
+
+
+def book(path, **sheets):
+    openpyxl = pytest.importorskip("openpyxl")
+    made = openpyxl.Workbook()
+    made.remove(made.active)
+    for name, rows in sheets.items():
+        sheet = made.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    made.save(path)
+    return path
+
+
+def test_workbooks(tmp_path):
+    rows = [("patient", "other", "note"), *((patient, 1, note) for note, patient in ROWS)]
+    assert same(read(book(tmp_path / "notes.xlsx", empty=[], data=rows, more=[("a",), ("b",)])))
+
+
+def test_numbers_are_authors_and_no_texts(tmp_path):
+    rows = [("note", "patient"), ("a knee", 12), ("a rash", 12.0), ("a bill", 13)]
+    assert read(book(tmp_path / "notes.xlsx", data=rows)).n_authors == 2
+    with pytest.raises(InputError, match="row 1: a text must be a string, got int"):
+        Corpus.from_table(tmp_path / "notes.xlsx", text="patient")
+
+
+def test_workbooks_that_cannot_be_read_are_refused(tmp_path):
+    path = book(tmp_path / "notes.xlsx", one=[("note", "patient")], two=[("note", "patient")])
+    with pytest.raises(InputError, match="2 sheets"):
+        read(path)
+    path = book(tmp_path / "merged.xlsx", one=[("Clinic notes 2026",), ("note", "patient"), ("a", "b")])
+    with pytest.raises(InputError, match=r"no sheet of 'merged\.xlsx' has 'note' and 'patient'"):
+        read(path)
+    (tmp_path / "damaged.xlsx").write_bytes(b"PK\x03\x04 nothing")
+    with pytest.raises(InputError, match="damaged or no workbook"):
+        read(tmp_path / "damaged.xlsx")
+    missing = [("note", "patient"), ("a knee", None)]
+    with pytest.raises(InputError, match="row 1 has no author"):
+        read(book(tmp_path / "missing.xlsx", one=missing))
