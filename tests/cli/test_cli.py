@@ -358,3 +358,14 @@ def test_the_demo_hands_out_its_messages(run, monkeypatch, tmp_path):
     code, _, err = run("demo", "--messages", "notes.csv")
     assert code == 2
     assert "exists already" in err
+
+
+def test_what_was_read_is_said_to_the_owner_before_the_release(run, tmp_path):
+    """A quotation mark left open swallows the rows after it: that must not happen in silence."""
+    rows = [f"note {i} about a knee,patient{i}" for i in range(50)]
+    rows[10] = '"a mark left open,patient10'
+    rows[40] = 'and closed here",patient40'
+    (tmp_path / "open.csv").write_text("note,patient\n" + "\n".join(rows) + "\n")
+    line = ("--text", "note", "--author", "patient", "--epsilon", 1, "--delta", 1e-6, "--out", "release")
+    _, _, err = run("vocabulary", tmp_path / "open.csv", *line)
+    assert "Read 20 texts of 20 authors" in err

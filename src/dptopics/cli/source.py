@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dptopics.cli import options as o
-from dptopics.cli.terminal import progress_bar, warn
+from dptopics.cli.terminal import err, progress_bar, warn
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
 
@@ -86,4 +86,6 @@ class Table:
         if self.engine is o.EngineName.SPARK:
             session = spark_session(self.master)
             return SparkTable.from_table(self.source, embedding=self.embedding_column, session=session, **common)
-        return Corpus.from_table(self.source, encoding=self.encoding, embed=embed, **common)
+        corpus = Corpus.from_table(self.source, encoding=self.encoding, embed=embed, **common)
+        err.print(corpus.account(), highlight=False)  # a quotation mark left open swallows rows in silence
+        return corpus

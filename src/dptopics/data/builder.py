@@ -160,6 +160,7 @@ class Builder:
             vocabulary=self._vocabulary,
             text=self._text,
             vectors=None if self._embed is None else np.concatenate(self._vectors or [np.zeros((0, 0), np.float32)]),
+            left_out=self._row - sizes.size,
         )
         return corpus, names
 

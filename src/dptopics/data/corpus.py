@@ -41,6 +41,7 @@ class Corpus:
     vocabulary: Vocabulary | None  # set when the words are public
     text: TextSettings | None
     vectors: NDArray[np.float32] | None = None  # embedding of each document, by a public model
+    left_out: int = 0  # rows without text or author that were dropped. Private: for the owner's eyes
 
     def __repr__(self) -> str:
         return f"<Corpus: sensitive, unit {str(self.default_unit)!r}>"
@@ -59,6 +60,16 @@ class Corpus:
     def n_authors(self) -> int | None:
         """Private: for the owner's eyes."""
         return None if self.author_key is None else self.author_key.size
+
+    def account(self) -> str:
+        """What was read, in one sentence. Private: for the owner's eyes."""
+        found = f"Read {self.n_documents:,} texts"
+        if self.n_authors is not None:
+            found += f" of {self.n_authors:,} authors"
+        empty = int(np.count_nonzero(np.diff(self.doc_start) == 0))
+        more = [f"{empty:,} of them hold no word that counts"] if empty else []
+        more += [f"{self.left_out:,} rows without text or author were left out"] if self.left_out else []
+        return f"{found}{'; ' if more else ''}{'; '.join(more)}."
 
     @cached_property
     def word_key(self) -> NDArray[np.uint64]:
