@@ -15,6 +15,12 @@ from dptopics.errors import InputError
 def show(
     release_folder: Annotated[Path, typer.Argument(help="Folder of a release.", show_default=False)],
     words: Annotated[int, typer.Option(help="Words per topic, or n-grams.")] = 10,
+    min_deviations: Annotated[
+        float | None,
+        typer.Option(
+            help="Show words of topics from so many standard deviations of the noise on; 0 shows all.", show_default="3"
+        ),
+    ] = None,
     as_json: o.Json = False,
 ) -> None:
     """Show a release and its guarantee."""
@@ -23,9 +29,10 @@ def show(
     release = bundle.load(release_folder)
     if as_json:
         content = {"guarantee": release.guarantee.to_dict(), "settings": release.settings}
-        print_json({**release.value.shown(words), **content, "record": release.record.to_dict()})
+        asked = {} if min_deviations is None or release.value.kind != "topics" else {"min_deviations": min_deviations}
+        print_json({**release.value.shown(words, **asked), **content, "record": release.record.to_dict()})
         return
-    show_value(release.value, words)
+    show_value(release.value, words, min_deviations)
     show_card(release.guarantee, release.record)
 
 

@@ -34,7 +34,6 @@ OWN_VECTORS = (
     "padded batch, the texts beside it change a text's vector."
 )
 _UNITS_OF_A_TOPIC = 100  # for each standard deviation of noise on a word's votes: what makes five words stand out
-MOST_TOPICS = 50  # where the number is left to the data
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +227,7 @@ class EmbeddedTopics(GaussianTopics):
         expected = topic_words.expected_votes(space, centres, sizes * sqrt(self.most_words))
         counts = topic_words.posterior(table, self.word_sigma, expected)
         words = topic_words.weights(counts, self.word_sigma, expected, seen)
-        order = topic_words.telling(words.sure, sizes)
+        order = topic_words.telling(words.sure, sizes, topic_words.LEAST_WORDS if self.auto else 1)
         return TopicModel(
             topic_word=np.ascontiguousarray(words.share.T[order]),
             vocabulary=vocabulary,

@@ -10,7 +10,7 @@ from dptopics.topics.embedded.public_space import Space
 
 Floats = NDArray[np.float64]
 
-_COMMONEST = 0.05  # share of all words of a word that nobody votes for
+_COMMONEST = 0.5  # share of all words of a word that nobody votes for
 _RARE = 1e-4  # share from which on a word may hope to be seen through the noise
 _POWER = 0.25  # of nearness and of the share that is the topic's: the data itself shall say which words belong
 _SHARPNESS = 0.1  # of the share that a word gives to each topic
@@ -18,7 +18,7 @@ _PRIOR_SHARPNESS = 0.08
 _PRIOR_DOUBT = 8.0  # standard deviation of the prior, in its means
 _OTHERS = 0.01  # of a topic's weight for words that nothing but the prior speaks for
 SEEN = 3.5  # standard deviations of the noise by which the documents must be seen to use a word
-LEAST_WORDS = 5  # above the noise: with fewer a topic says nothing
+LEAST_WORDS = 5  # above the noise, for a topic that nobody asked for
 
 
 def scores(space: Space, centres: Floats) -> NDArray[np.float32]:
@@ -72,11 +72,11 @@ def weights(counts: Floats, sigma: float, expected: Floats, seen: NDArray[np.boo
     return Weights(share, deviation, np.count_nonzero(sure, axis=0))
 
 
-def telling(sure: NDArray[np.int64], sizes: Floats) -> NDArray[np.int64]:
-    """Topics of which enough words stand above the noise, largest first; at least the two that have most such words.
+def telling(sure: NDArray[np.int64], sizes: Floats, least: int) -> NDArray[np.int64]:
+    """Topics with at least so many words above the noise, largest first; at least the two that have most of them.
 
     Documents of the others go to the nearest that stays.
     """
     most = np.lexsort((-sizes, -sure))
-    kept = most[: max(2, np.count_nonzero(sure >= LEAST_WORDS))]
+    kept = most[: max(2, np.count_nonzero(sure >= least))]
     return np.asarray(kept[np.argsort(-sizes[kept], kind="stable")])
