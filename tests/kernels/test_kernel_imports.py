@@ -25,6 +25,9 @@ SHARED = {
         "simd.weigh", "splitmix.draw",
     },
     "local_hash": {"splitmix.draw"},
+    "transformer": {
+        "tiles.BYTE_ROWS", "tiles.COLUMNS", "tiles.FLOAT_ROWS", "tiles.byte_block", "tiles.float_block",
+    },
     "variational": {"digamma.exp_digamma", "simd.absorb"},
 }  # fmt: skip
 

@@ -171,7 +171,9 @@ EmbeddingName = Annotated[
     str | None,
     typer.Option(
         "--embedding",
-        help="Public model for 'embedded': wordllama, sentence-transformers:NAME or model2vec:NAME.",
+        help="Public model for 'embedded'. All of English: wordllama (the Llama 2 licence may apply to it), minilm or "
+        "minilm-int8 (Apache-2.0, extra 'minilm'; or minilm:FOLDER). Your own: sentence-transformers:NAME, "
+        "model2vec:NAME.",
         show_default="wordllama",
     ),
 ]

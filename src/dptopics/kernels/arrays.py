@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+I8 = NDArray[np.int8]
 U8 = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
 F32 = NDArray[np.float32]

