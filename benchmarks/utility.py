@@ -43,6 +43,7 @@ CANDIDATES: dict[str, dict[str, Any]] = {
     "no merging": {"spread": 1.0},
     "5 rounds": {"steps": 5},
     "public axes": {"axes_from_data": 0.0},
+    "more common words": {"steepness": 1.0},
 }
 FOLDER = RESULTS / "utility"
 
@@ -99,7 +100,10 @@ def lda(data: Data, seed: int) -> dict[str, Any]:
     """tomotopy's LDA over words of at least ten documents: what people do who need no privacy."""
     corpus = data.corpus
     common = np.bincount(corpus.word, minlength=len(corpus.words)) >= 10
-    tokens, start = np.repeat(corpus.word, corpus.count), np.concatenate([[0], np.cumsum(corpus.count)])[corpus.doc_start]
+    tokens, start = (
+        np.repeat(corpus.word, corpus.count),
+        np.concatenate([[0], np.cumsum(corpus.count)])[corpus.doc_start],
+    )
     names = np.array(corpus.words, object)
     model, rows = tomotopy.LDAModel(k=data.n_topics, seed=seed + 1), []
     for row in range(corpus.n_documents):

@@ -59,6 +59,7 @@ class EmbeddedTopics(GaussianTopics):
     centre_share: float = 0.4
     spread: float = 1.5
     axes_from_data: float = 0.2
+    steepness: float = 2.0
     auto: bool = False
     name: ClassVar[str] = "embedded"
     usual_vocabulary: ClassVar[str] = "common+weighted"
@@ -76,11 +77,9 @@ class EmbeddedTopics(GaussianTopics):
             raise InputError(
                 "frequency_share, start_share and centre_share must be positive and leave a share for the words."
             )
-        if not (1 <= self.spread <= 10 and 0 <= self.axes_from_data <= 1):
-            raise InputError(
-                f"spread must lie between 1 and 10 and axes_from_data between 0 and 1, got {self.spread} and "
-                f"{self.axes_from_data}."
-            )
+        for name, least, most in (("spread", 1, 10), ("axes_from_data", 0, 1), ("steepness", 0, 10)):
+            if not least <= getattr(self, name) <= most:
+                raise InputError(f"{name} must lie between {least} and {most}, got {getattr(self, name)}.")
 
     @property
     def frequency_sigma(self) -> float:
@@ -172,7 +171,10 @@ class EmbeddedTopics(GaussianTopics):
         centres, sizes = public_space.merged(centres, sizes, n_topics)
         centres, sizes = public_space.strong(centres, sizes, 3 * self.step_sigma * SUMS_BOUND / SIZE_WEIGHT)
         with progress.part(0.8, 1.0):
-            table = self._words(corpus, documents, centres, rng)
+            n_words = topic_words.words_of_a_document(used, size)
+            score = topic_words.scores(space, centres, n_words, self.steepness)
+            statistic = Votes(documents, centres, score, self.most_words)
+            table = noisy_sum(corpus, statistic, bound=1.0, sigma=self.word_sigma, rng=rng)
         seen = used > topic_words.SEEN * self.frequency_sigma
         return Release.of(self._model(table, seen, sizes, centres, documents, vocabulary, corpus), self, rng)
 
@@ -206,11 +208,6 @@ class EmbeddedTopics(GaussianTopics):
         trust = np.maximum(0.0, 1 - moved.shape[1] * deviation**2 / np.maximum((moved**2).sum(axis=1), 1e-300))
         mixed = trust[:, None] * unit(moved) + (1 - trust)[:, None] * centres
         return unit(mixed), sums[:, -1] / SIZE_WEIGHT
-
-    def _words(self, corpus: BoundedCorpus, documents: Documents, centres: Floats, rng: Generator) -> Floats:
-        """The noisy words × topics table of votes."""
-        statistic = Votes(documents, centres, topic_words.scores(documents.space, centres), self.most_words)
-        return noisy_sum(corpus, statistic, bound=1.0, sigma=self.word_sigma, rng=rng)
 
     def _model(
         self,

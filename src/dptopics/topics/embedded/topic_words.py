@@ -10,8 +10,8 @@ from dptopics.topics.embedded.public_space import Space
 
 Floats = NDArray[np.float64]
 
-_COMMONEST = 0.5  # share of all words of a word that nobody votes for
-_RARE = 1e-4  # share from which on a word may hope to be seen through the noise
+_COMMONEST = 3.0  # in documents' shares: how steeply votes fall for words that stand in many documents
+_RARE = 0.02  # share of the documents from which on a word may hope to be seen, and to meet others
 _POWER = 0.25  # of nearness and of the share that is the topic's: the data itself shall say which words belong
 _SHARPNESS = 0.1  # of the share that a word gives to each topic
 _PRIOR_SHARPNESS = 0.08
@@ -21,13 +21,22 @@ SEEN = 3.5  # standard deviations of the noise by which the documents must be se
 LEAST_WORDS = 5  # above the noise, for a topic that nobody asked for
 
 
-def scores(space: Space, centres: Floats) -> NDArray[np.float32]:
-    """How gladly a document of topic k votes for word w: near the centre, and neither rare nor everywhere."""
+def words_of_a_document(used: Floats, size: float) -> float:
+    """How many distinct words a document has, from noisy numbers: each gave the root of it in all."""
+    return max(1.0, max(float(used.sum()), 0.0) / size) ** 2
+
+
+def scores(space: Space, centres: Floats, n_words: float, steepness: float) -> NDArray[np.float32]:
+    """How gladly a document of topic k votes for word w: near the centre, and neither rare nor everywhere.
+
+    Rare is what few *documents* hold, so that short texts vote for more common words: others would never meet there.
+    """
     near = space.words @ centres.T
     share = np.exp((near - near.max(axis=1, keepdims=True)) / _SHARPNESS)
     share /= share.sum(axis=1, keepdims=True)
-    here = space.here
-    telling = np.sqrt(here / (here + _RARE)) * np.log(_COMMONEST / np.minimum(here, 0.8 * _COMMONEST))
+    held = n_words * space.here  # about the share of documents that hold the word
+    common = np.log(_COMMONEST / np.minimum(held, 0.8 * _COMMONEST))
+    telling = np.sqrt(held / (held + _RARE)) * common**steepness
     return np.asarray((np.maximum(near, 0) * share) ** _POWER * telling[:, None], np.float32)
 
 
