@@ -5,9 +5,10 @@
 
 FOLDER holds Parquet files with columns ``text``, ``user`` and ``label``. Settings of ``embedded`` are chosen for each
 corpus on all others (leave one out, slices of one file leave together): the best mean of NPMI and NMI, both less those
-of LDA. What was chosen is written down. Coherence counts the words that are shown; a topic with fewer than five is not
-found; LDA is scored on as many of its topics, largest first, and as many words of each. Three seeds. Everything is
-computed from the texts: NOT FOR RELEASE.
+of LDA, on the first seed. What was chosen is written down. Coherence counts the words that are shown; a topic with
+fewer than five is not found; LDA is scored on as many of its topics, largest first, and as many words of each. Three
+seeds. ``--minilm`` adds a run with whole texts embedded by MiniLM, which takes long: their vectors are kept in a file
+beside the results (private data in real life). Everything is computed from the texts: NOT FOR RELEASE.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_s
 from dptopics import Corpus, TextSettings, TopicModel
 from dptopics.errors import DptopicsError
 from dptopics.evaluate import diversity, npmi
-from dptopics.kernels.embedded import mean_of_words
+from dptopics.kernels.embedded import mean_of_words, projected
 from dptopics.plan import Plan
 from dptopics.public.embeddings import common_words, embedding, unit
 from dptopics.topics.embedded.public_space import of_words
@@ -87,7 +88,13 @@ def private(data: Data, mechanism: str, n: int | str, epsilon: float, seed: int,
     except DptopicsError as error:  # nothing cleared the threshold, say
         return {"failed": str(error)}
     seconds = time.perf_counter() - start
-    main = model.transform_counts(data.matrix(model.vocabulary)).argmax(axis=1)
+    if model.space is not None and not model.space.of_words:
+        assert data.corpus.vectors is not None
+        space = model.space
+        places = projected(data.corpus.vectors, space.mean, space.projection, space.middle)
+        main = space.shares(places).argmax(axis=1)
+    else:
+        main = model.transform_counts(data.matrix(model.vocabulary)).argmax(axis=1)
     order = np.argsort(-model.topic_share, kind="stable")
     tops = model.top_words(10)
     written = set(data.corpus.words)
@@ -141,14 +148,15 @@ def clusters(data: Data, seed: int, folder: Path) -> dict[str, Any]:
     return measured(data, [[words.words[w] for w in np.argsort(-score[k])[:10]] for k in order], main, folder)
 
 
-def cells(seeds: int) -> list[tuple[str, str, float, int]]:
+def cells(seeds: int, minilm: bool) -> list[tuple[str, str, float, int]]:
     """What to compute: kind, setting, ε, seed. The most telling first."""
-    wanted = [("lda", "", 0.0, seed) for seed in range(seeds)]
-    for seed in range(seeds):
-        wanted += [("embedded", setting, 1.0, seed) for setting in CANDIDATES]
-        wanted += [("mixture", "", 1.0, seed), ("embedded", "usual", 3.0, seed)]
-        wanted += [("variational", "", 1.0, seed), ("auto", "", 1.0, seed)]
-    return [*wanted, ("clusters", "", 0.0, 0)]
+    every = range(seeds)
+    wanted = [("lda", "", 0.0, seed) for seed in every]
+    wanted += [(kind, setting, 1.0, s) for s in every for kind, setting in (("embedded", "usual"), ("mixture", ""))]
+    wanted += [("embedded", setting, 1.0, 0) for setting in CANDIDATES if setting != "usual"]
+    wanted += [("embedded", "usual", 3.0, seed) for seed in every]
+    wanted += [("minilm", "", epsilon, seed) for epsilon in (1.0, 3.0) for seed in (every if minilm else ())]
+    return [*wanted, ("variational", "", 1.0, 0), ("auto", "", 1.0, 0), ("clusters", "", 0.0, 0)]
 
 
 def compute(data: Data, cell: tuple[str, str, float, int], folder: Path, lists: dict[int, Any]) -> Any:
@@ -159,7 +167,10 @@ def compute(data: Data, cell: tuple[str, str, float, int], folder: Path, lists: 
         return clusters(data, seed, folder)
     own = CANDIDATES.get(setting, {})
     n: int | str = "auto" if kind == "auto" else data.n_topics
-    found = private(data, "embedded" if kind == "auto" else kind, n, epsilon, seed, folder, **own)
+    if kind == "minilm":
+        own = {"embedding": data.embedded()}
+    name = "embedded" if kind in ("auto", "minilm") else kind
+    found = private(data, name, n, epsilon, seed, folder, **own)
     if found.get("found"):  # LDA on as many topics and words
         peers = [words[:n] for words, n in zip(lists[seed], found["shown"], strict=False)]
         found["lda_npmi"] = float(npmi(data.corpus, peers).mean())
@@ -172,13 +183,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--only", nargs="+", choices=CORPORA, default=list(CORPORA))
     parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--minilm", action="store_true", help="also with whole texts embedded by MiniLM")
     parser.add_argument("--draw", action="store_true", help="only write the page of what is there")
     arguments = parser.parse_args()
     FOLDER.mkdir(exist_ok=True)
     for name in [] if arguments.draw else arguments.only:
         path = FOLDER / f"{''.join(c if c.isalnum() else '_' for c in name)}.json"
         done: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {"corpus": name}
-        missing = [cell for cell in cells(arguments.seeds) if " | ".join(map(str, cell)) not in done]
+        missing = [cell for cell in cells(arguments.seeds, arguments.minilm) if " | ".join(map(str, cell)) not in done]
         data = Data(arguments.data, name) if missing else None
         for cell in missing:
             assert data is not None

@@ -9,7 +9,9 @@ import pyarrow.parquet as pq
 from scipy import sparse
 
 from dptopics import Corpus, Unit
+from dptopics.public.embeddings import Embedding, cached, embedding
 from dptopics.release.vocabulary import Vocabulary
+from results import RESULTS
 
 SAMPLE = 7000
 COLLEGE_AUTHORS = 20_000
@@ -75,9 +77,17 @@ class Data:
         if self.labels is not None and source.file == "wikipedia_schools":
             self.labels = [label.split("/")[0].split(".")[0] for label in self.labels]
         authors = [users[row] for row in rows] if self.unit is Unit.AUTHOR else None
-        self.corpus = Corpus.from_texts([texts[row] for row in rows], authors)
+        self.texts = [texts[row] for row in rows]
+        self.corpus = Corpus.from_texts(self.texts, authors)
         self.n_topics = min(source.n_topics, MOST_TOPICS if self.labels is None else len(set(self.labels)))
         self.units = self.corpus.n_authors if self.unit is Unit.AUTHOR else self.corpus.n_documents
+
+    def embedded(self) -> Embedding:
+        """MiniLM, with whose vectors the corpus is from now on."""
+        model = cached(embedding("minilm"), RESULTS / "minilm.vectors")
+        if self.corpus.vectors is None:
+            self.corpus = self.corpus.with_vectors(model(self.texts))
+        return model
 
     def matrix(self, vocabulary: Vocabulary) -> sparse.csr_array:
         """Documents × words."""

@@ -45,7 +45,7 @@ def worth(runs: list[dict[str, Any]]) -> float:
 
 def chosen(done: Runs, candidates: list[str]) -> dict[str, str]:
     """The setting of each corpus, chosen on corpora of other files alone."""
-    worths = {n: {s: worth(runs_of(one, "embedded", s, 1.0)) for s in candidates} for n, one in done.items()}
+    worths = {n: {s: worth(runs_of(one, "embedded", s, 1.0)[:1]) for s in candidates} for n, one in done.items()}
     found = {}
     for name in done:
         others = [n for n in done if CORPORA[n].file != CORPORA[name].file]
