@@ -18,7 +18,7 @@ def runs_of(one: dict[str, Any], kind: str, setting: str, epsilon: float) -> lis
     found = []
     for seed in range(10):
         run = one.get(f"{kind} | {setting} | {epsilon} | {seed}")
-        plain = one.get(f"lda |  | 0.0 | {seed}")
+        plain = one.get(f"lda |  | 0.0 | {seed}", one.get("lda |  | 0.0 | 0"))
         if run is not None and plain is not None and "failed" not in run:
             more = {} if run.get("nmi") is None else {"lda_nmi": plain["nmi"], "lda_ami": plain["ami"]}
             found.append(run | more)
