@@ -45,10 +45,11 @@ def worth(runs: list[dict[str, Any]]) -> float:
 
 def chosen(done: Runs, candidates: list[str]) -> dict[str, str]:
     """The setting of each corpus, chosen on corpora of other files alone."""
-    worths = {n: {s: worth(runs_of(one, "embedded", s, 1.0)[:1]) for s in candidates} for n, one in done.items()}
+    first = {n: {s: runs_of(one, "embedded", s, 1.0)[:1] for s in candidates} for n, one in done.items()}
+    worths = {n: {s: worth(runs) for s, runs in each.items()} for n, each in first.items() if all(each.values())}
     found = {}
     for name in done:
-        others = [n for n in done if CORPORA[n].file != CORPORA[name].file]
+        others = [n for n in worths if CORPORA[n].file != CORPORA[name].file]
         found[name] = max(candidates, key=lambda s: np.mean([worths[n][s] for n in others]))
     return found
 
