@@ -165,7 +165,11 @@ def bars(done: Runs, candidates: list[str]) -> dict[str, Any]:
 def write(found: list[dict[str, Any]], candidates: list[str]) -> None:
     """Choose, put the tables into docs/utility.md, and the bars into results/utility.json."""
     by_name = {one["corpus"]: one for one in found}
-    done = {n: by_name[n] for n in CORPORA if n in by_name and runs_of(by_name[n], "embedded", candidates[0], 1.0)}
+    done = {
+        n: by_name[n]
+        for n in CORPORA
+        if n in by_name and all(runs_of(by_name[n], "embedded", setting, 1.0) for setting in candidates)
+    }
     page = DOCS / "utility.md"
     before, _, rest = page.read_text("utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
