@@ -1,270 +1,212 @@
-"""What private topics are worth: coherence, diversity, agreement with labels, held-out perplexity, by ε.
+"""What private topics are worth on text that no number was chosen on: coherence, agreement with labels, topics found.
 
-    python benchmarks/utility.py --data FOLDER [--quick] [--minilm FOLDER] [--only CORPUS …]
+    python benchmarks/utility.py --data FOLDER [--only CORPUS …] [--minilm]      # computes what is not there yet
+    python benchmarks/utility.py --draw                                          # chooses, and writes docs/utility.md
 
-Five corpora, units document and author, ε from 0.5 to 8, three seeds; learners without privacy in the same run. A cell
-that is in results/utility.json is not computed again. ``--quick``: two corpora, three ε, one seed, ten minutes.
-``--minilm`` is the folder of a sentence-transformers model, for 20 Newsgroups; it needs sentence-transformers, and its
-vectors are kept in a file beside the results (private data in real life). Then the table and plot in docs/ are written
-anew. Everything is computed from the texts: NOT FOR RELEASE. No setting was chosen by looking at these corpora, except
-where docs/utility.md says so.
+FOLDER holds Parquet files with columns ``text``, ``user`` and ``label``. Settings of ``embedded`` are chosen for each
+corpus on all others (leave one out, slices of one file leave together): the best mean of NPMI and NMI, both less those
+of LDA, on the first seed. What was chosen is written down. Coherence counts the words that are shown; a topic with
+fewer than five is not found; LDA is scored on as many of its topics, largest first, and as many words of each. Three
+seeds. ``--minilm`` adds a run with whole texts embedded by MiniLM, which takes long: their vectors are kept in a file
+beside the results (private data in real life). Everything is computed from the texts: NOT FOR RELEASE.
 """
 
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from scipy import sparse
+import tomotopy
 from sklearn.cluster import KMeans
-from sklearn.decomposition import LatentDirichletAllocation
-from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
-from dptopics import Corpus, TextSettings, TopicModel, Unit
+from dptopics import Corpus, TextSettings, TopicModel
 from dptopics.errors import DptopicsError
-from dptopics.evaluate import diversity, npmi, perplexity
+from dptopics.evaluate import diversity, npmi
 from dptopics.kernels.embedded import mean_of_words, projected
-from dptopics.learners import learn
-from dptopics.learners.adapters import TomotopyLearner
-from dptopics.learners.lda_gibbs import GibbsLda
 from dptopics.plan import Plan
-from dptopics.public.embeddings import Embedding, cached, common_words, embedding, unit
-from dptopics.release.vocabulary import Vocabulary
+from dptopics.public.embeddings import common_words, embedding, unit
 from dptopics.topics.embedded.public_space import of_words
 from results import RESULTS
+from utility_corpora import CORPORA, Data
 from utility_figures import write
 
 DELTA = 1e-5
-EPSILONS = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0)
 SEEDS = 3
-MINILM = "20 Newsgroups"  # the corpus that is embedded by MiniLM as well
-# File, topics asked for, column of labels, whether users are known.
-CORPORA: dict[str, tuple[str, int, str | None, bool]] = {
-    "20 Newsgroups": ("newsgroups20", 20, "label", True),
-    "BBC News": ("octis_bbc_news", 5, "label", False),
-    "tweets": ("tweet_rumours", 5, "label", False),
-    "Amazon reviews": ("amazon_reviews", 10, None, True),
-    "Enron senders": ("enron_senders", 20, None, True),
+LEAST_WORDS = 5  # shown, for a topic to be found
+# What the script may choose from. The first is what the library does by itself.
+CANDIDATES: dict[str, dict[str, Any]] = {
+    "usual": {},
+    "no merging": {"spread": 1.0},
+    "5 rounds": {"steps": 5},
+    "public axes": {"axes_from_data": 0.0},
+    "more common words": {"steepness": 1.0},
 }
-# Name: settings of the mechanism. The last two are reproductions: they are not proved.
-PRIVATE: dict[str, dict[str, Any]] = {
-    "embedded": {"name": "embedded"},
-    "embedded, common words": {"name": "embedded", "vocabulary": "common"},
-    "mixture, private words": {"name": "mixture", "vocabulary": "weighted"},
-    "variational, common words": {"name": "variational", "vocabulary": "common"},
-    "variational, private words": {"name": "variational", "vocabulary": "weighted"},
-    "spectral, private words": {"name": "spectral", "vocabulary": "weighted"},
-    "laplace on the output, common words": {"name": "laplace", "vocabulary": "common"},
-    "zhu, private words": {"name": "zhu", "vocabulary": "weighted"},
-}
-# For comparison: one seed, three ε, documents only.
-SLOW = (
-    "embedded, common words",
-    "variational, common words",
-    "spectral, private words",
-    "laplace on the output, common words",
-    "zhu, private words",
-)
+FOLDER = RESULTS / "utility"
 
 
-class Data:
-    """A corpus with labels, and the same with a tenth of its documents taken out."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        file, self.n_topics, label, users = CORPORA[name]
-        table = pq.read_table(folder / f"{file}.parquet")
-        self.name = name
-        self.texts = [text or "" for text in table["text"].to_pylist()]
-        self.labels = None if label is None else [str(value) for value in table[label].to_pylist()]
-        authors = None
-        if users:  # a row without a user is a user of its own
-            authors = [user or f"row {row}" for row, user in enumerate(table["user"].to_pylist())]
-        self.corpus = Corpus.from_texts(self.texts, authors)
-        held = np.arange(self.corpus.n_documents) % 10 == 9
-        self.held_out = self.corpus.take(np.flatnonzero(held))
-        self.rest = self.corpus.take(np.flatnonzero(~held))
-
-    def matrix(self, vocabulary: Vocabulary) -> Any:
-        counts = self.corpus.counts(vocabulary)
-        shape = (self.corpus.n_documents, len(vocabulary))
-        return sparse.csr_array((counts.count, counts.word, counts.doc_start), shape=shape)
+@lru_cache(maxsize=1)
+def outside(folder: Path) -> Corpus:
+    """English text of other kinds."""
+    table = pq.read_table(folder / "public_english.parquet", columns=["text"])
+    return Corpus.from_texts([text or "" for text in table["text"].to_pylist()])
 
 
-def measured(data: Data, tops: list[list[str]], main: np.ndarray, **more: Any) -> dict[str, Any]:
-    coherence = npmi(data.corpus, tops)
-    found = {
-        "npmi": float(coherence.mean()),
-        "diversity": diversity(tops),
-        "nmi": None if data.labels is None else float(normalized_mutual_info_score(data.labels, main)),
-        "topics": len(tops),
-    }
-    return found | more
+def measured(data: Data, tops: list[list[str]], main: np.ndarray, folder: Path, **more: Any) -> dict[str, Any]:
+    """``tops``: words shown, largest topic first."""
+    found = [words for words in tops if len(words) >= LEAST_WORDS]
+    known = set(data.corpus.words)
+    words = [word for topic in found for word in topic]
+    result: dict[str, Any] = {"asked": data.n_topics, "topics": len(tops), "found": len(found), "units": data.units}
+    result |= {"shown": [len(topic) for topic in found], "diversity": diversity(found)}
+    result["unwritten"] = sum(word not in known for word in words) / max(1, len(words))
+    result["npmi"] = float(npmi(data.corpus, found).mean()) if found else None
+    result["outside"] = float(npmi(outside(folder), found).mean()) if found else None
+    if data.labels is not None:
+        result["nmi"] = float(normalized_mutual_info_score(data.labels, main))
+        result["ami"] = float(adjusted_mutual_info_score(data.labels, main))
+    return result | more
 
 
-def private(data: Data, kind: str, unit_: Unit, epsilon: float, seed: int, model: Embedding | None) -> dict[str, Any]:
-    settings = {"text": TextSettings()} | PRIVATE[kind]
-    mechanism = Plan.topics(
-        mechanism=settings.pop("name"),
-        n_topics=data.n_topics,
+def private(data: Data, mechanism: str, n: int | str, epsilon: float, seed: int, folder: Path, **own: Any) -> Any:
+    plan = Plan.topics(
+        mechanism=mechanism,
+        n_topics=n,
         epsilon=epsilon,
         delta=DELTA,
-        unit=unit_,
-        embedding=model,
-        **settings,
-    ).build()
-    bounded = data.corpus.bounded(unit=unit_)
+        unit=data.unit,
+        text=TextSettings(),
+        **own,
+    )
     start = time.perf_counter()
-    found: TopicModel = mechanism(bounded, np.random.default_rng(seed)).value
+    try:
+        model: TopicModel = plan.build()(data.corpus.bounded(unit=data.unit), np.random.default_rng(seed)).value
+    except DptopicsError as error:  # nothing cleared the threshold, say
+        return {"failed": str(error)}
     seconds = time.perf_counter() - start
-    if found.space is not None and not found.space.of_words:
+    if model.space is not None and not model.space.of_words:
         assert data.corpus.vectors is not None
-        space = found.space
+        space = model.space
         places = projected(data.corpus.vectors, space.mean, space.projection, space.middle)
         main = space.shares(places).argmax(axis=1)
     else:
-        main = found.transform_counts(data.matrix(found.vocabulary)).argmax(axis=1)
-    sure = [len(words) for words in found.top_words(10, min_deviations=2.0)]
-    result = measured(
-        data,
-        found.top_words(10),
-        main,
-        seconds=seconds,
-        topics_of_8_sure_words=sum(n >= 8 for n in sure),
-        words=len(found.vocabulary),
+        main = model.transform_counts(data.matrix(model.vocabulary)).argmax(axis=1)
+    order = np.argsort(-model.topic_share, kind="stable")
+    tops = model.top_words(10)
+    written = set(data.corpus.words)
+    known = np.array([word in written for word in model.vocabulary.words])
+    mass = float(model.topic_share @ model.topic_word[:, ~known].sum(axis=1))
+    return measured(data, [tops[k] for k in order], main, folder, seconds=seconds, unwritten_mass=mass)
+
+
+def lda(data: Data, seed: int) -> dict[str, Any]:
+    """tomotopy's LDA over words of at least ten documents: what people do who need no privacy."""
+    corpus = data.corpus
+    common = np.bincount(corpus.word, minlength=len(corpus.words)) >= 10
+    tokens, start = (
+        np.repeat(corpus.word, corpus.count),
+        np.concatenate([[0], np.cumsum(corpus.count)])[corpus.doc_start],
     )
-    if seed == 0 and (found.space is None or found.space.of_words):  # one more run, on nine tenths
-        again = mechanism(data.rest.bounded(unit=unit_), np.random.default_rng(seed)).value
-        found_there = perplexity(data.held_out, again)
-        result["perplexity"] = found_there if np.isfinite(found_there) else None
-    return result
+    names = np.array(corpus.words, object)
+    model, rows = tomotopy.LDAModel(k=data.n_topics, seed=seed + 1), []
+    for row in range(corpus.n_documents):
+        mine = tokens[start[row] : start[row + 1]]
+        if (mine := mine[common[mine]]).size:
+            model.add_doc(names[mine].tolist())
+            rows.append(row)
+    begun = time.perf_counter()
+    model.train(100, workers=1)
+    main = np.zeros(corpus.n_documents, int)
+    main[rows] = [int(np.argmax(document.get_topic_dist())) for document in list(model.docs)]
+    topics = np.array([model.get_topic_word_dist(k) for k in range(data.n_topics)])
+    size = np.array(model.get_count_by_topics(), float)
+    rank = np.log(topics) - 0.4 * np.log(size / size.sum() @ topics)  # as TopicModel.top_words
+    words = [[model.used_vocabs[w] for w in np.argsort(-rank[k])[:10]] for k in np.argsort(-size, kind="stable")]
+    found: dict[str, Any] = {"words": words, "seconds": time.perf_counter() - begun}
+    if data.labels is not None:
+        found["nmi"] = float(normalized_mutual_info_score(data.labels, main))
+        found["ami"] = float(adjusted_mutual_info_score(data.labels, main))
+    return found
 
 
-def plain_words(data: Data) -> Vocabulary:
-    """Words of at least ten documents: what people do who need no privacy."""
-    seen = np.bincount(data.corpus.word, minlength=len(data.corpus.words))
-    return Vocabulary.of(data.corpus.words[i] for i in np.flatnonzero(seen >= 10).tolist())
+def clusters(data: Data, seed: int, folder: Path) -> dict[str, Any]:
+    """Clusters of embeddings without privacy, with BERTopic's words."""
+    words = common_words(TextSettings())
+    counts = data.corpus.counts(words)
+    public = of_words(words, embedding(), TextSettings(), 300)
+    space = public.space(256, public.frequency / public.frequency.sum(), 0.0)
+    places = mean_of_words(counts.doc_start, counts.word, counts.count, space.word_means, np.zeros(256))
+    main = KMeans(data.n_topics, n_init=1, random_state=seed).fit_predict(unit(places - places.mean(axis=0)))
+    used = data.matrix(words) > 0
+    share = np.array([np.asarray(used[main == k].sum(axis=0)).ravel() for k in range(data.n_topics)], float)
+    score = share * np.log1p(share.sum() / data.n_topics / (share.sum(axis=0) + 1))
+    order = np.argsort(-np.bincount(main, minlength=data.n_topics), kind="stable")
+    return measured(data, [[words.words[w] for w in np.argsort(-score[k])[:10]] for k in order], main, folder)
 
 
-def plain_topics(data: Data, topics: np.ndarray, vocabulary: Vocabulary, seconds: float) -> dict[str, Any]:
-    model = TopicModel(
-        topic_word=topics, vocabulary=vocabulary, topic_share=np.full(len(topics), 1 / len(topics)), alpha=0.1
-    )
-    main = model.transform_counts(data.matrix(vocabulary)).argmax(axis=1)
-    return measured(data, model.top_words(10), main, seconds=seconds)
+def cells(seeds: int, lda_seeds: int, minilm: bool) -> list[tuple[str, str, float, int]]:
+    """What to compute: kind, setting, ε, seed. The most telling first."""
+    every = range(seeds)
+    wanted = [("lda", "", 0.0, seed) for seed in range(lda_seeds)]
+    wanted += [(kind, setting, 1.0, s) for s in every for kind, setting in (("embedded", "usual"), ("mixture", ""))]
+    wanted += [("embedded", setting, 1.0, 0) for setting in CANDIDATES if setting != "usual"]
+    wanted += [("embedded", "usual", 3.0, seed) for seed in every]
+    wanted += [("minilm", "", epsilon, seed) for epsilon in (1.0, 3.0) for seed in (every if minilm else ())]
+    return [*wanted, ("variational", "", 1.0, 0), ("auto", "", 1.0, 0), ("clusters", "", 0.0, 0)]
 
 
-def without_privacy(data: Data, kind: str, seed: int) -> dict[str, Any]:
-    vocabulary, start = plain_words(data), time.perf_counter()
-    if kind == "embedding clusters, not private":
-        words = common_words(TextSettings())
-        counts = data.corpus.counts(words)
-        space = of_words(words, embedding(), TextSettings(), 256)
-        places = mean_of_words(counts.doc_start, counts.word, counts.count, space.word_means, np.zeros(256))
-        main = KMeans(data.n_topics, n_init=3, random_state=seed).fit_predict(unit(places - places.mean(axis=0)))
-        used = data.matrix(words) > 0
-        share = np.array([np.asarray(used[main == k].sum(axis=0)).ravel() for k in range(data.n_topics)], float)
-        score = share * np.log1p(share.sum() / data.n_topics / (share.sum(axis=0) + 1))  # BERTopic's c-TF-IDF
-        tops = [[words.words[w] for w in row] for row in np.argsort(-score, axis=1)[:, :10]]
-        return measured(data, tops, main, seconds=time.perf_counter() - start)
-    counts = data.corpus.counts(vocabulary)
-    learners: dict[str, Callable[[], np.ndarray]] = {
-        "LDA (ours, Gibbs), not private": lambda: learn(GibbsLda(n_topics=data.n_topics, key=seed), counts),
-        "LDA (tomotopy), not private": lambda: learn(
-            TomotopyLearner(model="LDAModel", n_topics=data.n_topics, settings={"seed": seed + 1}), counts
-        ),
-        "LDA (scikit-learn), not private": lambda: _sklearn(data, vocabulary, seed),
-    }
-    return plain_topics(data, learners[kind](), vocabulary, time.perf_counter() - start)
-
-
-def _sklearn(data: Data, vocabulary: Vocabulary, seed: int) -> np.ndarray:
-    lda = LatentDirichletAllocation(data.n_topics, learning_method="online", random_state=seed)
-    weights = lda.fit(data.matrix(vocabulary)).components_
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-PLAIN = (
-    "embedding clusters, not private",
-    "LDA (ours, Gibbs), not private",
-    "LDA (tomotopy), not private",
-    "LDA (scikit-learn), not private",
-)
-TELLING = (1.0, 3.0, 8.0)
-Cell = tuple[str, str, Unit, float | None, int]
-
-
-def cells(name: str, quick: bool, minilm: bool) -> Iterator[Cell]:
-    """What to compute for one corpus."""
-    epsilons, seeds = (TELLING, 1) if quick else (EPSILONS, SEEDS)
-    units = (Unit.DOCUMENT, Unit.AUTHOR) if CORPORA[name][3] and not quick else (Unit.DOCUMENT,)
-    for unit_ in units:
-        for epsilon in epsilons:
-            for kind in PRIVATE:
-                skip = kind in SLOW and (quick or unit_ is Unit.AUTHOR or epsilon not in TELLING)
-                for seed in range(0 if skip else 1 if kind in SLOW else seeds):
-                    yield name, kind, unit_, epsilon, seed
-            if minilm and unit_ is Unit.DOCUMENT:
-                yield from ((name, "embedded, MiniLM", unit_, epsilon, seed) for seed in range(seeds))
-    yield from ((name, kind, Unit.DOCUMENT, None, seed) for kind in PLAIN for seed in range(seeds))
-
-
-def turn(cell: Cell) -> int:
-    """The most telling first: one seed of three ε, then of the others, then more seeds."""
-    _, _, _, epsilon, seed = cell
-    return 2 if seed else 0 if epsilon is None or epsilon in TELLING else 1
-
-
-class Loaded:
-    """The corpus at hand, and the model for it."""
-
-    def __init__(self, folder: Path, name: str, minilm: Path | None, vectors: Path) -> None:
-        self.data, self.model = Data(folder, name), None
-        if minilm is not None and name == MINILM:
-            self.model = cached(embedding(f"sentence-transformers:{minilm}"), vectors)
-            self.data.corpus = self.data.corpus.with_vectors(self.model(self.data.texts))
-
-    def compute(self, cell: Cell) -> dict[str, Any]:
-        _, kind, unit_, epsilon, seed = cell
-        try:
-            if epsilon is None:
-                return without_privacy(self.data, kind, seed)
-            if kind == "embedded, MiniLM":
-                PRIVATE.setdefault(kind, {"name": "embedded"})
-                return private(self.data, kind, unit_, epsilon, seed, self.model)
-            return private(self.data, kind, unit_, epsilon, seed, None)
-        except DptopicsError as error:  # nothing cleared the threshold, say
-            return {"failed": str(error)}
+def compute(data: Data, cell: tuple[str, str, float, int], folder: Path, lists: dict[int, Any]) -> Any:
+    kind, setting, epsilon, seed = cell
+    if kind == "lda":
+        return lda(data, seed)
+    if kind == "clusters":
+        return clusters(data, seed, folder)
+    own = CANDIDATES.get(setting, {})
+    n: int | str = "auto" if kind == "auto" else data.n_topics
+    if kind == "minilm":
+        own = {"embedding": data.embedded()}
+    name = "embedded" if kind in ("auto", "minilm") else kind
+    found = private(data, name, n, epsilon, seed, folder, **own)
+    if found.get("found"):  # LDA on as many topics and words
+        peers = [words[:n] for words, n in zip(lists[seed] or lists[0], found["shown"], strict=False)]
+        found["lda_npmi"] = float(npmi(data.corpus, peers).mean())
+        found["lda_outside"] = float(npmi(outside(folder), peers).mean())
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--minilm", type=Path, help="folder of all-MiniLM-L6-v2")
-    parser.add_argument("--vectors", type=Path, default=RESULTS / "minilm.vectors", help="cache of its vectors")
-    parser.add_argument("--only", nargs="+", choices=CORPORA, help="some of the corpora")
-    parser.add_argument("--draw", action="store_true", help="only write the table and the plot of what is there")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--only", nargs="+", choices=CORPORA, default=list(CORPORA))
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--lda-seeds", type=int, default=SEEDS, help="fewer, to save time: the first stands in")
+    parser.add_argument("--minilm", action="store_true", help="also with whole texts embedded by MiniLM")
+    parser.add_argument("--draw", action="store_true", help="only write the page of what is there")
     arguments = parser.parse_args()
-    path = RESULTS / "utility.json"
-    done: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    names = arguments.only or (["20 Newsgroups", "BBC News"] if arguments.quick else list(CORPORA))
-    wanted = [c for name in names for c in cells(name, arguments.quick, bool(arguments.minilm) and name == MINILM)]
-    loaded: Loaded | None = None
-    for cell in [] if arguments.draw else sorted(wanted, key=turn):
-        key = " | ".join(str(part) for part in cell)
-        if key in done:
-            continue
-        if loaded is None or loaded.data.name != cell[0]:
-            loaded = Loaded(arguments.data, cell[0], arguments.minilm, arguments.vectors)
-        done[key] = found = loaded.compute(cell)
-        path.write_text(json.dumps(done, indent=1, ensure_ascii=False) + "\n")
-        shown = {k: round(v, 3) for k, v in found.items() if isinstance(v, float)}
-        print(key, found.get("topics"), shown or found, flush=True)
-    write(done)
+    FOLDER.mkdir(exist_ok=True)
+    for name in [] if arguments.draw else arguments.only:
+        path = FOLDER / f"{''.join(c if c.isalnum() else '_' for c in name)}.json"
+        done: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {"corpus": name}
+        missing = [
+            cell
+            for cell in cells(arguments.seeds, arguments.lda_seeds, arguments.minilm)
+            if " | ".join(map(str, cell)) not in done
+        ]
+        data = Data(arguments.data, name) if missing else None
+        for cell in missing:
+            assert data is not None
+            lists = {s: done.get(f"lda |  | 0.0 | {s}", {}).get("words") for s in range(arguments.seeds)}
+            key = " | ".join(map(str, cell))
+            done[key] = found = compute(data, cell, arguments.data, lists)
+            path.write_text(json.dumps(done, ensure_ascii=False) + "\n", "utf-8")
+            shown = {k: round(v, 3) for k, v in found.items() if isinstance(v, float)}
+            print(name, key, found.get("found"), shown, flush=True)
+    if arguments.draw:
+        write([json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))], list(CANDIDATES))
 
 
 if __name__ == "__main__":

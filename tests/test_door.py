@@ -9,7 +9,16 @@ import pytest
 
 from dptopics import Corpus, Ledger, Plan, PrivateTopics, Vocabulary, publish, release_ngrams, release_vocabulary
 from dptopics.door import _reserved
-from dptopics.errors import BudgetExceeded, InputError, NothingReleased, PrivacyError, ReleaseLost, Stopped
+from dptopics.errors import (
+    BudgetExceeded,
+    InputError,
+    NothingReleased,
+    PrivacyError,
+    PrivacyWarning,
+    ReleaseLost,
+    Stopped,
+)
+from dptopics.public.embeddings import available
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.release import bundle, report
 from dptopics.topics.mixture import MixtureTopics
@@ -241,3 +250,13 @@ def test_vocabularies_and_ngrams_in_python(ledger, tmp_path):
     assert len(ledger.receipts()) == 3
     with pytest.raises(InputError, match="knows its authors"):
         release_vocabulary(Corpus.from_texts(TEXTS), authors=AUTHORS, epsilon=1.0, delta=1e-6)
+
+
+@pytest.mark.skipif(not available(), reason="the extra 'embeddings' is not installed")
+def test_another_language_is_told_to_the_owner():
+    german = ["die Behandlung der Krankheit dauert mehrere Wochen", "Schmerzen im Kniegelenk nach dem Laufen"] * 30
+    english = ["the treatment of the disease takes several weeks", "pain in the knee after running"] * 30
+    settings = {"epsilon": 1.0, "delta": 1e-9, "unit": "document"}
+    with pytest.warns(PrivacyWarning, match="another"):
+        release_vocabulary(german, **settings)
+    release_vocabulary(english, **settings)  # warnings are errors here

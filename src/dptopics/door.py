@@ -13,18 +13,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.random import Generator
 
 from dptopics import __version__
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
-from dptopics.errors import DptopicsError, InputError, ReleaseLost, SpentError, Stopped
+from dptopics.errors import DptopicsError, InputError, ReleaseLost, SpentError, Stopped, tell_owner
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.ledger import Ledger, Receipt
 from dptopics.privacy.rehearsal import rehearse
 from dptopics.privacy.rng import secure_rng
 from dptopics.privacy.unrecorded import Unrecorded
+from dptopics.public.embeddings import common_words
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.public.text import TextSettings
 from dptopics.release import bundle
@@ -35,6 +37,7 @@ from dptopics.release.vocabulary import Vocabulary
 
 Read = Callable[[Plan], BoundedCorpus]
 Phase = Callable[[str], AbstractContextManager[Any]]  # shows that a part of the work has begun
+_OF_THE_LANGUAGE = 0.5  # share of words that a language's common ones make up; in English corpora 0.7 to 1
 _ROOM = 1 << 22  # bytes that must be free where the release shall be written
 _TITLES = {
     "topics": "Learning private topics",
@@ -261,6 +264,30 @@ def release_ngrams(
     return publish(made, reader(corpus), **how)
 
 
+def warn_owner(data: Any, plan: Plan) -> None:
+    """Tell the owner, and nobody else, what looks wrong with the data. It decides nothing."""
+    data.warn_if_delta_large(plan.delta, plan.unit)
+    if isinstance(data, Corpus) and data.text is not None and data.text.ngrams == 1:
+        _warn_if_other_language(data, data.text)
+
+
+def _warn_if_other_language(corpus: Corpus, text: TextSettings) -> None:
+    """Warn if most words are no common words of the language that was said."""
+    if text.language == "none" or corpus.word.size == 0:
+        return
+    try:
+        common = common_words(text).index
+    except InputError:  # no list for this language, or the extra is missing
+        return
+    known = np.fromiter((word in common for word in corpus.words), bool, len(corpus.words))
+    share = corpus.count[known[corpus.word]].sum() / corpus.count.sum()
+    if share < _OF_THE_LANGUAGE:
+        tell_owner(
+            f"most words of these texts are no common words of the language that was said ({text.language}). If they "
+            "are in another one, give it (--language), or topics will be poor."
+        )
+
+
 # Arguments of :func:`publish`; what else is given to a release_… function belongs to the plan.
 OF_PUBLISH = frozenset({"out", "ledger", "accept_unproven", "rng", "title", "about", "about_units", "phase"})
 
@@ -277,7 +304,7 @@ def reader(corpus: Corpus) -> Read:
     """Bounds a corpus as a plan says."""
 
     def read(plan: Plan) -> BoundedCorpus:
-        corpus.warn_if_delta_large(plan.delta, plan.unit)
+        warn_owner(corpus, plan)
         return corpus.bounded(unit=plan.unit, max_docs=plan.max_docs)
 
     return read

@@ -15,7 +15,7 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines.spark import SparkTable
 from dptopics.data.estimator_input import counts_of, is_texts
-from dptopics.door import publish
+from dptopics.door import publish, warn_owner
 from dptopics.errors import InputError, PrivacyWarning
 from dptopics.plan import Plan, usual_mechanism
 from dptopics.privacy.guarantee import Unit
@@ -27,7 +27,7 @@ from dptopics.public.given import Given
 from dptopics.public.text import TextSettings
 from dptopics.registry import mechanism_class
 from dptopics.release import bundle
-from dptopics.release.topic_model import TopicModel
+from dptopics.release.topic_model import SURE, TopicModel
 from dptopics.release.vocabulary import Vocabulary
 
 
@@ -50,7 +50,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     Parameters
     ----------
-    n_topics : number of topics.
+    n_topics : number of topics at most, or "auto": as many as the data can carry (mechanism "embedded").
     epsilon, delta : the guarantee of this release, vocabulary included.
     unit : "author" or "document"; by default author if authors are given.
     mechanism : how topics are learned, see ``dptopics mechanisms``. By default "embedded" for English texts if
@@ -87,7 +87,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def __init__(
         self,
-        n_topics: int = 10,
+        n_topics: int | str = 10,
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
@@ -184,7 +184,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             embed = None if model is None or model.of_words or computed or data.on_spark else model
             table = data.read(embed)
             table = table.with_vectors(embeddings) if computed and isinstance(table, Corpus) else table
-            table.warn_if_delta_large(plan.delta, plan.unit)
+            warn_owner(table, plan)
             return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
 
         self.release_ = publish(
@@ -217,10 +217,10 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             )
         return self.model_.transform_counts(matrix[:, known])
 
-    def top_words(self, n: int = 10) -> list[list[str]]:
-        """The n heaviest words of each topic."""
+    def top_words(self, n: int = 10, *, min_deviations: float = SURE) -> list[list[str]]:
+        """The n most relevant words of each topic that stand above the noise; ``min_deviations=0`` for all."""
         check_is_fitted(self)
-        return self.model_.top_words(n)
+        return self.model_.top_words(n, min_deviations=min_deviations)
 
     def save(self, path: str | Path) -> Path:
         """Write the release as a bundle that may be published."""

@@ -37,6 +37,8 @@ USUAL_SHARE = 0.4  # of the budget (in μ²) for the vocabulary; chosen on the d
 EXTENDED_SHARE = 0.1  # for words beside common ones; chosen on Wikipedia for Schools and Reddit posts
 MAX_WORDS = 200
 MOST_TOPICS = 10_000
+AUTO = "auto"
+MOST_AUTO = 50  # topics, where the data decides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +97,7 @@ class Plan:
         cls,
         *,
         mechanism: str | None = None,
-        n_topics: int,
+        n_topics: int | str,
         epsilon: float,
         delta: float,
         unit: Unit | str,
@@ -111,12 +113,19 @@ class Plan:
         """Topics. Several mechanisms, with commas between: all are charged, the best by a noisy likelihood is released.
 
         Without a ``mechanism`` the best that is installed for the texts (:func:`usual_mechanism`), without a
-        ``vocabulary`` the mechanism's usual one. ``settings`` are the mechanism's own; those that are None are left.
+        ``vocabulary`` the mechanism's usual one. ``n_topics`` is a number, or "auto": as many as the data can carry, at
+        most 50, where the mechanism can tell. ``settings`` are the mechanism's own; those that are None are left.
         """
         name = mechanism or usual_mechanism(text)
         kinds = [mechanism_class(Job.TOPICS, part) for part in _names(name)]
         if settings.get("embedding") is not None or all("embedding" in kind.accepts() for kind in kinds):
             settings["embedding"] = embedding(settings.get("embedding"))
+        if n_topics == AUTO:
+            n_topics, settings["auto"] = MOST_AUTO, True
+            if not all("auto" in kind.accepts() for kind in kinds):
+                raise InputError(f"mechanism {name!r} cannot tell how many topics the data carry. Give a number.")
+        if isinstance(n_topics, str):
+            raise InputError(f"n_topics must be a whole number or {AUTO!r}, got a string.")
         words = _vocabulary(kinds[0].usual_vocabulary if vocabulary is None else vocabulary, text)
         if max_vocabulary is None:
             max_vocabulary = kinds[0].usual_max_vocabulary

@@ -72,7 +72,7 @@ def test_a_plan_and_options_do_not_mix(run, tmp_path):
 def test_audits_attack_the_plan_of_the_release(run, tmp_path):
     """The settings that an audit could not know: all of them are the release's now."""
     run(*FIT, "--vocabulary", "words.txt", "--max-docs", 2, "--max-words", 5, "--out", "r")
-    small = ["--shadows", 4, "--canaries", 0]
+    small = ["--trials", 64]
     code, _, err = run("audit", *DATA, "--release", "r", *small, "--out", "a")
     assert code == 0, err
     audit = json.loads((tmp_path / "a" / "audit.json").read_text("utf-8"))

@@ -23,7 +23,7 @@ DATES = ("2026-01-12", "2026-02-03", "2026-02-28")  # of the messages, over and 
 BY_SHELL = {"head", "ls", "cat"}
 COMMON_WORDS = 4000  # of 28,000 public words
 # What depends on public words alone is computed once for all pages.
-PLACES, CANDIDATES = lru_cache(public_space.of_words), lru_cache(public_space.Space.candidates)
+PLACES = lru_cache(public_space.of_words)
 
 
 def runs(block):
@@ -45,7 +45,6 @@ def folder(tmp_path, monkeypatch, demo):
     monkeypatch.setattr("dptopics.cli.demo.demo_corpus", lambda: demo)
     monkeypatch.setattr("dptopics.plan.common_words", lambda text: common_words(text, COMMON_WORDS))
     monkeypatch.setattr("dptopics.topics.embedded.public_space.of_words", PLACES)
-    monkeypatch.setattr("dptopics.topics.embedded.public_space.Space.candidates", CANDIDATES)
     quick = partial(canaries.audit_by_trials, rehearsals=4, designs=canaries.DESIGNS[:1])
     monkeypatch.setattr("dptopics.audit.canaries.audit_by_trials", quick)
     monkeypatch.setattr("dptopics.audit.membership.plot_roc", lambda *_: True)  # drawing takes longer than training

@@ -8,7 +8,8 @@ from dptopics.errors import InputError, PrivacyError, PrivacyWarning
 from dptopics.public.embeddings import WordLlama, available, embedding
 from dptopics.public.text_models import TextModel, cached, check_repeatable
 from dptopics.topics.embedded import public_space
-from dptopics.topics.embedded.mechanism import OWN_VECTORS, EmbeddedTopics, _Documents, _Sums
+from dptopics.topics.embedded.mechanism import OWN_VECTORS, EmbeddedTopics
+from dptopics.topics.embedded.statistics import Documents, Sums
 
 WIDTH = 24
 RNG = np.random.default_rng(7)
@@ -92,10 +93,11 @@ def test_a_cache_of_batches_is_not_used_again(tmp_path):
 def moved(corpus, neighbour):
     """How far a sum of the mechanism moves between neighbours, in units of its bound."""
     words = Vocabulary.public(["pain", "knee", "skin", "rash", "cast"])
-    space = public_space.of_words(words, embedding(padded), None, WIDTH)
-    documents = _Documents(space, False, np.zeros(space.projection.shape[1]))
+    public = public_space.of_words(words, embedding(padded), None, 5)
+    space = public.space(WIDTH, np.full(5, 0.2), 0.2)
+    documents = Documents(space, False, np.zeros(space.projection.shape[1]))
     bound, grid = 1.25**0.5, 2.0**-20
-    statistic = _Sums(documents, np.zeros((1, space.projection.shape[1])))
+    statistic = Sums(documents, np.zeros((1, space.projection.shape[1])))
     one, two = (c.bounded().bounded_sum(statistic, bound=bound, grid=grid) for c in (corpus, neighbour))
     return float(np.linalg.norm((one - two).astype(float))) * grid / bound
 

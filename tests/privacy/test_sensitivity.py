@@ -258,7 +258,7 @@ class Replayed:
 
 
 SEVERAL_SUMS = {
-    EmbeddedTopics: {"steps": 2, "dimensions": 4, "candidates": 4},  # middle, start, two rounds, words
+    EmbeddedTopics: {"steps": 1, "dimensions": 4, "candidates": 4},  # all words, middle, start, one round, words
     MixtureTopics: {"steps": 4},  # all words, four rounds
 }
 

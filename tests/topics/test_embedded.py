@@ -14,7 +14,7 @@ from dptopics.public import embeddings
 from dptopics.public.embeddings import TextModel, cached, check_vectors, common_words, embedding
 from dptopics.public.text import TextSettings
 from dptopics.release.vocabulary import Vocabulary
-from dptopics.topics.embedded import public_space
+from dptopics.topics.embedded import public_space, topic_words
 from dptopics.topics.embedded.mechanism import EmbeddedTopics
 
 THEMES = [
@@ -146,11 +146,11 @@ def test_noise_of_each_sum_is_what_the_guarantee_prices(texts, monkeypatch):
     monkeypatch.setattr(noise, "gaussian", spy)
     mechanism = EmbeddedTopics(n_topics=4, sigma=2.0, delta=1e-6, unit=Unit.DOCUMENT, steps=3, candidates=10)
     mechanism(Corpus.from_texts(texts[0]).bounded().limited(vocabulary=WORDS), np.random.default_rng(0))
-    rounds, start, words = mechanism.guarantee.events
+    rounds, *others = mechanism.guarantee.events
     bound = 1.25**0.5
-    grids = [public_grid(bound, rounds.sigma), public_grid(1.0, start.sigma), public_grid(1.0, words.sigma)]
-    expected = [rounds.sigma * bound / grids[0], start.sigma / grids[1]]
-    expected += [rounds.sigma * bound / grids[0]] * 3 + [words.sigma / grids[2]]
+    every_word, start, words = (event.sigma / public_grid(1.0, event.sigma) for event in others)
+    moved = rounds.sigma * bound / public_grid(bound, rounds.sigma)
+    expected = [every_word, moved, start, *[moved] * 3, words]
     assert [sigma for sigma, _ in drawn] == pytest.approx(expected)
     assert rounds.count == 4
     # All of them together are one Gaussian of multiplier sigma.
@@ -165,7 +165,7 @@ def public_grid(bound, sigma):
 
 def test_posterior_trusts_votes_where_the_prior_expects_them():
     noisy, expected = np.array([[30.0, 30.0], [0.0, -5.0]]), np.array([[10.0, 1e-4], [10.0, 10.0]])
-    found = public_space.posterior(noisy, 5.0, expected)
+    found = topic_words.posterior(noisy, 5.0, expected)
     assert found[0, 0] == pytest.approx(30, abs=0.2)
     assert found[0, 1] < 0.1  # a word that does not belong: taken for noise
     assert 0 < found[1, 1] < found[1, 0] < 0.1

@@ -28,7 +28,9 @@ def fit(
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
     author: o.AuthorColumn = None,
-    topics: Annotated[int, typer.Option(help="Number of topics.")] = 20,
+    topics: Annotated[
+        str, typer.Option(help="Number of topics at most, or auto: as many as the data can carry.")
+    ] = "20",
     unit: o.UnitOption = None,
     plan_file: o.PlanFile = None,
     title: o.Title = "",
@@ -125,7 +127,7 @@ def fit(
         return Plan.topics(
             mechanism=mechanism,
             vocabulary=vocabulary,
-            n_topics=topics,
+            n_topics=int(topics) if topics.isdecimal() else topics,
             epsilon=epsilon or 0.0,
             delta=delta or 0.0,
             unit=chosen,

@@ -17,6 +17,12 @@ def show(
     release_folder: Annotated[Path, typer.Argument(help="Folder of a release.", show_default=False)],
     words: Annotated[int, typer.Option(help="Words per topic, or n-grams.")] = 10,
     tree: Annotated[bool, typer.Option("--tree", help="Show which topics are alike, as a tree.")] = False,
+    min_deviations: Annotated[
+        float | None,
+        typer.Option(
+            help="Show words of topics from so many standard deviations of the noise on; 0 shows all.", show_default="3"
+        ),
+    ] = None,
     as_json: o.Json = False,
 ) -> None:
     """Show a release and its guarantee."""
@@ -29,9 +35,10 @@ def show(
         return
     if as_json:
         content = {"guarantee": release.guarantee.to_dict(), "settings": release.settings}
-        print_json({**release.value.shown(words), **content, "record": release.record.to_dict()})
+        asked = {} if min_deviations is None or release.value.kind != "topics" else {"min_deviations": min_deviations}
+        print_json({**release.value.shown(words, **asked), **content, "record": release.record.to_dict()})
         return
-    show_value(release.value, words)
+    show_value(release.value, words, min_deviations)
     show_card(release.guarantee, release.record)
 
 

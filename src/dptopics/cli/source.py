@@ -66,10 +66,11 @@ class Table:
 
         def read(plan: "Plan") -> "BoundedCorpus":
             from dptopics import progress
+            from dptopics.door import warn_owner
 
             with progress_bar("Reading texts") as sink, progress.shown_by(sink):
                 table = self.read(plan.text, embed=embed, vocabulary=vocabulary)
-                table.warn_if_delta_large(plan.delta, plan.unit)
+                warn_owner(table, plan)
                 return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
 
         return read

@@ -35,14 +35,17 @@ def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
         yield lambda share: bar.update(task, completed=share)
 
 
-def show_topics(model: "TopicModel", words: int) -> None:
-    """Topics as a table; words that may be chance are dim."""
+def show_topics(model: "TopicModel", words: int, min_deviations: float | None = None) -> None:
+    """Topics as a table: words above the noise. Others, if they are asked for, stand in brackets and dim."""
     from dptopics.release.topic_model import SURE
 
-    table = Table("Topic", "Share", "Words (dim: may be chance, within three standard deviations of the noise)")
-    sure = model.top_words(words, min_deviations=SURE)
-    for k, row in enumerate(model.top_words(words)):
-        line = Text(", ").join(Text(word, "" if word in sure[k] else "dim") for word in row)
+    asked = SURE if min_deviations is None else min_deviations
+    others = "; in brackets: may be chance" if asked < SURE else ""
+    table = Table("Topic", "Share", f"Words at least {max(asked, SURE):g} standard deviations above the noise{others}")
+    sure = model.top_words(words, min_deviations=max(asked, SURE))
+    for k, row in enumerate(model.top_words(words, min_deviations=asked)):
+        marked = [Text(word) if word in sure[k] else Text(f"({word})", "dim") for word in row]
+        line = Text(", ").join(marked) if marked else Text("none: this topic is mostly noise", "dim")
         table.add_row(str(k), f"{model.topic_share[k]:.0%}", line)
     out.print(table)
 
@@ -75,10 +78,13 @@ def show_counts(table: "CountTable", n: int) -> None:
     out.print(escape(table.bounded), highlight=False)
 
 
-def show_value(value: Any, n: int) -> None:
+def show_value(value: Any, n: int, min_deviations: float | None = None) -> None:
     """A released value, with its n most important things."""
+    if value.kind == "topics":
+        show_topics(value, n, min_deviations)
+        return
     show: dict[str, Callable[[Any, int], None]]
-    show = {"topics": show_topics, "ngrams": show_ngrams, "vocabulary": show_words, "counts": show_counts}
+    show = {"ngrams": show_ngrams, "vocabulary": show_words, "counts": show_counts}
     show[value.kind](value, n)
 
 

@@ -87,22 +87,22 @@ class TopicModel:
         """Number of topics."""
         return int(self.topic_word.shape[0])
 
-    def top_words(self, n: int = 10, *, relevance: float = 0.6, min_deviations: float = 0.0) -> list[list[str]]:
-        """The n most relevant words of each topic; only those heavier than so many deviations of the noise, if asked.
+    def top_words(self, n: int = 10, *, relevance: float = 0.6, min_deviations: float = SURE) -> list[list[str]]:
+        """The n most relevant words of each topic that stand above the noise: often fewer, for a small topic none.
 
-        Relevance is ``relevance`` · log weight + (1 − ``relevance``) · log lift, the weight over the mean of all topics
-        (Sievert & Shirley 2014): one ranks by weight, zero by what sets the topic apart.
+        ``min_deviations``: words are left out whose weight is below so many standard deviations of the noise; zero
+        shows all. Relevance is ``relevance`` · log weight + (1 − ``relevance``) · log lift, the weight over the mean of
+        all topics (Sievert & Shirley 2014): one ranks by weight, zero by what sets the topic apart.
         """
         if not 0 <= relevance <= 1:
             raise InputError(f"relevance must lie between 0 and 1, got {relevance}.")
         with np.errstate(divide="ignore", invalid="ignore"):
             weight, mean = np.log(self.topic_word), np.log(self.topic_share @ self.topic_word)
             rank = np.where(self.topic_word > 0, weight - (1 - relevance) * mean, -np.inf)
-        order = np.argsort(-rank, axis=1, kind="stable")[:, :n]
         floor = np.zeros(self.n_topics) if self.deviation is None else min_deviations * self.deviation
-        return [
-            [self.vocabulary.words[w] for w in row if self.topic_word[k, w] >= floor[k]] for k, row in enumerate(order)
-        ]
+        shown = self.topic_word >= floor[:, None]
+        order = np.argsort(np.where(shown, -rank, np.inf), axis=1, kind="stable")[:, :n]
+        return [[self.vocabulary.words[w] for w in row if shown[k, w]] for k, row in enumerate(order)]
 
     def transform(self, texts: Iterable[str], *, embedding: Any = None) -> NDArray[np.float64]:
         """Topic shares of new texts, one row each. A text without known words gets equal shares.
@@ -231,7 +231,7 @@ class TopicModel:
         )
 
     def tables(self) -> dict[str, str]:
-        """The heaviest words of each topic."""
+        """The words of each topic that stand above the noise."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["topic", "share", "rank", "word", "weight", "noise_deviation"])
@@ -244,12 +244,14 @@ class TopicModel:
 
     def summary(self) -> list[str]:
         """Words that stand out of the noise."""
-        sure = self.top_words(10, min_deviations=SURE)
         return [
             "Words that stand out of the noise by three standard deviations or more:",
-            *(f"Topic {k}: {', '.join(row) or '(none: this topic is mostly noise)'}" for k, row in enumerate(sure)),
+            *(
+                f"Topic {k}: {', '.join(row) or '(none: this topic is mostly noise)'}"
+                for k, row in enumerate(self.top_words(10))
+            ),
             "",
-            "topics.csv: the heaviest words of each topic. topics.npz: the whole topic-word matrix (NumPy).",
+            "topics.csv: more of these words, with weights. topics.npz: the whole topic-word matrix (NumPy).",
         ]
 
     def columns(self) -> dict[str, Any]:
@@ -263,13 +265,18 @@ class TopicModel:
             "topic_share": np.repeat(self.topic_share, size),
         }
 
-    def shown(self, n: int) -> dict[str, Any]:
-        """Topics with their n most relevant words, and how many of these stand out of the noise."""
-        sure = self.top_words(n, min_deviations=SURE)
-        rows = enumerate(self.top_words(n))
+    def shown(self, n: int, *, min_deviations: float = SURE) -> dict[str, Any]:
+        """Topics with their n most relevant words above the noise, and how many of these are so by three deviations."""
+        sure = self.top_words(n)
+        rows = enumerate(self.top_words(n, min_deviations=min_deviations))
         return {
             "topics": [
-                {"share": float(self.topic_share[k]), "words": row, "above_noise": len(sure[k])} for k, row in rows
+                {
+                    "share": float(self.topic_share[k]),
+                    "words": row,
+                    "above_noise": sum(word in sure[k] for word in row),
+                }
+                for k, row in rows
             ]
         }
 

@@ -100,7 +100,8 @@ def test_the_slider_orders_words_as_the_library_does(opened, model):
     seen = []
     for relevance in (0.0, 0.3, 0.6, 1.0):
         slide(opened, relevance)
-        assert words_shown(opened) == [" ".join(w.split()) for w in model.top_words(30, relevance=relevance)[0]]
+        expected = model.top_words(30, relevance=relevance, min_deviations=0)[0]
+        assert words_shown(opened) == [" ".join(w.split()) for w in expected]
         seen.append(words_shown(opened))
         assert opened.find_element("id", "relevance-value").text == f"{relevance:.1f}"
     assert seen[0] != seen[-1]

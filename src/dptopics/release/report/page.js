@@ -69,7 +69,8 @@
         .sort((a, b) => b.rank - a.rank)
         .slice(0, n);
     }
-    const listed = (k) => best(k, state.relevance, 8).map((w) => words[w.word]);
+    const above = (k) => (w) => topics[k].deviation === null || w.weight >= SURE * topics[k].deviation;
+    const listed = (k) => best(k, state.relevance, topics[k].words.length).filter(above(k)).slice(0, 8).map((w) => words[w.word]);
     const weightOf = (k, word) => {
       const i = topics[k].words.indexOf(word);
       return i < 0 ? null : topics[k].weight[i];

@@ -10,6 +10,7 @@ from dptopics.privacy.card import remarks, rows, secret, show
 from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.release.release import Release
 from dptopics.release.report.charts import ledger_bar, roc_chart, table
+from dptopics.release.topic_model import SURE
 
 _BELIEFS = ((0.001, "1 in 1,000"), (0.01, "1 in 100"), (0.1, "1 in 10"), (0.5, "1 in 2"))
 _TITLES = {"topics": "Topics", "vocabulary": "Vocabulary", "ngrams": "N-grams"}
@@ -101,11 +102,13 @@ def _topic_table(data: dict[str, Any]) -> str:
     """All topics as a table: for those who cannot see the map, for paper, and for pages without a script."""
     words, rows = data["words"], []
     for number, topic in enumerate(data["topics"]):
-        heaviest = sorted(zip(topic["weight"], topic["words"], strict=True), key=lambda p: (-p[0], p[1]))[:10]
+        above = SURE * (topic["deviation"] or 0.0)
+        weights = [(weight, w) for weight, w in zip(topic["weight"], topic["words"], strict=True) if weight >= above]
+        heaviest = sorted(weights, key=lambda p: (-p[0], p[1]))[:10]
         listed = ", ".join(f"<bdi>{escape(words[w])}</bdi>" for _, w in heaviest)
         noise = "" if topic["deviation"] is None else f"{topic['deviation']:.2g}"
         rows.append((str(number), f"{topic['share']:.1%}", noise, listed))
-    heads = ("Topic", "Share", "Standard deviation of the noise", "Heaviest words")
+    heads = ("Topic", "Share", "Standard deviation of the noise", "Heaviest words above the noise")
     body = table("All topics by number", heads, rows, raw=(3,))
     return f'<details id="all-topics"><summary>All topics as a table</summary>{body}</details></section>'
 

@@ -1,7 +1,7 @@
 """Private topics with a public model's help: cluster documents in its space, then let them vote for words."""
 
 from dataclasses import dataclass, field, replace
-from math import sqrt
+from math import ceil, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -9,9 +9,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dptopics import progress
-from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
+from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
-from dptopics.kernels.embedded import mean_of_words, nearest, projected, votes
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.looks import noisy_sum
@@ -21,7 +20,8 @@ from dptopics.public.text_models import check_repeatable
 from dptopics.release.release import Release
 from dptopics.release.topic_model import DocumentSpace, TopicModel
 from dptopics.release.vocabulary import Vocabulary
-from dptopics.topics.embedded import public_space
+from dptopics.topics.embedded import public_space, topic_words
+from dptopics.topics.embedded.statistics import SIZE_WEIGHT, SUMS_BOUND, Documents, Frequencies, Nearest, Sums, Votes
 from dptopics.topics.gaussian import GaussianTopics
 
 Floats = NDArray[np.float64]
@@ -33,104 +33,20 @@ OWN_VECTORS = (
     "Vectors that were computed elsewhere (embeddings=, a column on Spark) were computed from one text at a time: in a "
     "padded batch, the texts beside it change a text's vector."
 )
-_SIZE_WEIGHT = 0.5  # of the count beside a unit vector in the sums of a cluster
-
-
-@dataclass(frozen=True)
-class _Documents:
-    """Documents of a block as unit vectors of the public space: by their own vectors, or as the mean of their words."""
-
-    space: public_space.Space
-    of_words: bool
-    middle: Floats
-
-    def __call__(self, block: Block) -> Floats:
-        if self.of_words:
-            return mean_of_words(block.doc_start, block.word, block.counts, self.space.word_means, self.middle)
-        assert block.vectors is not None  # checked before
-        return projected(block.vectors, self.space.mean, self.space.projection, self.middle)
-
-
-@dataclass(frozen=True)
-class _Nearest:
-    """One for the candidate nearest to each document."""
-
-    documents: _Documents
-    candidates: Floats
-    width: ClassVar[int] = 1
-
-    @property
-    def height(self) -> int:
-        return len(self.candidates)
-
-    def __call__(self, block: Block) -> UnitRows:
-        found = nearest(self.documents(block), np.ascontiguousarray(self.candidates.T))
-        start, kept = _kept(block, found)
-        return UnitRows(start, found[kept], np.ones((kept.size, 1)))
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """A document's unit vector and a weight for its size, in the row of its cluster."""
-
-    documents: _Documents
-    centres: Floats
-
-    @property
-    def height(self) -> int:
-        return len(self.centres)
-
-    @property
-    def width(self) -> int:
-        return int(self.centres.shape[1]) + 1
-
-    def __call__(self, block: Block) -> UnitRows:
-        vectors = self.documents(block)
-        found = nearest(vectors, np.ascontiguousarray(self.centres.T))
-        start, kept = _kept(block, found)
-        size = np.full((kept.size, 1), _SIZE_WEIGHT)
-        return UnitRows(start, found[kept], np.concatenate([vectors[kept], size], axis=1))
-
-
-@dataclass(frozen=True)
-class _Votes:
-    """A document's votes for words, in the column of its topic."""
-
-    documents: _Documents
-    centres: Floats
-    score: NDArray[np.float32]
-    most: int
-    height: ClassVar[None] = None
-
-    @property
-    def width(self) -> int:
-        return len(self.centres)
-
-    def __call__(self, block: Block) -> UnitRows:
-        found = nearest(self.documents(block), np.ascontiguousarray(self.centres.T))
-        start, word, weight = votes(block.doc_start, block.word, found, self.score, self.most)
-        values = np.zeros((word.size, self.width))
-        values[np.arange(word.size), np.repeat(found, np.diff(start))] = weight
-        return UnitRows(start[block.unit_start], word, values)
-
-
-def _kept(block: Block, found: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Documents that have a place, and where each unit's begin among them."""
-    before = np.concatenate([[0], np.cumsum(found >= 0)])
-    return before[block.unit_start], np.flatnonzero(found >= 0)
+_UNITS_OF_A_TOPIC = 100  # for each standard deviation of noise on a word's votes: what makes five words stand out
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedTopics(GaussianTopics):
     """Topics as clusters of documents in the space of a public embedding model, with the words that they vote for.
 
-    Noisy bounded sums: the middle of all documents, which is taken off; how many documents lie near each of many
-    public candidates (which gives good starting centres); ``steps`` rounds of k-means; and one words × topics table
-    to which each document gives its ``most_words`` best words for its topic: near the centre in the public space, and
-    rare in the language. A public prior for each topic's words (near its centre, common in the language) and the
-    noisy votes make a posterior, so that small topics get sensible words instead of noise. Clusters that are too
-    small to be told from noise are dropped, and those that lie together are merged. Proof:
-    docs/guarantees/embedded.md
+    Noisy bounded sums: how common each word is here; the middle of all documents, which is taken off; how many
+    documents lie near each of many public candidates (which gives good starting centres); ``steps`` rounds of k-means
+    with ``spread`` times as many clusters as topics, merged in the end; and one words × topics table to which each
+    document gives its ``most_words`` best words for its topic: near the centre, neither rare nor everywhere. A prior
+    for each topic's words (near its centre, common) and the noisy votes make a posterior. ``n_topics`` is an upper
+    limit: clusters that are too small to be told from noise are dropped, and those that lie together are merged.
+    ``auto``: as many topics as the noisy number of documents can carry. Proof: docs/guarantees/embedded.md
     """
 
     embedding: Embedding = field(default_factory=WordLlama)
@@ -138,8 +54,13 @@ class EmbeddedTopics(GaussianTopics):
     dimensions: int = 128
     candidates: int = 300
     most_words: int = 8
+    frequency_share: float = 0.08
     start_share: float = 0.08
-    centre_share: float = 0.45
+    centre_share: float = 0.4
+    spread: float = 1.5
+    axes_from_data: float = 0.2
+    steepness: float = 2.0
+    auto: bool = False
     name: ClassVar[str] = "embedded"
     usual_vocabulary: ClassVar[str] = "common+weighted"
     paper: ClassVar[str] = "ours; after Su et al. 2016 (private k-means)"
@@ -151,8 +72,19 @@ class EmbeddedTopics(GaussianTopics):
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
         if self.candidates < self.n_topics:
             raise InputError(f"there must be at least as many candidates as topics, got {self.candidates}.")
-        if not (self.start_share > 0 and self.centre_share > 0 and self.start_share + self.centre_share < 1):
-            raise InputError("start_share and centre_share must be positive and leave a share for the words.")
+        shares = self.frequency_share, self.start_share, self.centre_share
+        if not (min(shares) > 0 and sum(shares) < 1):
+            raise InputError(
+                "frequency_share, start_share and centre_share must be positive and leave a share for the words."
+            )
+        for name, least, most in (("spread", 1, 10), ("axes_from_data", 0, 1), ("steepness", 0, 10)):
+            if not least <= getattr(self, name) <= most:
+                raise InputError(f"{name} must lie between {least} and {most}, got {getattr(self, name)}.")
+
+    @property
+    def frequency_sigma(self) -> float:
+        """Noise multiplier of the sum of all words."""
+        return self.sigma / sqrt(self.frequency_share)
 
     @property
     def start_sigma(self) -> float:
@@ -167,7 +99,7 @@ class EmbeddedTopics(GaussianTopics):
     @property
     def word_sigma(self) -> float:
         """Noise multiplier of the words × topics table."""
-        return self.sigma / sqrt(1 - self.start_share - self.centre_share)
+        return self.sigma / sqrt(1 - self.frequency_share - self.start_share - self.centre_share)
 
     @property
     def word_noise(self) -> float | None:
@@ -176,9 +108,10 @@ class EmbeddedTopics(GaussianTopics):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Gaussian events: the middle and each round, the start, the words."""
+        """Gaussian events: the middle and each round, how common words are, the start, the words."""
         return self.promised(
             Gaussian(self.step_sigma, self.steps + 1),
+            Gaussian(self.frequency_sigma, nonnegative=True),
             Gaussian(self.start_sigma, nonnegative=True),
             Gaussian(self.word_sigma, nonnegative=True),
             assumptions=(PUBLIC_MODEL, *(() if self.embedding.of_words else (OWN_VECTORS,))),
@@ -215,90 +148,96 @@ class EmbeddedTopics(GaussianTopics):
             )
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """Start, k-means, words."""
+        """How common words are, the middle, start, k-means, words."""
         self.check(corpus)
         vocabulary = corpus.vocabulary
         assert vocabulary is not None
-        space = public_space.of_words(vocabulary, self.embedding, corpus.text, self.dimensions)
-        with progress.part(0.0, 0.1):
-            documents = self._middle(
-                corpus, _Documents(space, self.embedding.of_words, np.zeros(space.projection.shape[1])), rng
+        with progress.part(0.0, 0.05):
+            used = noisy_sum(corpus, Frequencies(), bound=1.0, sigma=self.frequency_sigma, rng=rng)[:, 0]
+        public = public_space.of_words(vocabulary, self.embedding, corpus.text, self.candidates)
+        here = public.shares_here(used, self.frequency_sigma)
+        space = public.space(self.dimensions, here, self.axes_from_data)
+        with progress.part(0.05, 0.15):
+            documents, size = self._middle(
+                corpus, Documents(space, self.embedding.of_words, np.zeros(space.projection.shape[1])), rng
             )
-        with progress.part(0.1, 0.2):
-            centres = self._start(corpus, documents, rng)
+        n_topics = self._carried(size)
+        with progress.part(0.15, 0.2):
+            centres = self._start(corpus, documents, n_topics, rng)
         sizes = np.zeros(len(centres))
         for step in range(self.steps):
             with progress.part(0.2 + 0.6 * step / self.steps, 0.2 + 0.6 * (step + 1) / self.steps):
                 centres, sizes = self._round(corpus, documents, centres, rng)
-        doubt = self.step_sigma * _bound() / _SIZE_WEIGHT
-        centres, sizes = public_space.strong(centres, sizes, 3 * doubt)
+        centres, sizes = public_space.merged(centres, sizes, n_topics)
+        centres, sizes = public_space.strong(centres, sizes, 3 * self.step_sigma * SUMS_BOUND / SIZE_WEIGHT)
         with progress.part(0.8, 1.0):
-            table = self._words(corpus, documents, centres, rng)
-        return Release.of(self._model(table, sizes, centres, documents, vocabulary, corpus), self, rng)
+            n_words = topic_words.words_of_a_document(used, size)
+            score = topic_words.scores(space, centres, n_words, self.steepness)
+            statistic = Votes(documents, centres, score, self.most_words)
+            table = noisy_sum(corpus, statistic, bound=1.0, sigma=self.word_sigma, rng=rng)
+        seen = used > topic_words.SEEN * self.frequency_sigma
+        return Release.of(self._model(table, seen, sizes, centres, documents, vocabulary, corpus), self, rng)
 
-    def _middle(self, corpus: BoundedCorpus, documents: _Documents, rng: Generator) -> _Documents:
-        """Documents seen from their noisy mean: most models put all texts on one side of the space, far from words."""
-        statistic = _Sums(documents, np.zeros((1, documents.middle.size)))
-        sums = noisy_sum(corpus, statistic, bound=_bound(), sigma=self.step_sigma, rng=rng)[0]
-        size = max(sums[-1] / _SIZE_WEIGHT, 1.0)
+    def _middle(self, corpus: BoundedCorpus, documents: Documents, rng: Generator) -> tuple[Documents, float]:
+        """Documents seen from their noisy mean (most models put all texts on one side), and their noisy number."""
+        statistic = Sums(documents, np.zeros((1, documents.middle.size)))
+        sums = noisy_sum(corpus, statistic, bound=SUMS_BOUND, sigma=self.step_sigma, rng=rng)[0]
+        size = max(float(sums[-1]) / SIZE_WEIGHT, 1.0)
         mean = sums[:-1] / size
-        return replace(documents, middle=mean / max(1.0, float(np.linalg.norm(mean))))
+        return replace(documents, middle=mean / max(1.0, float(np.linalg.norm(mean)))), size
 
-    def _start(self, corpus: BoundedCorpus, documents: _Documents, rng: Generator) -> Floats:
-        """Public candidates, weighted by how many documents lie near each, grouped into ``n_topics`` centres."""
-        candidates = documents.space.candidates(self.candidates)
-        near = noisy_sum(corpus, _Nearest(documents, candidates), bound=1.0, sigma=self.start_sigma, rng=rng)[:, 0]
-        return public_space.grouped(candidates, near, self.start_sigma, self.n_topics)
+    def _carried(self, size: float) -> int:
+        """Topics that so many documents can carry, where that is asked for."""
+        if not self.auto:
+            return self.n_topics
+        return int(np.clip(size / (_UNITS_OF_A_TOPIC * self.word_sigma), 2, self.n_topics))
+
+    def _start(self, corpus: BoundedCorpus, documents: Documents, n_topics: int, rng: Generator) -> Floats:
+        """Public candidates, weighted by how many documents lie near each, grouped into more centres than topics."""
+        candidates = documents.space.candidates
+        near = noisy_sum(corpus, Nearest(documents, candidates), bound=1.0, sigma=self.start_sigma, rng=rng)[:, 0]
+        wanted = min(ceil(self.spread * n_topics), len(candidates))
+        return public_space.grouped(candidates, near, self.start_sigma, wanted)
 
     def _round(
-        self, corpus: BoundedCorpus, documents: _Documents, centres: Floats, rng: Generator
+        self, corpus: BoundedCorpus, documents: Documents, centres: Floats, rng: Generator
     ) -> tuple[Floats, Floats]:
         """New centres, each drawn back to the old one as far as noise outweighs the sum, and noisy sizes."""
-        sums = noisy_sum(corpus, _Sums(documents, centres), bound=_bound(), sigma=self.step_sigma, rng=rng)
-        moved, deviation = sums[:, :-1], self.step_sigma * _bound()
+        sums = noisy_sum(corpus, Sums(documents, centres), bound=SUMS_BOUND, sigma=self.step_sigma, rng=rng)
+        moved, deviation = sums[:, :-1], self.step_sigma * SUMS_BOUND
         trust = np.maximum(0.0, 1 - moved.shape[1] * deviation**2 / np.maximum((moved**2).sum(axis=1), 1e-300))
         mixed = trust[:, None] * unit(moved) + (1 - trust)[:, None] * centres
-        return unit(mixed), sums[:, -1] / _SIZE_WEIGHT
-
-    def _words(self, corpus: BoundedCorpus, documents: _Documents, centres: Floats, rng: Generator) -> Floats:
-        """The noisy words × topics table of votes."""
-        statistic = _Votes(documents, centres, documents.space.word_scores(centres), self.most_words)
-        return noisy_sum(corpus, statistic, bound=1.0, sigma=self.word_sigma, rng=rng)
+        return unit(mixed), sums[:, -1] / SIZE_WEIGHT
 
     def _model(
         self,
         table: Floats,
+        seen: NDArray[np.bool_],
         sizes: Floats,
         centres: Floats,
-        documents: _Documents,
+        documents: Documents,
         vocabulary: Vocabulary,
         corpus: BoundedCorpus,
     ) -> TopicModel:
-        """Post-processing: the posterior of the votes, largest topic first."""
-        space, middle = documents.space, documents.middle
-        order = np.argsort(-sizes, kind="stable")
-        sizes, centres, table = sizes[order], centres[order], table[:, order]
-        expected = space.word_prior(centres) * sizes * sqrt(self.most_words)
-        counts = public_space.posterior(table, self.word_sigma, expected)
-        total = counts.sum(axis=0)
+        """Post-processing: the posterior of the votes; topics of which words stand above the noise, largest first."""
+        space = documents.space
+        expected = topic_words.expected_votes(space, centres, sizes * sqrt(self.most_words))
+        counts = topic_words.posterior(table, self.word_sigma, expected)
+        words = topic_words.weights(counts, self.word_sigma, expected, seen)
+        order = topic_words.telling(words.sure, sizes, topic_words.LEAST_WORDS if self.auto else 1)
         return TopicModel(
-            topic_word=np.ascontiguousarray((counts / total).T),
+            topic_word=np.ascontiguousarray(words.share.T[order]),
             vocabulary=vocabulary,
-            topic_share=sizes / sizes.sum(),
+            topic_share=sizes[order] / sizes[order].sum(),
             alpha=0.1,
-            deviation=self.word_sigma / total,
+            deviation=words.deviation[order],
             text=corpus.text,
             space=DocumentSpace(
                 embedding=self.embedding.name,
                 of_words=self.embedding.of_words,
                 mean=space.mean,
                 projection=space.projection,
-                middle=middle,
-                centres=centres,
+                middle=documents.middle,
+                centres=centres[order],
             ),
         )
-
-
-def _bound() -> float:
-    """L2 norm of a document's row in the sums of a cluster."""
-    return sqrt(1 + _SIZE_WEIGHT**2)

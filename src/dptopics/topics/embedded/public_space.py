@@ -1,4 +1,4 @@
-"""What can be said of words and centres without the data: a public space, candidates, scores and priors."""
+"""Words and centres in a public space: axes, candidates, groups. From public numbers and released ones alone."""
 
 from dataclasses import dataclass
 
@@ -8,69 +8,73 @@ from numpy.typing import NDArray
 from dptopics.public.embeddings import Embedding, frequencies, unit, word_weights
 from dptopics.public.text import TextSettings
 from dptopics.release.vocabulary import Vocabulary
+from dptopics.topics.shrink import posterior_mean
 
 Floats = NDArray[np.float64]
 
-_COMMONEST = 0.005  # frequency of a word that nobody votes for
 _FREQUENT = 8000  # words that candidates are made of
-# Chosen on public corpora (Wikipedia for Schools, Reddit posts; see docs/utility.md), never on the evaluation's.
-_SHARPNESS = 0.1  # of the share that a word gives to each topic
-_PRIOR_SHARPNESS = 0.08
-_PRIOR_FREQUENCY = 0.6
-_PRIOR_DOUBT = 8.0  # standard deviation of the prior, in its means
+_TELLING = 1e-4  # frequency from which on a word counts for half in the axes
 _ALIKE = 0.95  # centres with a larger cosine are one
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Words as unit vectors of a public space of few dimensions."""
+    """Words and candidates as unit vectors of a space of few dimensions."""
 
     words: Floats
     word_means: NDArray[np.float32]  # a word's part in the mean of a document
-    frequency: Floats
+    candidates: Floats  # possible centres
+    frequency: Floats  # in the language
+    here: Floats  # share of the words of these documents, read off noisy numbers
     mean: Floats
     projection: Floats
 
-    def candidates(self, n: int) -> Floats:
-        """Unit vectors spread over the frequent words: possible centres."""
-        from sklearn.cluster import MiniBatchKMeans
 
-        frequent = self.words[np.argsort(-self.frequency, kind="stable")[:_FREQUENT]]
-        if len(frequent) <= n:
-            return frequent
-        groups = MiniBatchKMeans(n, n_init=1, batch_size=2048, random_state=0).fit(frequent)
-        return unit(groups.cluster_centers_.astype(np.float64))
+@dataclass(frozen=True, eq=False)
+class PublicWords:
+    """Words in a public model's own space, with what is known of them before any look at the data."""
 
-    def word_scores(self, centres: Floats) -> NDArray[np.float32]:
-        """How gladly a document of topic k votes for word w: cosine × rarity × √(share of w that is k's)."""
-        near = self.words @ centres.T
-        share = np.exp((near - near.max(axis=1, keepdims=True)) / _SHARPNESS)
-        share /= share.sum(axis=1, keepdims=True)
-        rarity = np.log(_COMMONEST / np.minimum(self.frequency + 1e-7, 0.9 * _COMMONEST))
-        return np.asarray(np.maximum(near, 0) * rarity[:, None] * np.sqrt(share), np.float32)
+    vectors: Floats
+    candidates: Floats  # points spread over the frequent words
+    frequency: Floats  # in the language
+    weight: Floats  # of a word in the mean of a document
 
-    def word_prior(self, centres: Floats) -> Floats:
-        """Words × topics: which words a topic has, before any vote: p ∝ exp(cosine/τ) · frequency^a."""
-        scores = self.words @ centres.T / _PRIOR_SHARPNESS + _PRIOR_FREQUENCY * np.log(self.frequency)[:, None]
-        prior = np.exp(scores - scores.max(axis=0))
-        return np.asarray(prior / prior.sum(axis=0))
+    def shares_here(self, noisy: Floats, sigma: float) -> Floats:
+        """Each word's share of these documents' words, from noisy weights: the language says what to expect."""
+        total = max(float(noisy.sum()), 10 * sigma)
+        expected = np.maximum(self.frequency / self.frequency.sum() * total, 1e-3 * sigma)
+        found = np.maximum(posterior_mean(noisy, sigma, expected), 1e-9 * total)
+        return np.asarray(found / found.sum())
+
+    def space(self, dimensions: int, here: Floats, from_data: float) -> Space:
+        """The principal axes of the words' vectors, common words weighted most.
+
+        ``from_data`` of the weight goes by how common a word is ``here``, the rest by the language.
+        """
+        weight = (1 - from_data) * _common(self.frequency) + from_data * _common(here)
+        mean = weight @ self.vectors
+        away = self.vectors - mean
+        _, axes = np.linalg.eigh((away * weight[:, None]).T @ away)
+        projection = np.ascontiguousarray(axes[:, ::-1][:, :dimensions])
+        placed = away @ projection
+        # A document is the weighted mean of its words; the mean of the language is taken off each word.
+        means = np.ascontiguousarray(placed * self.weight[:, None], np.float32)
+        candidates = unit((self.candidates - mean) @ projection)
+        return Space(unit(placed), means, candidates, self.frequency, here, mean, projection)
 
 
-def of_words(vocabulary: Vocabulary, embedding: Embedding, text: TextSettings | None, dimensions: int) -> Space:
-    """The principal axes of a vocabulary's vectors, common words weighted most."""
+def of_words(vocabulary: Vocabulary, embedding: Embedding, text: TextSettings | None, n: int) -> PublicWords:
+    """A vocabulary's words by a public model, and n candidates."""
+    from sklearn.cluster import MiniBatchKMeans
+
     language = "english" if text is None else text.language
     frequency = np.maximum(frequencies(vocabulary.words, language), 1e-9)
     vectors = unit(embedding.together(vocabulary.words).astype(np.float64))
-    weight = frequency / (1e-4 + frequency)
-    weight /= weight.sum()
-    mean = weight @ vectors
-    away = vectors - mean
-    _, axes = np.linalg.eigh((away * weight[:, None]).T @ away)
-    projection = np.ascontiguousarray(axes[:, ::-1][:, :dimensions])
-    placed = away @ projection
-    # A document is the weighted mean of its words; the mean of the language is taken off each word.
-    means = placed * word_weights(vocabulary.words, language)[:, None]
-    return Space(unit(placed), np.ascontiguousarray(means, np.float32), frequency, mean, projection)
+    candidates = vectors[np.argsort(-frequency, kind="stable")[:_FREQUENT]]
+    if len(candidates) > n:
+        groups = MiniBatchKMeans(n, n_init=1, batch_size=2048, random_state=0).fit(candidates)
+        candidates = groups.cluster_centers_.astype(np.float64)
+    return PublicWords(vectors, candidates, frequency, word_weights(vocabulary.words, language))
 
 
 def grouped(candidates: Floats, noisy: Floats, sigma: float, n: int) -> Floats:
@@ -82,6 +86,21 @@ def grouped(candidates: Floats, noisy: Floats, sigma: float, n: int) -> Floats:
         return candidates[np.sort(np.argsort(-noisy, kind="stable")[:n])]
     groups = KMeans(n, n_init=10, random_state=0).fit(candidates[real], sample_weight=noisy[real])
     return unit(groups.cluster_centers_.astype(np.float64))
+
+
+def merged(centres: Floats, sizes: Floats, n: int) -> tuple[Floats, Floats]:
+    """At most n centres: again and again the two are joined that add least to the squared distances (Ward 1963)."""
+    centres, sizes = centres.copy(), np.maximum(sizes, 1.0)
+    while len(centres) > n:
+        apart = ((centres[:, None] - centres[None]) ** 2).sum(axis=2)
+        cost = sizes[:, None] * sizes / (sizes[:, None] + sizes) * apart
+        np.fill_diagonal(cost, np.inf)
+        stays, goes = sorted(divmod(int(cost.argmin()), len(centres)))
+        both = sizes[stays] + sizes[goes]
+        centres[stays] = (sizes[stays] * centres[stays] + sizes[goes] * centres[goes]) / both
+        sizes[stays] = both
+        centres, sizes = np.delete(centres, goes, axis=0), np.delete(sizes, goes)
+    return unit(centres), sizes
 
 
 def strong(centres: Floats, sizes: Floats, least: float) -> tuple[Floats, Floats]:
@@ -97,11 +116,6 @@ def strong(centres: Floats, sizes: Floats, least: float) -> tuple[Floats, Floats
     return centres[kept], sizes[kept]
 
 
-def posterior(noisy: Floats, sigma: float, expected: Floats) -> Floats:
-    """Mean of each count, normal around ``expected`` give or take a multiple of it, seen through Gaussian noise.
-
-    (noisy · v + expected · σ²)/(v + σ²), v the prior's variance; never quite zero, so that every word stays possible.
-    """
-    variance = (_PRIOR_DOUBT * expected) ** 2 + 0.01
-    mean = (noisy * variance + expected * sigma**2) / (variance + sigma**2)
-    return np.asarray(np.maximum(mean, 1e-3 * expected + 1e-9))
+def _common(frequency: Floats) -> Floats:
+    weight = frequency / (_TELLING + frequency)
+    return np.asarray(weight / weight.sum())
