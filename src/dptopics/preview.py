@@ -96,10 +96,10 @@ def _used(plan: Plan) -> NDArray[np.float64]:
 
 def _advice(plan: Plan, words: int | None, topics: int | None) -> str:
     """What to do where little is to be expected."""
-    if topics == 0:
-        return "So few units carry no topic: expect no words above the noise. Raise epsilon, or get more units."
     if words is not None and words < 5 * (plan.n_topics or 1):
         return "That is little: use public words (--vocabulary common, or FILE), more units, or a higher epsilon."
+    if topics == 0:
+        return "So few units carry no topic: expect no words above the noise. Raise epsilon, or get more units."
     if plan.settings.get("auto"):
         return "That looks like enough."
     if topics is not None and topics < (plan.n_topics or 1) / 2:
