@@ -71,7 +71,7 @@ def through(draw: Callable[[], T]) -> T:
 def noisy(exact: Steps, *, kind: Noise, sensitivity: float, multiplier: float, rng: Generator) -> Steps:
     """``exact`` plus noise of scale multiplier · sensitivity, all in steps. Inside :func:`through`."""
     scale = multiplier * sensitivity
-    drawn = _drawn(kind, scale * share_of_noise(), exact.shape, rng)
+    drawn = _drawn(kind, scale, exact.shape, rng)
     watcher = _watcher.get()
     if watcher is not None:
         watcher.look(Look(kind, exact.copy(), drawn, sensitivity, scale))
@@ -83,9 +83,10 @@ def _drawn(kind: Noise, scale: float, shape: tuple[int, ...], rng: Generator) ->
     given = next_given()
     if given is not None:
         return given.reshape(shape)
-    if scale == 0:
+    share = share_of_noise()
+    if share == 0:
         return np.zeros(shape, np.int64)
-    return (noise.gaussian if kind is Noise.GAUSSIAN else noise.laplace)(rng, scale, shape)
+    return (noise.gaussian if kind is Noise.GAUSSIAN else noise.laplace)(rng, scale * share, shape)
 
 
 def noisy_sum(
