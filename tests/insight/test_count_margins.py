@@ -184,6 +184,9 @@ def test_small_counts_are_left_out_after_the_noise(tmp_path):
     again = CountTable.load(tmp_path / "counts")
     assert np.array_equal(again.cube, table.cube, equal_nan=True)
     assert (again.axes, again.values, again.over) == (table.axes, table.values, table.over)
+    arrow = again.to_arrow()
+    assert arrow.column_names == ["axis0", "axis1", "count", "low", "high", "share_low", "share_high"]
+    assert arrow.column("count").null_count == np.isnan(table.cube).sum() > 0
     lines = (tmp_path / "counts" / "counts.csv").read_text().splitlines()
     assert len(lines) == 1 + 3 * 3
     assert "v0,v1,,,,," in lines

@@ -236,6 +236,18 @@ class CountTable:
         plain = [{k: None if v != v else v for k, v in row.items()} for row in counts]
         return {"counts": plain, "axes": list(self.axes), "bounded": self.bounded}
 
+    def to_arrow(self) -> Any:
+        """Cells and margins as an Arrow table, with the columns of counts.csv."""
+        from dptopics.release import interop
+
+        return interop.to_arrow(self)
+
+    def to_pandas(self) -> Any:
+        """Cells and margins as a pandas frame."""
+        from dptopics.release import interop
+
+        return interop.to_pandas(self)
+
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """The table of a saved release."""
