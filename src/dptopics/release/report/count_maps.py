@@ -21,7 +21,7 @@ def counts(table: CountTable) -> dict[str, Any]:
         "kind": "counts",
         "total": table.cube.size,
         "axis": table.axes[0],
-        "unit": table.unit,
+        "unit": table.counted,
         "note": table.bounded,
         "rows": list(table.values[0]),
         "overview": [_number(table, {0: k}) for k in range(table.shape[0])],
