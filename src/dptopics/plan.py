@@ -216,8 +216,9 @@ class Plan:
     @classmethod
     def counts(cls, *, epsilon: float, delta: float, unit: Unit | str, **settings: Any) -> Self:
         """Counts in the cells of a public table, and in its margins; ``settings`` are the mechanism's: axes, values"""
-        own = _set(settings)
-        return cls(job=Job.COUNTS, mechanism="margins", epsilon=epsilon, delta=delta, unit=Unit(unit), settings=own)
+        own, most = _set(settings), settings.get("documents")
+        given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "unit": Unit(unit), "max_docs": most}
+        return cls(job=Job.COUNTS, mechanism="margins", settings=own, **given)
 
     def build(self) -> Mechanism[Any]:
         """The mechanism with the least noise that costs at most (ε, δ). Whatever settings make impossible ends here."""

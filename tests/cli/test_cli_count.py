@@ -134,10 +134,15 @@ def test_groups_without_a_public_list_are_released_first(run, tmp_path):
     assert run(*ask[:3], "patient", *ask[4:], "--epsilon", 1)[0] == 2
 
 
-def test_counts_have_no_page_but_say_so(run):
-    assert run(*BASE, "--out", "counts")[0] == 0
-    code, _, message = run("report", "counts", "--out", "page.html")
-    assert (code, "counts have no page" in message) == (2, True)
+def test_the_page_of_counts(run, tmp_path):
+    assert run(*BASE, *BY, "--min-units", 60, "--out", "counts")[0] == 0
+    assert run("report", "counts", "--out", "page.html")[0] == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert page.count('<table class="heat">') == 2  # by ward and by month
+    assert "Each author counts in one cell" in page
+    assert "<td>suppressed</td>" in page
+    assert page.count(" (95 %)") > 4
+    assert SECRET not in page
 
 
 def test_an_empty_table_and_documents_as_units(run, tmp_path):

@@ -38,6 +38,7 @@ BESIDES: Mapping[str, Any] = {
     "max_words": 3,
     "max_total": 7.3,
     "max_cells": 3,
+    "documents": 4,
     "over_share": 0.0,
     "min_units": 5,
 }

@@ -32,11 +32,11 @@ def mechanism(shape, epsilon=1.0, **more):
     return CountsWithMargins.calibrated(epsilon=epsilon, delta=1e-6, **named(shape), **more)
 
 
-def corpus_of(cells, authors, n_cells):
+def corpus_of(cells, authors, n_cells, **bounds):
     words = cell_words(n_cells)
     counts = np.zeros((len(cells), n_cells), np.int64)
     counts[np.arange(len(cells)), cells] = 1
-    return Corpus.from_counts(counts, words.words, authors=authors, public_vocabulary=True).bounded()
+    return Corpus.from_counts(counts, words.words, authors=authors, public_vocabulary=True).bounded(**bounds)
 
 
 def strategy(shape, weights):
@@ -133,6 +133,21 @@ def test_without_noise_the_counts_are_exact_and_nobody_is_scaled_down():
     assert np.allclose(value.cube[:-1].sum(axis=0), value.cube[-1])
 
 
+def test_documents_are_counted_up_to_so_many_of_each_author():
+    rng = np.random.default_rng(4)
+    shape, most = (3, 4), 5
+    cells, authors = rng.integers(0, 12, 300), rng.integers(0, 40, 300)
+    corpus = corpus_of(cells, authors.tolist(), 12, max_docs=most)
+    counts = mechanism(shape, documents=most)
+    with under_noised(0.0):
+        value = counts(corpus, secure_rng()).value
+    assert round(value.cube[-1, -1]) == sum(min((authors == author).sum(), most) for author in range(40))
+    assert value.over is None
+    assert "At most 5 documents of each author count" in value.bounded
+    alone = mechanism(shape, over_share=0.0)
+    assert counts.deviation(axis0=True) == pytest.approx(most * alone.deviation(axis0=True), rel=1e-3)
+
+
 def test_intervals_hold_as_often_as_they_say():
     shape, runs = (3, 3), 300
     cells = np.repeat(np.arange(9), np.arange(9) * 3)
@@ -184,6 +199,9 @@ def test_small_counts_are_left_out_after_the_noise(tmp_path):
     again = CountTable.load(tmp_path / "counts")
     assert np.array_equal(again.cube, table.cube, equal_nan=True)
     assert (again.axes, again.values, again.over) == (table.axes, table.values, table.over)
+    arrow = again.to_arrow()
+    assert arrow.column_names == ["axis0", "axis1", "count", "low", "high", "share_low", "share_high"]
+    assert arrow.column("count").null_count == np.isnan(table.cube).sum() > 0
     lines = (tmp_path / "counts" / "counts.csv").read_text().splitlines()
     assert len(lines) == 1 + 3 * 3
     assert "v0,v1,,,,," in lines

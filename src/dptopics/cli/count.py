@@ -46,6 +46,13 @@ def count(
     max_cells: Annotated[
         int, typer.Option(help="Cells that an author counts in, kept by a keyed hash. Noise grows with it.")
     ] = 1,
+    documents: Annotated[
+        int | None,
+        typer.Option(
+            help="Count documents instead of authors, at most so many of each author. Noise grows with it.",
+            show_default=False,
+        ),
+    ] = None,
     min_units: Annotated[int, typer.Option(help="Leave out counts that are below this after the noise.")] = 0,
     unit: o.UnitOption = None,
     title: o.Title = "",
@@ -72,6 +79,7 @@ def count(
             delta=delta,
             unit=table.unit(unit),
             max_cells=max_cells,
+            documents=documents,
             min_units=min_units,
             drop_missing=drop_missing,
             encoding=encoding,

@@ -68,7 +68,7 @@ def show_words(vocabulary: "Vocabulary", n: int) -> None:
 
 def show_counts(table: "CountTable", n: int) -> None:
     """Counts of the first axis with their intervals, and what the bound leaves out."""
-    shown = Table(table.axes[0].capitalize(), f"{table.unit.capitalize()}s", "95 % interval")
+    shown = Table(table.axes[0].capitalize(), f"{table.counted.capitalize()}s", "95 % interval")
     for value in table.values[0]:
         found = table.count(**{table.axes[0]: value})
         known = found.value == found.value  # NaN: suppressed

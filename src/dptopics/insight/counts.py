@@ -32,15 +32,19 @@ PUBLIC_CELLS = (
 
 @dataclass(frozen=True)
 class _Measured:
-    """A unit's distinct cells in the table of every margin, with the weight of that margin."""
+    """A unit's distinct cells (or the cells of all its documents) in every table, with the weight of that table."""
 
-    place: NDArray[np.int32]  # [margin, cell]: row of the sum
+    place: NDArray[np.int32]  # [table, cell]: row of the sum
     weight: NDArray[np.float64]
     height: int
+    documents: bool
     width: ClassVar[int] = 1
 
     def __call__(self, block: Block) -> UnitRows:
-        start, cells, _ = unit_words(block.unit_start, block.doc_start, block.word, self.place.shape[1], 0)
+        if self.documents:
+            start, cells = block.doc_start[block.unit_start] - block.doc_start[0], block.word
+        else:
+            start, cells, _ = unit_words(block.unit_start, block.doc_start, block.word, self.place.shape[1], 0)
         rows = np.ascontiguousarray(self.place[:, cells].T).ravel()
         return UnitRows(start * self.weight.size, rows, np.tile(self.weight, cells.size)[:, None])
 
@@ -68,8 +72,8 @@ class CountsWithMargins(Calibrated):
     The corpus is one of cells: a document's one word says where it counts. A unit counts once in each of at most
     ``max_cells`` cells, kept by a keyed hash. One bounded sum measures the cells and all their margins, each with a
     weight that follows from the public shape; least squares makes them agree, with a covariance that is known exactly.
-    A second look, for ``over_share`` of the budget (in μ²), tells how many units had more cells. Proof:
-    docs/guarantees/counts.md
+    A second look, for ``over_share`` of the budget (in μ²), tells how many units had more cells. With ``documents``,
+    documents are counted instead, at most so many of each unit. Proof: docs/guarantees/counts.md
 
     >>> mechanism = CountsWithMargins.calibrated(epsilon=1.0, delta=1e-6, axes=("topic", "week"),
     ...     values=(tuple("abcde"), tuple(f"{week:02}" for week in range(52))))
@@ -83,6 +87,7 @@ class CountsWithMargins(Calibrated):
     axes: tuple[str, ...] = ("topic",)
     values: tuple[tuple[str, ...], ...] = field(default=(("0", "1"),), repr=False)
     max_cells: int = 1
+    documents: int | None = None
     min_units: int = 0
     over_share: float = 0.02
     model: str = ""  # the fingerprint of the topics
@@ -97,6 +102,8 @@ class CountsWithMargins(Calibrated):
         check_table(self.axes, self.values)
         whole("max_cells", self.max_cells, least=1)
         whole("min_units", self.min_units, least=0)
+        if self.documents is not None:
+            whole("documents", self.documents, least=1)
         if not 0 <= self.over_share < 1:
             raise InputError(f"over_share must be at least 0 and below 1, got {self.over_share}.")
 
@@ -108,19 +115,22 @@ class CountsWithMargins(Calibrated):
     @cached_property
     def weights(self) -> NDArray[np.float64]:
         """Of the table of each margin, the cells' (the last) is one."""
-        return margins.chosen_weights(self.shape, self.max_cells)
+        return margins.chosen_weights(self.shape, self.max_cells if self.documents is None else 1)
 
     @property
     def bound(self) -> float:
         """L2 norm of a unit's weighted entries, rounded up so that no count is ever scaled down."""
-        norm = sqrt(margins.largest_square(self.shape, self.weights, self.max_cells))
+        if self.documents is None:
+            norm = sqrt(margins.largest_square(self.shape, self.weights, self.max_cells))
+        else:  # all of them in one cell
+            norm = self.documents * float(np.linalg.norm(self.weights))
         grid = 2 * grid_for(norm, self.cell_sigma)  # the bound's own grid is this one or its half
         return ceil(norm / grid) * grid
 
     @property
     def counts_over(self) -> bool:
-        """Whether it looks at how many units had more cells: a single document has but one."""
-        return self.over_share > 0 and self.unit is Unit.AUTHOR
+        """Whether it looks at how many authors had more cells: a single document has but one."""
+        return self.over_share > 0 and self.unit is Unit.AUTHOR and self.documents is None
 
     @property
     def cell_sigma(self) -> float:
@@ -200,6 +210,7 @@ class CountsWithMargins(Calibrated):
             over=over,
             over_deviation=self.over_sigma if self.counts_over else None,
             unit=str(self.unit),
+            documents=self.documents,
             model=self.model,
         )
         return Release.of(table, self, rng)
@@ -215,8 +226,8 @@ class CountsWithMargins(Calibrated):
             low + np.ravel_multi_index(tuple(i * keep for i, keep in zip(index, axes, strict=True)), shape)
             for low, axes, shape in zip(first, kept, shapes, strict=False)
         ]
-        statistic = _Measured(np.array(place, np.int32), self.weights[used], int(first[-1]))
-        limited = corpus.limited(max_words=self.max_cells)
+        statistic = _Measured(np.array(place, np.int32), self.weights[used], int(first[-1]), self.documents is not None)
+        limited = corpus if self.documents is not None else corpus.limited(max_words=self.max_cells)
         sums = noisy_sum(limited, statistic, bound=self.bound, sigma=self.cell_sigma, rng=rng)[:, 0]
         tables = iter(sums[low:high].reshape(s) for low, high, s in zip(first, first[1:], shapes, strict=False))
         every = (margins.shape_of(self.shape, axes) for axes in margins.margins(len(self.shape)))

@@ -74,6 +74,7 @@ class CountTable:
     over: float | None = None
     over_deviation: float | None = None
     unit: str = "author"
+    documents: int | None = None  # of each unit that may count, where documents are counted
     model: str = ""
     kind: ClassVar[str] = "counts"
     many: ClassVar[str] = "counts"
@@ -177,7 +178,7 @@ class CountTable:
 
     def fields(self) -> dict[str, Any]:
         """Axes, noise and bounds."""
-        names = ("noise", "max_cells", "min_units", "over", "over_deviation", "unit", "model")
+        names = ("noise", "max_cells", "min_units", "over", "over_deviation", "unit", "documents", "model")
         own = {name: getattr(self, name) for name in names}
         return {"axes": list(self.axes), "values": [list(values) for values in self.values], **own}
 
@@ -206,7 +207,7 @@ class CountTable:
         """What is counted, what the bound leaves out, and where it is."""
         small = f" Counts below {self.min_units} are left empty." if self.min_units else ""
         return [
-            f"Noisy counts of {self.unit}s by {', '.join(self.axes)}, with 95 % intervals.{small}",
+            f"Noisy counts of {self.counted}s by {', '.join(self.axes)}, with 95 % intervals.{small}",
             self.bounded,
             "",
             f"counts.csv: every cell and margin ('{ALL}' is the sum over an axis), with intervals of its count and of "
@@ -215,8 +216,15 @@ class CountTable:
         ]
 
     @property
+    def counted(self) -> str:
+        """What is counted: authors or documents."""
+        return self.unit if self.documents is None else "document"
+
+    @property
     def bounded(self) -> str:
         """What the bound on contributions leaves out, in a sentence."""
+        if self.documents is not None:
+            return f"At most {self.documents} documents of each {self.unit} count; others are left out."
         times = "one cell" if self.max_cells == 1 else f"at most {self.max_cells} cells"
         if self.over is None or self.over_deviation is None:
             return f"Each {self.unit} counts in {times}."
@@ -235,6 +243,18 @@ class CountTable:
         counts = [{self.axes[0]: name, **self.count(**{self.axes[0]: name})._asdict()} for name in names]
         plain = [{k: None if v != v else v for k, v in row.items()} for row in counts]
         return {"counts": plain, "axes": list(self.axes), "bounded": self.bounded}
+
+    def to_arrow(self) -> Any:
+        """Cells and margins as an Arrow table, with the columns of counts.csv."""
+        from dptopics.release import interop
+
+        return interop.to_arrow(self)
+
+    def to_pandas(self) -> Any:
+        """Cells and margins as a pandas frame."""
+        from dptopics.release import interop
+
+        return interop.to_pandas(self)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

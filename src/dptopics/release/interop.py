@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from dptopics.errors import InputError, shielded
+from dptopics.release.counts import CountTable
 from dptopics.release.ngram_table import NgramTable
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
@@ -21,7 +22,7 @@ _TOKENS = 1_000_000  # of the stand-in corpus; a round number that says nothing 
 _ETA = 0.01  # gensim's prior weight of a word: a hundred-millionth of the stand-in tokens
 
 
-def to_arrow(value: TopicModel | NgramTable | Vocabulary) -> pa.Table:
+def to_arrow(value: TopicModel | NgramTable | Vocabulary | CountTable) -> pa.Table:
     """A table of a released value, one row for each weight. ``deviation`` is that of the noise; null if not known."""
     table = pa.table({name: _column(name, column) for name, column in value.columns().items()})
     return table
@@ -31,10 +32,11 @@ def _column(name: str, column: Any) -> Any:
     """Words of topics recur in every topic: they are kept once."""
     if name == "word":
         return pa.array(column, pa.string()).dictionary_encode()
-    return pa.array(column, None if name in ("topic", "ngram") else pa.float64())
+    named = name in ("topic", "ngram") or (isinstance(column, list) and isinstance(column[0], str))
+    return pa.array(column, None if named else pa.float64())
 
 
-def to_pandas(value: TopicModel | NgramTable | Vocabulary) -> Any:
+def to_pandas(value: TopicModel | NgramTable | Vocabulary | CountTable) -> Any:
     """The table of :func:`to_arrow` as a pandas frame."""
     try:
         import pandas  # noqa: F401

@@ -55,7 +55,7 @@ class Record:
     def _bounds(self) -> str:
         if self.plan is None:
             return ""
-        if self.plan["job"] == "counts":
+        if self.plan["job"] == "counts" and self.plan["max_docs"] is None:
             return f"each {self.plan['unit']} counts in at most {self.plan['settings'].get('max_cells', 1)} cells."
         names = {"max_docs": "documents", "max_words": "distinct words"}
         limits = [f"{self.plan[name]} {what}" for name, what in names.items() if self.plan[name] is not None]

@@ -7,7 +7,19 @@ import tempfile
 import numpy as np
 import pytest
 
-from dptopics import Corpus, Guarantee, Ledger, NgramTable, Release, Strength, TopicModel, Unit, Vocabulary, secure_rng
+from dptopics import (
+    Corpus,
+    CountTable,
+    Guarantee,
+    Ledger,
+    NgramTable,
+    Release,
+    Strength,
+    TopicModel,
+    Unit,
+    Vocabulary,
+    secure_rng,
+)
 from dptopics.audit.membership import audit_membership
 from dptopics.audit.targets import of_mechanism
 from dptopics.plan import Plan
@@ -15,6 +27,7 @@ from dptopics.privacy import events as ev
 from dptopics.privacy.unrecorded import Unrecorded
 from dptopics.public.datasets import demo_corpus
 from dptopics.release import report as page
+from dptopics.release.margins import cube
 from dptopics.release.release import describe
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -207,6 +220,22 @@ def test_tables_of_words_and_ngrams(browser, tmp_path):
         browser.find_element("id", "search").send_keys("KNEE")
         assert len(words_shown(browser)) == 2 < total
         assert "2 found" in browser.find_element("id", "found").text
+    assert browser.execute_script("return window.evil") is None
+    assert browser.get_log("browser") == []
+
+
+def test_counts_are_an_overview_and_maps(browser, tmp_path):
+    table = CountTable(
+        axes=("topic", "ward"),
+        values=(("0", "1"), ("north", EVIL[0])),
+        cube=cube(np.array([[90.0, 10.0], [np.nan, 60.0]])),
+        weights=np.ones(4),
+        noise=2.0,
+    )
+    show(browser, tmp_path, page.render(release(table)))
+    cells = browser.find_elements("css selector", ".heat td")
+    assert [cell.text for cell in cells] == ["90", "10", "", "60"]
+    assert cells[0].get_attribute("title") == "87 to 93 (95 %)"
     assert browser.execute_script("return window.evil") is None
     assert browser.get_log("browser") == []
 

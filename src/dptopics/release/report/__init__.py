@@ -33,8 +33,6 @@ def render(
     """
     if isinstance(release, TopicModel):
         release = unprotected(release)
-    if release.value.kind == "counts":
-        raise InputError("counts have no page. Their table is counts.csv, in the folder of the release.")
     if audit is not None:
         check_audit(release, audit)
     shown = _WORDS_SHOWN

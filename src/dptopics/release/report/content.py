@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
+from dptopics.release.counts import CountTable
+from dptopics.release.report.count_maps import counts
 from dptopics.release.topic_model import TopicModel
 
 STEPS = 10  # of the relevance slider: at each, the words shown are exactly those of TopicModel.top_words
@@ -22,6 +24,8 @@ def contents(value: Any, shown: int) -> dict[str, Any]:
     """Plain data of a value; ``shown`` is the number of words for each topic, and scales tables too."""
     if isinstance(value, TopicModel):
         return topics(value, shown)
+    if isinstance(value, CountTable):
+        return counts(value)
     vocabulary = value.vocabulary
     numbers = value.arrays()
     size: Any = numbers.get("probability", vocabulary.weights)

@@ -240,6 +240,6 @@
     draw();
   }
 
-  (data.kind === "topics" ? topicsPage : tablePage)();
+  if (data.kind !== "counts") (data.kind === "topics" ? topicsPage : tablePage)();
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
 })();

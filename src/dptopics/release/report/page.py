@@ -10,10 +10,11 @@ from dptopics.privacy.card import remarks, rows, secret, show
 from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.release.release import Release
 from dptopics.release.report.charts import ledger_bar, roc_chart, table
+from dptopics.release.report.count_maps import section
 from dptopics.release.topic_model import SURE
 
 _BELIEFS = ((0.001, "1 in 1,000"), (0.01, "1 in 100"), (0.1, "1 in 10"), (0.5, "1 in 2"))
-_TITLES = {"topics": "Topics", "vocabulary": "Vocabulary", "ngrams": "N-grams"}
+_TITLES = {"topics": "Topics", "vocabulary": "Vocabulary", "ngrams": "N-grams", "counts": "Counts"}
 
 
 def assemble(
@@ -70,7 +71,8 @@ def _header(title: str, data: dict[str, Any], release: Release[Any]) -> str:
     price = "no guarantee" if strength is Strength.NONE else f"ε = {show(guarantee.epsilon)}, {strength}"
     if strength is Strength.PROVED and not guarantee.sound:
         price += ", read the warning"
-    what = f"{data['total']:,} {'n-grams' if data['kind'] == 'ngrams' else 'words'}"
+    kinds = {"ngrams": "n-grams", "counts": "cells and margins"}
+    what = f"{data['total']:,} {kinds.get(data['kind'], 'words')}"
     many = f"{len(data['topics'])} topics, {what}" if data["kind"] == "topics" else what
     badge = f'<a class="badge {_colour(guarantee)}" href="#guarantee">{escape(price)}</a>'
     mechanism = escape(str(release.settings.get("mechanism", "unknown")))
@@ -95,6 +97,8 @@ def _banner(guarantee: Guarantee, audited: bool) -> str:
 def _main(title: str, data: dict[str, Any]) -> str:
     if data["kind"] == "topics":
         return _TOPICS + _topic_table(data)
+    if data["kind"] == "counts":
+        return section(data)
     return _TABLE.replace("TITLE", title)
 
 

@@ -1,0 +1,81 @@
+"""Counts on the page: an overview of the first axis, and a heat map of it by each other axis. No script is needed."""
+
+from html import escape
+from math import ceil, floor, isnan
+from typing import Any
+
+from dptopics.release.counts import Z95, CountTable
+
+_MOST_COLUMNS = 120  # a wider map is left to counts.csv
+_SHADES = 9  # heat1 … heat9 in the style
+
+
+def counts(table: CountTable) -> dict[str, Any]:
+    """What the page shows, as plain data: for each number [count, low, high], or null where it was suppressed."""
+    maps = []
+    for axis in range(1, len(table.axes)):
+        if table.shape[axis] <= _MOST_COLUMNS:
+            cells = [[_number(table, {0: k, axis: j}) for j in range(table.shape[axis])] for k in range(table.shape[0])]
+            maps.append({"by": table.axes[axis], "columns": list(table.values[axis]), "cells": cells})
+    return {
+        "kind": "counts",
+        "total": table.cube.size,
+        "axis": table.axes[0],
+        "unit": table.counted,
+        "note": table.bounded,
+        "rows": list(table.values[0]),
+        "overview": [_number(table, {0: k}) for k in range(table.shape[0])],
+        "maps": maps,
+    }
+
+
+def _number(table: CountTable, where: dict[int, int]) -> list[float] | None:
+    index = tuple(where.get(axis, -1) for axis in range(len(table.axes)))
+    count, half = float(table.cube[index]), Z95 * float(table.deviations[index])
+    return None if isnan(count) else [round(count), max(0, floor(count - half)), max(0, ceil(count + half))]
+
+
+def section(data: dict[str, Any]) -> str:
+    """The overview, then the maps."""
+    axis, unit = escape(data["axis"].capitalize()), escape(data["unit"])
+    rows = "".join(
+        f"<tr><th scope='row'><bdi>{escape(name)}</bdi></th>{_overview(number)}</tr>"
+        for name, number in zip(data["rows"], data["overview"], strict=True)
+    )
+    head = f"<thead><tr><th>{axis}</th><th>{unit.capitalize()}s</th><th>95 % interval</th></tr></thead>"
+    first = (
+        f"<table><caption>{unit.capitalize()}s by {escape(data['axis'])}</caption>{head}<tbody>{rows}</tbody></table>"
+    )
+    return (
+        '<section id="topics" aria-labelledby="topics-title"><h2 id="topics-title">Counts</h2>'
+        f"<p>{escape(data['note'])} Intervals tell what the noise leaves open.</p>{first}"
+        f"{''.join(_map(data, one) for one in data['maps'])}</section>"
+    )
+
+
+def _overview(number: list[float] | None) -> str:
+    if number is None:
+        return "<td>suppressed</td><td></td>"
+    return f"<td>{number[0]:,}</td><td>{number[1]:,} to {number[2]:,}</td>"
+
+
+def _map(data: dict[str, Any], one: dict[str, Any]) -> str:
+    """A table whose cells are the darker the larger; the interval stands behind each number."""
+    largest = max((number[0] for row in one["cells"] for number in row if number), default=1) or 1
+    heads = "".join(f"<th scope='col'><bdi>{escape(name)}</bdi></th>" for name in one["columns"])
+    body = "".join(
+        f"<tr><th scope='row'><bdi>{escape(name)}</bdi></th>{''.join(_cell(number, largest) for number in row)}</tr>"
+        for name, row in zip(data["rows"], one["cells"], strict=True)
+    )
+    title = f"{data['axis'].capitalize()} by {one['by']}: the interval of a number shows when the pointer rests on it"
+    return (
+        f'<div class="wide" tabindex="0"><table class="heat"><caption>{escape(title)}</caption>'
+        f"<thead><tr><th></th>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(number: list[float] | None, largest: float) -> str:
+    if number is None:
+        return "<td></td>"
+    shade = max(1, min(_SHADES, ceil(_SHADES * number[0] / largest)))
+    return f'<td class="heat{shade}" title="{number[1]:,} to {number[2]:,} (95 %)">{number[0]:,}</td>'
