@@ -99,7 +99,9 @@ def randomize(
 
 def fit(
     collection: Parameters,
-    reports: Annotated[list[Path], typer.Argument(help="Reports: .jsonl or .parquet files.", show_default=False)],
+    reports: Annotated[
+        list[str], typer.Argument(help="Reports: .jsonl or .parquet files, or a collector's store.", show_default=False)
+    ],
     out_folder: o.Out,
     topics: Annotated[int | None, typer.Option(help="Topics to look for.", show_default="20; pair: its own")] = None,
     method: Annotated[
