@@ -29,7 +29,7 @@ _RETRY_SECONDS = 5
 # The page may talk to this server and to nobody else: the browser itself keeps a text from leaving for elsewhere.
 _PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",
