@@ -20,13 +20,13 @@ import time
 from pathlib import Path
 
 import numpy as np
-from results import RESULTS, bar, save
 
 from dptopics import Vocabulary
 from dptopics.local.collection import Collection, Report
 from dptopics.local.hashing import HashedPair
 from dptopics.local.report_files import to_line, write_collection
 from dptopics.local.server.store import open_store
+from results import RESULTS, bar, save
 
 WORDS = Vocabulary.of([f"w{i:03d}" for i in range(1000)])
 TOPICS = tuple(tuple(WORDS.words[50 * k : 50 * k + 50]) for k in range(20))
@@ -92,7 +92,7 @@ async def as_fast_as_possible(port, requests, connections):
 
 
 async def at_a_rate(port, requests, rate, connections):
-    """Requests at random moments (Poisson), whether or not earlier ones were answered; waiting times from the moment."""
+    """Requests at random moments (Poisson), whether or not earlier ones were answered; their waiting times."""
     free = asyncio.Queue()
     for _ in range(connections):
         free.put_nowait(await asyncio.open_connection("127.0.0.1", port))
@@ -188,7 +188,7 @@ def million(folder, _store):
     assert json.loads(output)["reports"] == 1_000_000
     return {
         "bars": [
-            bar("fit of 1,000,000 stored reports (pair, 20 topics, 1,000 words)", seconds, 60, unit="s", at_least=False),
+            bar("fit of 1,000,000 stored pairs, 20 topics, 1,000 words", seconds, 60, unit="s", at_least=False),
             bar("its memory", used.ru_maxrss / 2**20, 2, unit="GB", at_least=False),
         ],
         "store_bytes": store.stat().st_size,

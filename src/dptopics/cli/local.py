@@ -108,6 +108,9 @@ def fit(
         str, typer.Option(help="bits: 'likelihood', or 'published' (rebuild, then Gibbs).")
     ] = "likelihood",
     sweeps: Annotated[int, typer.Option(help="Sweeps of the published method.")] = 300,
+    clip: Annotated[
+        float | None, typer.Option(help="pair: limit what one report may do to a topic, in standard deviations; try 1.")
+    ] = None,
     as_json: o.Json = False,
 ) -> None:
     """Learn topics from reports. They are private already: it spends nothing and may be repeated."""
@@ -126,7 +129,7 @@ def fit(
     for reason, number in sorted(inbox.rejected.items()):
         warn(f"{number} reports left out: {reason}.")
     with progress_bar("Learning topics") as sink, progress.shown_by(sink):
-        release = fit_reports(parameters, data, n_topics=topics, method=method, sweeps=sweeps)
+        release = fit_reports(parameters, data, n_topics=topics, method=method, sweeps=sweeps, clip=clip)
     bundle.save(release, out_folder)
     if as_json:
         content: dict[str, Any] = {"reports": len(data), "rejected": dict(inbox.rejected)}

@@ -105,3 +105,24 @@ def mixture_pass(
         for k in range(n_topics):
             counts[v, k] = topics[v, k] * (counts[v, k] + rest[k])
     return score
+
+
+@jit
+def clipped_support(seed: U64, sent: U32, n_buckets: int, most: float, total: F64) -> None:
+    """Adds to total[k, j] the support of value k·columns + j, where no answer gives a row more than ``most`` in all.
+
+    An answer that supports c > most values of a row gives each of them most/c.
+    """
+    n_rows, n_columns = total.shape
+    hit = np.empty(n_columns, np.bool_)
+    for d in range(seed.size):
+        for k in range(n_rows):
+            count = 0
+            for j in range(n_columns):
+                hit[j] = bucket(seed[d], k * n_columns + j, n_buckets) == sent[d]
+                count += hit[j]
+            if count:
+                weight = min(1.0, most / count)
+                for j in range(n_columns):
+                    if hit[j]:
+                        total[k, j] += weight
