@@ -191,7 +191,7 @@ def million(folder, _store):
             bar("fit of 1,000,000 stored pairs, 20 topics, 1,000 words", seconds, 60, unit="s", at_least=False),
             bar("its memory", used.ru_maxrss / 2**20, 2, unit="GB", at_least=False),
         ],
-        "store_bytes": store.stat().st_size,
+        "store_bytes": store.stat().st_size, "cpu_seconds": used.ru_utime + used.ru_stime,
     }  # fmt: skip
 
 
