@@ -23,7 +23,8 @@ function fixed(seed) {
 const collection = client.checked(job.collection);
 const lines = [];
 if (job.below) {
-  const draws = job.seed === undefined ? client.secureDraws() : fixed(job.seed);
+  const given = (buffer) => buffer.set(job.given.map(BigInt)); // these words come first
+  const draws = job.given === undefined ? client.secureDraws() : new client.Draws(given);
   for (let i = 0; i < job.times; i++) lines.push(draws.below(job.below));
 } else {
   const draws = client.secureDraws();

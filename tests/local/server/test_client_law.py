@@ -136,6 +136,14 @@ def test_numbers_below_n_have_no_modulo_bias(n):
     assert chisquare(counts).pvalue > 1e-6
 
 
+def test_words_beyond_the_last_multiple_are_thrown_away():
+    """2⁶⁴ = 6 modulo 10: the six largest words would make 0 … 5 likelier, by less than any count could show."""
+    _, data = described(COLLECTIONS["bits"])
+    given = [2**64 - 1, 2**64 - 6, 17, 2**64 - 7, 2**64 - 3, 4]
+    _, lines = node({"collection": data, "below": 10, "times": 3, "given": list(map(str, given))})
+    assert lines == ["7", "9", "4"]
+
+
 # --- the same law ---
 
 FEW = Vocabulary.of(["w01", "w02", "w03"])

@@ -147,6 +147,27 @@ def test_a_body_that_is_cut_off_brings_nothing(tmp_path):
     assert numbers_of(where) == {9}
 
 
+def test_a_disk_that_is_full_for_a_while(tmp_path):
+    """No file of the server may grow, as on a full disk: 503, nothing lost; the same requests are accepted later."""
+    resource = pytest.importorskip("resource")
+    if not hasattr(resource, "prlimit"):
+        pytest.skip("needs Linux")
+    where = str(tmp_path / "a.db")
+    with running(tmp_path, MADE, where, "--per-minute", "1000000") as server:
+        assert server.post(as_json(report(MADE, 0)))[0] == 200
+        many = [[as_json(report(MADE, 1 + 500 * turn + i)) for i in range(500)] for turn in range(4)]
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (4096, hard))
+        answers = [server.post(some) for some in many]
+        assert {status for status, _ in answers} == {503}
+        assert "Nothing of this request was kept" in answers[0][1]["reason"]
+        assert server.post({"no": "report"})[0] == 422  # what needs no disk is answered as ever
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
+        assert [server.post(some)[0] for some in many] == [200] * 4
+        assert server.stop() == (0, "")
+    assert numbers_of(where) == set(range(2001))
+
+
 def test_a_collector_that_cannot_start(tmp_path, monkeypatch, capsys):
     from dptopics.local.report_files import write_collection
 
