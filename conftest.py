@@ -15,14 +15,18 @@ settings.load_profile("house")
 
 NO_BROWSER = "no browser: install Chromium and its driver (Debian: chromium chromium-driver)"
 NO_JAVA = "no Java: install Java 17 or newer (Debian: default-jre-headless)"
+NO_NODE = "no Node.js: install it (Debian: nodejs)"
+NO_POSTGRES = "no PostgreSQL: install the server (Debian: postgresql)"
 SKIPPED = {
-    NO_BROWSER: ("BROWSER", "The report pages were NOT tried"),
+    NO_BROWSER: ("BROWSER", "The report pages and the browser's client were NOT tried"),
     NO_JAVA: ("SPARK", "The Spark engine was NOT run"),
+    NO_NODE: ("JAVASCRIPT", "The browser's client was NOT compared with the Python client"),
+    NO_POSTGRES: ("POSTGRESQL", "The collector's store in PostgreSQL was NOT tried"),
 }
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say loudly what was not tried for want of a browser or of Java: a skipped test is easily overlooked."""
+    """Say loudly what was not tried for want of a program: a skipped test is easily overlooked."""
     for reason, (kind, what) in SKIPPED.items():
         skipped = [r for r in terminalreporter.stats.get("skipped", []) if reason in str(r.longrepr)]
         if skipped:

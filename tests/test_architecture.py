@@ -91,7 +91,10 @@ NEVER = {
 
 
 # The side of a room that reads and writes its files: no mechanism.
-FILE_SIDE = {"dptopics.local.report_files", "dptopics.local.sent_folder", "dptopics.topics.output.sensitivity_file"}
+FILE_SIDE = {
+    "dptopics.local.report_files", "dptopics.local.sent_folder", "dptopics.topics.output.sensitivity_file",
+    *room("local.server"),  # its stores are files, and it never sees a text
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("rooms", NEVER, ids="-".join)

@@ -9,6 +9,7 @@
     ├── BudgetExceeded    the ledger has too little left; refused before anything ran
     ├── EngineError       Spark is missing, or failed
     ├── LedgerError       the ledger file cannot be used
+    ├── StoreError        the collector's store cannot be written or read just now
     └── BundleError       a saved release is damaged, incomplete or from a newer version
 
 A message says the rule, the value seen and what to do next. It never holds a word of the data: neither a cell, nor the
@@ -68,6 +69,10 @@ class EngineError(DptopicsError):
 
 class LedgerError(DptopicsError):
     """The ledger file cannot be read, created or written."""
+
+
+class StoreError(DptopicsError):
+    """The collector's store cannot be written or read just now: full, locked or gone. Nothing was accepted."""
 
 
 class BundleError(DptopicsError):

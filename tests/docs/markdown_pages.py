@@ -17,8 +17,8 @@ SCRIPTS = re.compile(r"python ((?:benchmarks|experiments)/\w+\.py)\b")
 # What gives away a command or a program in a block of text, where nothing would run it.
 PROGRAM = re.compile(r"\s*(?:\$ |dptopics |pip |make |from \w[\w.]* import |import \w|>>> )")
 # Why a block may stay un-run: <!-- not run: REASON --> on the line before it.
-REASONS = {"needs a model of your own", "needs Spark"}
-MOST_NOT_RUN = 6
+REASONS = {"needs a model of your own", "needs Spark", "runs until it is stopped", "needs a collector"}
+MOST_NOT_RUN = 8
 _NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*$")
 
 

@@ -14,7 +14,20 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from dptopics.cli import audit, count, fit, label, ledger, local, look, monitor, ngrams, report, vocabulary
+from dptopics.cli import (
+    audit,
+    count,
+    fit,
+    label,
+    ledger,
+    local,
+    local_server,
+    look,
+    monitor,
+    ngrams,
+    report,
+    vocabulary,
+)  # fmt: skip
 from dptopics.cli.terminal import err, out, warn
 from dptopics.errors import BudgetExceeded, DptopicsError, PrivacyWarning, SpentError
 
@@ -37,6 +50,9 @@ app.command()(report.report)
 local_app.command()(local.create)
 local_app.command()(local.randomize)
 local_app.command()(local.fit)
+local_app.command()(local_server.serve)
+local_app.command()(local_server.seal)
+local_app.command()(local_server.send)
 app.command()(ngrams.ngrams)
 app.command()(ngrams.arpa)
 ledger_app.command()(ledger.create)

@@ -99,13 +99,18 @@ def randomize(
 
 def fit(
     collection: Parameters,
-    reports: Annotated[list[Path], typer.Argument(help="Reports: .jsonl or .parquet files.", show_default=False)],
+    reports: Annotated[
+        list[str], typer.Argument(help="Reports: .jsonl or .parquet files, or a collector's store.", show_default=False)
+    ],
     out_folder: o.Out,
     topics: Annotated[int | None, typer.Option(help="Topics to look for.", show_default="20; pair: its own")] = None,
     method: Annotated[
         str, typer.Option(help="bits: 'likelihood', or 'published' (rebuild, then Gibbs).")
     ] = "likelihood",
     sweeps: Annotated[int, typer.Option(help="Sweeps of the published method.")] = 300,
+    clip: Annotated[
+        float | None, typer.Option(help="pair: limit what one report may do to a topic, in standard deviations; try 1.")
+    ] = None,
     as_json: o.Json = False,
 ) -> None:
     """Learn topics from reports. They are private already: it spends nothing and may be repeated."""
@@ -124,7 +129,7 @@ def fit(
     for reason, number in sorted(inbox.rejected.items()):
         warn(f"{number} reports left out: {reason}.")
     with progress_bar("Learning topics") as sink, progress.shown_by(sink):
-        release = fit_reports(parameters, data, n_topics=topics, method=method, sweeps=sweeps)
+        release = fit_reports(parameters, data, n_topics=topics, method=method, sweeps=sweeps, clip=clip)
     bundle.save(release, out_folder)
     if as_json:
         content: dict[str, Any] = {"reports": len(data), "rejected": dict(inbox.rejected)}

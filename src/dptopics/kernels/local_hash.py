@@ -29,9 +29,14 @@ def buckets(seed: U64, value: I64, n_buckets: int) -> I64:
 def support(seed: U64, sent: U32, n_buckets: int, n_values: int) -> I64:
     """How many answers fall into the bucket of each value."""
     total = np.zeros(n_values, np.int64)
+    g, one = np.uint64(n_buckets), np.uint64(1)
     for d in range(seed.size):
+        # The 32 bits that fall into bucket b are those from ⌈b·2³²/g⌉ on: a comparison in place of a multiplication.
+        place = np.uint64(sent[d]) << np.uint64(32)
+        first = (place + g - one) // g
+        width = (place + (one << np.uint64(32)) + g - one) // g - first
         for i in range(n_values):
-            total[i] += bucket(seed[d], i, n_buckets) == sent[d]
+            total[i] += (draw(seed[d], i + 1) >> np.uint64(32)) - first < width
     return total
 
 
@@ -105,3 +110,24 @@ def mixture_pass(
         for k in range(n_topics):
             counts[v, k] = topics[v, k] * (counts[v, k] + rest[k])
     return score
+
+
+@jit
+def clipped_support(seed: U64, sent: U32, n_buckets: int, most: float, total: F64) -> None:
+    """Adds to total[k, j] the support of value k·columns + j, where no answer gives a row more than ``most`` in all.
+
+    An answer that supports c > most values of a row gives each of them most/c.
+    """
+    n_rows, n_columns = total.shape
+    hit = np.empty(n_columns, np.bool_)
+    for d in range(seed.size):
+        for k in range(n_rows):
+            count = 0
+            for j in range(n_columns):
+                hit[j] = bucket(seed[d], k * n_columns + j, n_buckets) == sent[d]
+                count += hit[j]
+            if count:
+                weight = min(1.0, most / count)
+                for j in range(n_columns):
+                    if hit[j]:
+                        total[k, j] += weight

@@ -17,6 +17,7 @@ from dptopics.data.builder import GrowingArray
 from dptopics.data.tables import check_file, explain, read_lines
 from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.local.collection import Collection, Report
+from dptopics.local.server.store import is_store, open_store
 from dptopics.public.packed import suffix_of
 
 _BATCH = 8192
@@ -73,7 +74,13 @@ class Inbox:
         self.rejected: Counter[str] = Counter()
 
     def read(self, path: str | Path) -> None:
-        """Add all reports of a Parquet or JSON Lines file, batch by batch."""
+        """Add all reports of a Parquet or JSON Lines file or of a collector's store, batch by batch."""
+        if is_store(path):
+            with open_store(path, self._collection, create=False) as store:
+                for numbers, data in store.batches():
+                    named = [[value] * len(numbers) for value in (self._collection.name, self._collection.version)]
+                    self._add_table(pa.table([*named, numbers, data], schema=_LOOSE))
+            return
         path = Path(path)
         check_file(path)
         suffix = suffix_of(path)
@@ -85,7 +92,7 @@ class Inbox:
                 with pa.input_stream(path) as stream:
                     self.add_lines(read_lines(stream, "utf8"))
             else:
-                raise InputError(f"cannot tell the format of {path.name!r}. Use .parquet or .jsonl.")
+                raise InputError(f"cannot tell the format of {path.name!r}. Use .parquet, .jsonl, or a store (.db).")
         except DptopicsError:
             raise
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -142,14 +149,24 @@ _NOTHING: tuple[None, None, None, None] = (None, None, None, None)
 def _values(line: str) -> tuple[str | None, str | None, bytes | None, bytes | None]:
     """The four values of a line of JSON, or nothing where it is malformed."""
     try:
-        found = json.loads(line)
-        collection, version, number, data = (found[name] for name in COLUMNS)
-        if not (isinstance(collection, str) and isinstance(version, str) and isinstance(number, str)):
-            return _NOTHING
-        collection.encode(), version.encode()  # half a surrogate pair is no text
-        return collection, version, bytes.fromhex(number), base64.b64decode(data, validate=True)
-    except (ValueError, TypeError, KeyError, RecursionError, binascii.Error):
+        report = from_json(json.loads(line))
+    except (ValueError, RecursionError):
         return _NOTHING
+    return _NOTHING if report is None else (report.collection, report.version, report.number, report.data)
+
+
+def from_json(found: object) -> Report | None:
+    """The report that parsed JSON describes, or None where it is malformed. Whom it is for is not looked at."""
+    if not isinstance(found, dict):
+        return None
+    try:
+        collection, version, number, data = (found[name] for name in COLUMNS)
+        if not all(isinstance(value, str) for value in (collection, version, number, data)):
+            return None
+        collection.encode(), version.encode()  # half a surrogate pair is no text
+        return Report(collection, version, bytes.fromhex(number), base64.b64decode(data, validate=True))
+    except (ValueError, KeyError, binascii.Error):
+        return None
 
 
 def _parquet(path: Path) -> Iterator[Any]:

@@ -22,6 +22,7 @@ from dptopics.local.reconstruct import (
     posterior_means,
     rebuilt,
 )
+from dptopics.local.robust import ClippedPairs
 from dptopics.release.release import Release, describe
 from dptopics.release.topic_model import TopicModel
 
@@ -38,6 +39,7 @@ def fit_reports(
     alpha: float = 0.1,
     sweeps: int = 300,
     key: int = 0,
+    clip: float | None = None,
 ) -> Release[TopicModel]:
     """Topics from the bytes of all reports, with the guarantee of the collection.
 
@@ -49,12 +51,15 @@ def fit_reports(
         alpha: prior of a document's topics.
         sweeps: of the published method's sampler.
         key: a public number that the learner's random choices follow from.
+        clip: for pairs, limit what one report may do to a topic (:class:`dptopics.local.robust.ClippedPairs`).
     """
     randomizer = collection.randomizer
     if method not in METHODS:
         raise InputError(f"there is no method {method!r}. The methods are: {', '.join(METHODS)}.")
     if method == "published" and not isinstance(randomizer, BitFlips):
         raise InputError("the published method rebuilds bits; this collection sends hashed words. Use 'likelihood'.")
+    if clip is not None and not isinstance(randomizer, HashedPair):
+        raise InputError("only reports of pairs can be clipped: leave out --clip (clip).")
     if not len(data):
         raise InputError("there are no valid reports. Collect at least one.")
     own = len(randomizer.topics) if isinstance(randomizer, HashedPair) else None
@@ -63,7 +68,7 @@ def fit_reports(
     n_topics = own or n_topics or 20
     if own is None:
         check_topics(n_topics, alpha, 1.0)
-    topics, share, deviation = _learner(randomizer, method, n_topics, alpha, sweeps, key)(data)
+    topics, share, deviation = _learner(randomizer, method, n_topics, alpha, sweeps, key, clip)(data)
     model = TopicModel(
         topic_word=topics,
         vocabulary=randomizer.vocabulary,
@@ -73,12 +78,20 @@ def fit_reports(
         text=collection.text,
     )
     settings = describe(randomizer) | {"collection": collection.name, "version": collection.version}
+    if clip is not None:
+        settings["clip"] = clip
     settings |= {"reports": len(data), "method": method, "n_topics": n_topics, "key": key}
     return Release(value=model, guarantee=collection.guarantee, settings=settings)
 
 
 def _learner(
-    randomizer: BitFlips | HashedPair | ThreeWords, method: str, n_topics: int, alpha: float, sweeps: int, key: int
+    randomizer: BitFlips | HashedPair | ThreeWords,
+    method: str,
+    n_topics: int,
+    alpha: float,
+    sweeps: int,
+    key: int,
+    clip: float | None,
 ) -> Callable[[NDArray[np.uint8]], Parts]:
     def from_bits(bits: NDArray[np.uint8]) -> Parts:
         n_words, f = len(randomizer.vocabulary), randomizer.f  # type: ignore[union-attr]
@@ -98,8 +111,9 @@ def _learner(
     def from_pairs(data: NDArray[np.uint8]) -> Parts:
         pair = randomizer
         assert isinstance(pair, HashedPair)
-        table = pair.table(answers(data)[:, 0])
-        sigma = pair.hash.unit_deviation * np.sqrt(len(data))
+        counts = None if clip is None else ClippedPairs(pair, clip)
+        table = (counts or pair).table(answers(data)[:, 0])
+        sigma = (counts or pair.hash).unit_deviation * np.sqrt(len(data))
         # What each count probably was: the noise is known, so most of a rare word's estimate is not believed.
         likely = np.array([posterior_means(row, sigma, len(data)) for row in table])
         total = likely.sum(axis=1)

@@ -1,0 +1,266 @@
+"""The collector's bars: durable reports a second, waiting times, kill -9 under load, fuzz, and a fit of a million.
+
+    python benchmarks/collector.py speed|kills|fuzz|million [--store postgresql://…]
+
+Client and server run on one machine and share its cores. The load comes from one asyncio process over real sockets.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import secrets
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from dptopics import Vocabulary
+from dptopics.local.collection import Collection, Report
+from dptopics.local.hashing import HashedPair
+from dptopics.local.report_files import to_line, write_collection
+from dptopics.local.server.store import open_store
+from results import RESULTS, bar, save
+
+WORDS = Vocabulary.of([f"w{i:03d}" for i in range(1000)])
+TOPICS = tuple(tuple(WORDS.words[50 * k : 50 * k + 50]) for k in range(20))
+MADE = Collection(name="bench", randomizer=HashedPair(vocabulary=WORDS, topics=TOPICS, epsilon=4.0))
+
+
+def body(n, rng):
+    """A request with n reports, as raw HTTP, and the reports' numbers."""
+    made = []
+    for _ in range(n):
+        answer = rng.bytes(8) + int(rng.integers(0, MADE.randomizer.hash.n_buckets)).to_bytes(4, "little")
+        made.append(Report(MADE.name, MADE.version, secrets.token_bytes(16), answer))
+    content = ("[" + ",".join(map(to_line, made)) + "]").encode()
+    head = (
+        f"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+    )
+    return head.encode() + content, [one.number for one in made]
+
+
+class Server:
+    """``dptopics local serve`` in a process of its own."""
+
+    def __init__(self, folder, store):
+        path = Path(folder) / "c.json"
+        if not path.exists():
+            write_collection(MADE, path)
+        command = [sys.executable, "-m", "dptopics", "local", "serve", path, "--store", store, "--port", "0",
+                   "--per-minute", "1000000000"]  # fmt: skip
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"})
+        self.port = int(self.process.stderr.readline().decode().rsplit(":", 1)[1])
+
+    def end(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        code = self.process.wait()
+        self.process.stderr.close()
+        return code
+
+
+async def ask(reader, writer, data):
+    """Send one request; whether it was accepted."""
+    writer.write(data)
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+    await reader.readexactly(length)
+    return head.startswith(b"HTTP/1.1 200")
+
+
+async def as_fast_as_possible(port, requests, connections):
+    """All requests over so many connections; seconds, and waiting times."""
+    waits, left = [], iter(requests)
+
+    async def work():
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for data, _ in left:
+            began = time.perf_counter()
+            assert await ask(reader, writer, data)
+            waits.append(time.perf_counter() - began)
+        writer.close()
+
+    began = time.perf_counter()
+    await asyncio.gather(*(work() for _ in range(connections)))
+    return time.perf_counter() - began, waits
+
+
+async def at_a_rate(port, requests, rate, connections):
+    """Requests at random moments (Poisson), whether or not earlier ones were answered; their waiting times."""
+    free = asyncio.Queue()
+    for _ in range(connections):
+        free.put_nowait(await asyncio.open_connection("127.0.0.1", port))
+    waits, tasks, chance = [], [], random.Random(0)
+
+    async def one(data, moment):
+        reader, writer = await free.get()
+        assert await ask(reader, writer, data)
+        waits.append(time.perf_counter() - moment)
+        free.put_nowait((reader, writer))
+
+    moment = time.perf_counter()
+    for data, _ in requests:
+        moment += chance.expovariate(rate)
+        await asyncio.sleep(max(0.0, moment - time.perf_counter()))
+        tasks.append(asyncio.create_task(one(data, moment)))
+    await asyncio.gather(*tasks)
+    return waits
+
+
+def speed(folder, store):
+    rng = np.random.default_rng(0)
+    server = Server(folder, store)
+    batches, singles = [body(20, rng) for _ in range(3000)], [body(1, rng) for _ in range(15_000)]
+    seconds, waits = asyncio.run(as_fast_as_possible(server.port, batches, 16))
+    single = asyncio.run(at_a_rate(server.port, singles, 500, 200))
+    assert server.end() == 0
+    with open_store(store, MADE, create=False) as opened:
+        n_stored = sum(len(numbers) for numbers, _ in opened.batches())
+    assert n_stored == 3000 * 20 + 15_000, n_stored
+    return {
+        "bars": [
+            bar("durable reports in batches of 20", 60_000 / seconds, 2000, unit="reports/s", at_least=True),
+            bar("p99 at 500 single reports/s", 1000 * float(np.quantile(single, 0.99)), 250, unit="ms", at_least=False),
+        ],
+        "batches_p99_ms": 1000 * float(np.quantile(waits, 0.99)), "single_p50_ms": 1000 * float(np.median(single)),
+        "reports": n_stored,
+    }  # fmt: skip
+
+
+async def until_it_dies(server, rng, seconds):
+    """Numbers that were acknowledged before the server is killed at a random moment."""
+    acknowledged = []
+
+    async def work():
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            while True:
+                data, numbers = body(int(rng.integers(1, 20)), rng)
+                if await ask(reader, writer, data):
+                    acknowledged.extend(numbers)
+        except (OSError, asyncio.IncompleteReadError):
+            return
+
+    workers = [asyncio.create_task(work()) for _ in range(8)]
+    await asyncio.sleep(seconds)
+    server.process.send_signal(signal.SIGKILL)
+    await asyncio.gather(*workers)
+    return acknowledged
+
+
+def kills(folder, store, times=200):
+    rng, chance = np.random.default_rng(0), random.Random(1)
+    acknowledged = []
+    for _ in range(times):
+        server = Server(folder, store)
+        acknowledged += asyncio.run(until_it_dies(server, rng, chance.uniform(0.05, 0.4)))
+        server.end(signal.SIGKILL)
+    with open_store(store, MADE, create=False) as opened:
+        found = [number for numbers, _ in opened.batches() for number in numbers]
+    lost = len(set(acknowledged) - set(found))
+    print(f"{times} kills: {len(acknowledged)} acknowledged, {lost} lost, {len(found) - len(set(found))} twice")
+    return {"kills": times, "acknowledged": len(acknowledged), "lost": lost, "twice": len(found) - len(set(found))}
+
+
+def million(folder, _store):
+    """A store of a million reports of planted topics, and how long a fit takes in a process of its own."""
+    store, rng, pair = Path(folder) / "million.db", np.random.default_rng(0), MADE.randomizer
+    with open_store(store, MADE) as opened:
+        for _ in range(100):
+            topic = rng.integers(0, len(TOPICS), 10_000)
+            value = topic * len(WORDS) + 50 * topic + np.minimum(rng.geometric(0.1, 10_000) - 1, 49)
+            sent = pair.hash.send(value, rng)
+            opened.add([(secrets.token_bytes(16), one.tobytes()) for one in sent])
+    write_collection(MADE, Path(folder) / "c.json")
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "dptopics", "local", "fit", "c.json", "million.db", "--out", "release", "--json"]
+    done = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    output = done.stdout.read()
+    _, code, used = os.wait4(done.pid, 0)
+    seconds = time.perf_counter() - began
+    assert code == 0
+    assert json.loads(output)["reports"] == 1_000_000
+    return {
+        "bars": [
+            bar("fit of 1,000,000 stored pairs, 20 topics, 1,000 words", seconds, 60, unit="s", at_least=False),
+            bar("its memory", used.ru_maxrss / 2**20, 2, unit="GB", at_least=False),
+        ],
+        "store_bytes": store.stat().st_size, "cpu_seconds": used.ru_utime + used.ru_stime,
+    }  # fmt: skip
+
+
+def fuzz(folder, store, n_requests=10_000):
+    """Random requests over real sockets: how many of each status."""
+    rng, statuses = random.Random(0), {}
+    server = Server(folder, store)
+    numbers = np.random.default_rng(0)
+
+    def request():
+        data, _ = body(rng.randint(1, 3), numbers)
+        head, _, content = data.partition(b"\r\n\r\n")
+        kind = rng.randrange(6)
+        if kind == 0:
+            content = rng.randbytes(rng.randrange(300))
+        elif kind == 1:  # flip some bytes
+            broken = bytearray(content)
+            for _ in range(rng.randint(1, 5)):
+                broken[rng.randrange(len(broken))] = rng.randrange(256)
+            content = bytes(broken)
+        elif kind == 2:
+            content = content[: rng.randrange(len(content))]
+        elif kind == 3:
+            content = json.dumps(rng.choice([None, 1, [], {}, [[]], "x", [{"report": {}}], [1e308] * 50])).encode()
+        elif kind == 4:
+            head = head.replace(b"application/json", rng.choice([b"", b"text/html", b"application/x-ndjson", b"\xff"]))
+        lines = [line for line in head.split(b"\r\n") if not line.startswith(b"Content-Length")]
+        if kind == 5:
+            lines.append(rng.choice([b"Content-Encoding: gzip", b"Content-Encoding: br", b"X: " + b"y" * 5000]))
+        return (
+            b"\r\n".join([*lines, b"Content-Length: %d" % len(content), b"Connection: close"]) + b"\r\n\r\n" + content
+        )
+
+    async def one(data):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(data)
+        answer = await reader.read()
+        status = answer[9:12].decode()
+        statuses[status] = statuses.get(status, 0) + 1
+        assert b"Traceback" not in answer
+        writer.close()
+
+    async def everything():
+        for _ in range(0, n_requests, 50):
+            await asyncio.gather(*(one(request()) for _ in range(50)))
+
+    asyncio.run(everything())
+    server.process.send_signal(signal.SIGTERM)
+    said = server.process.stderr.read()
+    assert (server.process.wait(), said) == (0, b"")
+    print(statuses)
+    assert not [status for status in statuses if status.startswith("5")]
+    return {"requests": n_requests, "statuses": dict(sorted(statuses.items()))}
+
+
+JOBS = {"speed": speed, "kills": kills, "million": million, "fuzz": fuzz}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("job", choices=JOBS)
+    parser.add_argument("--store", help="a postgresql:// address; SQLite without it")
+    parser.add_argument("--folder", help="where the SQLite store lies; a temporary folder without it")
+    given, load = parser.parse_args(), os.getloadavg()[0]  # a busy machine waits longer
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        result = JOBS[given.job](folder, given.store or str(Path(folder) / "reports.db"))
+    kind = "postgres" if given.store else "sqlite"
+    path = RESULTS / "collector.json"
+    all_results = json.loads(path.read_text()) if path.exists() else {}
+    save(
+        "collector",
+        all_results | {f"{given.job} {kind}": result | {"sqlite": sqlite3.sqlite_version, "load_before": load}},
+    )

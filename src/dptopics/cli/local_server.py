@@ -1,0 +1,106 @@
+"""Commands of a collector: take reports in over HTTP, seal what came, and send one from the command line."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dptopics.cli.local import Parameters
+from dptopics.cli.terminal import err, out, warn
+from dptopics.errors import InputError
+
+StoreName = Annotated[str, typer.Option(help="Where reports are kept: a .db file, or a postgresql:// address.")]
+
+
+def serve(
+    collection: Parameters,
+    store: StoreName,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free one.")] = 8000,
+    host: Annotated[str, typer.Option(help="Address to listen on. Leave it, and put a proxy with TLS before.")] = (
+        "127.0.0.1"
+    ),
+    per_minute: Annotated[int, typer.Option(min=1, help="Reports that one token or address may send a minute.")] = 600,
+    tokens: Annotated[Path | None, typer.Option(help="File with one token on each line: only those may send.")] = None,
+    origin: Annotated[list[str] | None, typer.Option(help="Address of a web page that may send reports.")] = None,
+    proxies: Annotated[str, typer.Option(help="Addresses of proxies whose X-Forwarded-For is believed.")] = "",
+    page: Annotated[bool, typer.Option("--page", help="Serve the demo page, too.")] = False,
+) -> None:
+    """Collect reports over HTTP. A report is accepted once it is on disk; nothing about its sender is kept."""
+    from dptopics.local.report_files import read_collection
+    from dptopics.local.server.store import open_store
+    from dptopics.public.word_lists import read_list
+
+    try:
+        from dptopics.local.server.app import Settings, make_app
+        from dptopics.local.server.run import serve as run
+    except ImportError:
+        raise InputError("a collector needs extra packages. Run: pip install 'dptopics[server]'") from None
+    parameters = read_collection(collection)
+    allowed = None
+    if tokens is not None:
+        allowed = frozenset(line.strip() for line in read_list(tokens, "list of tokens") if line.strip())
+    settings = Settings(per_minute=per_minute, tokens=allowed, origins=tuple(origin or ()), page=page)
+    with open_store(store, parameters) as opened:
+
+        def started(at: int) -> None:
+            err.print(f"Collecting {parameters.name!r} at http://{host}:{at}", highlight=False, markup=False)
+
+        run(make_app(parameters, opened, settings), host=host, port=port, proxies=proxies, started=started)
+
+
+def seal(
+    collection: Parameters,
+    store: StoreName,
+    out_file: Annotated[Path, typer.Option("--out", help="New .db file for the sealed copy.", show_default=False)],
+) -> None:
+    """Copy a store under fresh random numbers, in their order: the copy tells nothing of who sent what, or when."""
+    from dptopics.local.report_files import read_collection
+    from dptopics.local.server.seal import seal as write
+    from dptopics.local.server.store import SQLITE, open_store
+
+    if out_file.suffix.lower() not in SQLITE:
+        raise InputError(f"the sealed copy is a store: its name must end in {', '.join(SQLITE)}.")
+    parameters = read_collection(collection)
+    with open_store(store, parameters, create=False) as opened:
+        n_reports = write(opened, parameters, out_file)
+    out.print(f"{n_reports} reports sealed in {out_file}.", highlight=False, markup=False)
+
+
+def send(
+    address: Annotated[str, typer.Argument(help="Address of a collector: https://…", show_default=False)],
+    document: Annotated[Path, typer.Argument(help="File with one document, or '-' for standard input.")],
+    state: Annotated[Path, typer.Option(help="Folder that remembers what was sent, kept on the client.")],
+    max_epsilon: Annotated[
+        float, typer.Option(help="Most that all reports of this client together may cost: ε of a whole document.")
+    ],
+    token: Annotated[str | None, typer.Option(envvar="DPTOPICS_TOKEN", help="Token, if the collector wants one.")] = (
+        None
+    ),
+    yes: Annotated[bool, typer.Option("--yes", help="Send without asking.")] = False,
+) -> None:
+    """Get a collection from its collector, show its card, ask, randomise one document here, and send the report.
+
+    The report is on disk and counted before it is sent. If sending fails, the same command sends the same bytes.
+    """
+    from dptopics.local.client import Client
+    from dptopics.local.sending import Collector
+    from dptopics.local.sent_folder import SentFolder
+    from dptopics.privacy.rng import secure_rng
+
+    collector = Collector(address, token=token)
+    memory = SentFolder(state)
+    client = Client(memory, max_epsilon=max_epsilon)
+    try:
+        text = sys.stdin.read() if str(document) == "-" else document.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{document.name!r} is not valid UTF-8.") from None
+    collection = collector.collection()
+    err.print(client.card(collection), highlight=False, markup=False)
+    if memory.uncounted:
+        warn(f"{memory.uncounted} reports of version 0.1 are not in this total: what they cost was not kept.")
+    if not yes and not typer.confirm("Send one report?", err=True):
+        err.print("Nothing was sent.")
+        return
+    collector.send([client.report(collection, text, secure_rng())])
+    err.print("Accepted.")

@@ -1,0 +1,99 @@
+"""Reports in PostgreSQL: the store of several machines."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from dptopics.errors import InputError, StoreError
+from dptopics.local.collection import Collection
+from dptopics.local.server.store import BATCH, Batch, Row, check_description, description
+
+try:
+    import psycopg
+except ImportError:
+    raise InputError("a store in PostgreSQL needs an extra package. Run: pip install 'dptopics[server]'") from None
+
+_PATIENCE = 10  # seconds to wait for a connection
+_LOCK = 0x64707470  # servers that start at once make the tables one after the other
+_TABLES = (
+    "CREATE TABLE dptopics_about (key text PRIMARY KEY, value text NOT NULL)",
+    "CREATE TABLE dptopics_reports (number bytea PRIMARY KEY, data bytea NOT NULL)",
+)
+# Ordered, so that two servers with the same numbers wait for each other and never both.
+_ADD = (
+    "INSERT INTO dptopics_reports SELECT * FROM unnest(%s::bytea[], %s::bytea[]) AS new (number, data) ORDER BY number "
+    "ON CONFLICT DO NOTHING"
+)
+
+
+class PostgresStore:
+    """Two tables in the first schema of the search path. A connection that was lost is made anew for the next call."""
+
+    def __init__(self, address: str, collection: Collection, *, create: bool = True) -> None:
+        self._address, self._connection = address, None  # type: str, psycopg.Connection | None
+        with _explained():
+            connection = self._connected()
+            with connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+                there = connection.execute("SELECT to_regclass('dptopics_about') IS NOT NULL").fetchone() == (True,)
+                if not there and create:
+                    for table in _TABLES:
+                        connection.execute(table)
+                    with connection.cursor() as cursor:
+                        rows = list(description(collection).items())
+                        cursor.executemany("INSERT INTO dptopics_about VALUES (%s, %s)", rows)
+                found = connection.execute("SELECT key, value FROM dptopics_about") if there or create else ()
+                about = {str(key): str(value) for key, value in found}
+        try:
+            check_description(about, collection, adding=create)
+        except InputError:
+            self.close()
+            raise
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Keep reports: all of them in one transaction, on disk when this returns, or none."""
+        numbers, data = ([row[part] for row in rows] for part in (0, 1))
+        with _explained():
+            self._connected().execute(_ADD, (numbers, data))
+
+    def batches(self) -> Iterator[Batch]:
+        """All reports as they are at one moment."""
+        with _explained():
+            connection = self._connected()
+            with connection.transaction(), connection.cursor("reports") as cursor:
+                cursor.execute("SELECT number, data FROM dptopics_reports ORDER BY number")
+                while found := cursor.fetchmany(BATCH):
+                    yield [bytes(number) for number, _ in found], [bytes(data) for _, data in found]
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _connected(self) -> psycopg.Connection:
+        if self._connection is None or self._connection.closed:
+            new = psycopg.connect(self._address, autocommit=True, connect_timeout=_PATIENCE, prepare_threshold=1)
+            new.execute("SET synchronous_commit = on")  # a server may be set to answer before it has written
+            self._connection = new
+        return self._connection
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        # Its messages may name hosts, users and values: only the kind of error is told.
+        raise StoreError(
+            f"the store in PostgreSQL cannot be used ({type(error).__name__}). Nothing of this request was kept: look "
+            "at the address and the database, or send it again later."
+        ) from None

@@ -1,0 +1,181 @@
+"""The collector as a process: stops, crashes, silence, bodies that are cut off, and two servers on one store."""
+
+import http.client
+import json
+import signal
+import socket
+import threading
+import time
+
+import pytest
+from collector_tools import as_json, collection, report, running, stored
+
+from dptopics.cli import main
+from dptopics.local.server import run
+from dptopics.local.server.store import open_store
+
+MADE = collection()
+
+
+def send_for_ever(server, first, acknowledged, size=5):
+    """Batches of reports until the server is gone; what it acknowledged."""
+    number = first
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    try:
+        while True:
+            body = json.dumps([as_json(report(MADE, number + i)) for i in range(size)])
+            connection.request("POST", "/reports", body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            if answer.status == 200:
+                acknowledged += range(number, number + size)
+            number += size
+    except (OSError, http.client.HTTPException):
+        pass
+    finally:
+        connection.close()
+
+
+def under_load(server, stop, first=0, senders=4):
+    """Numbers that were acknowledged before and while the server was stopped."""
+    found = [[] for _ in range(senders)]
+    threads = [
+        threading.Thread(target=send_for_ever, args=(server, first + (i << 32), acknowledged))
+        for i, acknowledged in enumerate(found)
+    ]
+    for thread in threads:
+        thread.start()
+    while not all(found):
+        time.sleep(0.01)
+    stop()
+    for thread in threads:
+        thread.join()
+    return {number for acknowledged in found for number in acknowledged}
+
+
+def numbers_of(where):
+    with open_store(where, MADE, create=False) as store:
+        found = [int.from_bytes(number, "big") for number, _ in stored(store)]
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+def test_kill_9_loses_nothing_that_was_acknowledged(where, tmp_path):
+    acknowledged = set()
+    for turn in range(3):
+        with running(tmp_path, MADE, where, "--per-minute", "1000000000") as server:
+            acknowledged |= under_load(server, lambda: server.stop(signal.SIGKILL), first=turn << 64)
+    assert acknowledged <= numbers_of(where)
+    assert len(acknowledged) >= 60
+
+
+def test_a_stop_finishes_requests_under_way(tmp_path):
+    where = str(tmp_path / "a.db")
+    with running(tmp_path, MADE, where) as server, socket.create_connection(("127.0.0.1", server.port)) as slow:
+        body = json.dumps(as_json(report(MADE, 77))).encode()
+        head = "POST /reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        slow.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:20])
+        time.sleep(0.3)
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        slow.sendall(body[20:])
+        slow.settimeout(20)
+        answer = b""
+        while part := slow.recv(4096):
+            answer += part
+        assert answer.startswith(b"HTTP/1.1 200"), answer
+        assert b'{"accepted":1,' in answer
+        assert server.process.wait(20) == 0
+        assert server.process.stderr.read() == b""
+    assert numbers_of(where) == {77}
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("a.db")) == ["a.db"]  # closed
+
+
+def test_two_servers_on_one_store(where, tmp_path):
+    more = ("--per-minute", "1000000000")
+    with running(tmp_path, MADE, where, *more) as one, running(tmp_path, MADE, where, *more) as two:
+        found = []
+        threads = [threading.Thread(target=send_for_ever, args=(server, 0, found)) for server in (one, two)]
+        for thread in threads:  # both get the same numbers
+            thread.start()
+        time.sleep(1.0)
+        assert [server.stop()[0] for server in (one, two)] == [0, 0]
+        for thread in threads:
+            thread.join()
+    assert set(found) <= numbers_of(where)
+    assert len(found) > 20
+
+
+def test_silent_connections_do_not_keep_others_out(tmp_path):
+    """More of them than the server holds at once: the oldest make room, and somebody who speaks is answered."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    n_silent = run._MOST_CONNECTIONS + 200
+    if hard != resource.RLIM_INFINITY and hard < 3 * n_silent:
+        pytest.skip("this system allows too few open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 3 * n_silent), hard))
+    silent = []
+    try:
+        with running(tmp_path, MADE, str(tmp_path / "a.db")) as server:
+            for _ in range(n_silent):
+                silent.append(socket.create_connection(("127.0.0.1", server.port)))
+            began = time.monotonic()
+            assert server.post(as_json(report(MADE, 1)))[0] == 200
+            assert time.monotonic() - began < 5
+            silent[0].settimeout(5)
+            assert silent[0].recv(1) == b""  # closed by the server
+            assert server.stop()[0] == 0
+    finally:
+        for one in silent:
+            one.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_body_that_is_cut_off_brings_nothing(tmp_path):
+    where = str(tmp_path / "a.db")
+    with running(tmp_path, MADE, where) as server:
+        body = json.dumps([as_json(report(MADE, i)) for i in range(3)]).encode()
+        for cut in (0, 1, len(body) // 2, len(body) - 1):
+            with socket.create_connection(("127.0.0.1", server.port)) as one:
+                head = "POST /reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                one.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:cut])
+        with socket.create_connection(("127.0.0.1", server.port)) as one:
+            one.sendall(b"\x16\x03\x01 this is no HTTP\r\n\r\n")
+            assert b"400" in one.recv(4096)
+        assert server.post(as_json(report(MADE, 9)))[0] == 200
+        assert server.stop() == (0, "")
+    assert numbers_of(where) == {9}
+
+
+def test_a_disk_that_is_full_for_a_while(tmp_path):
+    """No file of the server may grow, as on a full disk: 503, nothing lost; the same requests are accepted later."""
+    resource = pytest.importorskip("resource")
+    if not hasattr(resource, "prlimit"):
+        pytest.skip("needs Linux")
+    where = str(tmp_path / "a.db")
+    with running(tmp_path, MADE, where, "--per-minute", "1000000") as server:
+        assert server.post(as_json(report(MADE, 0)))[0] == 200
+        many = [[as_json(report(MADE, 1 + 500 * turn + i)) for i in range(500)] for turn in range(4)]
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (4096, hard))
+        answers = [server.post(some) for some in many]
+        assert {status for status, _ in answers} == {503}
+        assert "Nothing of this request was kept" in answers[0][1]["reason"]
+        assert server.post({"no": "report"})[0] == 422  # what needs no disk is answered as ever
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
+        assert [server.post(some)[0] for some in many] == [200] * 4
+        assert server.stop() == (0, "")
+    assert numbers_of(where) == set(range(2001))
+
+
+def test_a_collector_that_cannot_start(tmp_path, monkeypatch, capsys):
+    from dptopics.local.report_files import write_collection
+
+    write_collection(MADE, tmp_path / "c.json")
+    open_store(tmp_path / "a.db", collection(name="other")).close()
+    monkeypatch.setattr("sys.argv", ["dptopics", "local", "serve", str(tmp_path / "c.json"), "--store",
+                                     str(tmp_path / "a.db")])  # fmt: skip
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    assert "another collection" in " ".join(capsys.readouterr().err.split())

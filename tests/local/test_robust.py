@@ -1,0 +1,97 @@
+"""Clipped counts: unbiased for honest reports, and a liar's reach is bounded as stated."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dptopics import Vocabulary
+from dptopics.errors import InputError
+from dptopics.kernels.local_hash import bucket, buckets, clipped_support
+from dptopics.local.collection import Collection
+from dptopics.local.hashing import ANSWER, HashedPair, ThreeWords
+from dptopics.local.robust import ClippedPairs
+from dptopics.local.topics import fit_reports
+
+WORDS = Vocabulary.of([f"w{i:02d}" for i in range(40)])
+PAIR = HashedPair(vocabulary=WORDS, topics=(("w00",), ("w01",), ("w02",)), epsilon=2.0)
+TRUE = np.array([5000, 3000, 2000])
+
+
+def answers(seed, pair=PAIR):
+    """10,000 honest answers: each topic's first word, and half of the first topic its second."""
+    value = np.repeat(np.arange(3) * 40, TRUE)
+    value[:2500] += 1
+    return pair.hash.send(value, np.random.default_rng(seed))
+
+
+def test_the_kernel_against_its_slow_twin():
+    some = answers(0)[:50]
+    total = np.zeros((3, 40))
+    clipped_support(
+        np.ascontiguousarray(some["seed"]), np.ascontiguousarray(some["bucket"]), PAIR.hash.n_buckets, 4.5, total
+    )
+    wanted = np.zeros((3, 40))
+    for one in some:
+        hits = np.array([bucket(one["seed"], v, PAIR.hash.n_buckets) == one["bucket"] for v in range(120)]).reshape(
+            3, 40
+        )
+        wanted += hits * np.minimum(1, 4.5 / np.maximum(1, hits.sum(axis=1)))[:, None]
+    np.testing.assert_allclose(total, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("clip", [0.5, 1.0, 2.0])
+def test_honest_counts_are_unbiased_with_the_stated_deviation(clip):
+    clipped = ClippedPairs(PAIR, clip)
+    tables = np.array([clipped.table(answers(seed)) for seed in range(60)])
+    mean, deviation = tables.mean(axis=0), clipped.unit_deviation * 100
+    wanted = np.zeros((3, 40))
+    wanted[:, 0], wanted[0, 1] = TRUE - [2500, 0, 0], 2500
+    assert np.abs(mean - wanted).max() < 6 * deviation / np.sqrt(60)
+    assert tables.std(axis=0).mean() == pytest.approx(deviation, rel=0.05)
+    rows = tables.sum(axis=2)
+    assert np.all(np.abs(rows.mean(axis=0) - TRUE) < 6 * rows.std(axis=0) / np.sqrt(60))
+
+
+def test_without_a_limit_nothing_changes():
+    wide = ClippedPairs(PAIR, 1e9)
+    np.testing.assert_allclose(wide.table(answers(1)), PAIR.table(answers(1)), rtol=1e-9, atol=1e-6)
+    assert wide.unit_deviation == pytest.approx(PAIR.hash.unit_deviation)
+
+
+def worst_lie(topic=2):
+    """Of 20,000 seeds, the one with most words of a topic in one bucket."""
+    seeds = np.random.default_rng(0).integers(0, 2**63, 20_000).astype(np.uint64)
+    g = PAIR.hash.n_buckets
+    found = np.array([buckets(seeds, np.full(seeds.size, 40 * topic + w), g) for w in range(40)])
+    counts = np.array([(found == b).sum(axis=0) for b in range(g)])
+    b, place = np.unravel_index(counts.argmax(), counts.shape)
+    lie = np.empty(1, ANSWER)
+    lie["seed"], lie["bucket"] = seeds[place], b
+    return lie
+
+
+def test_no_report_moves_a_topic_by_more_than_is_stated():
+    lie, before = worst_lie(), answers(3)
+    reach = {}
+    for clip in (1.0, 1e9):
+        clipped = ClippedPairs(PAIR, clip)
+        tables = [clipped.table(some).sum(axis=1)[2] for some in (before, np.concatenate([before, lie]))]
+        reach[clip] = tables[1] - tables[0]
+        assert reach[clip] <= clipped.topic_influence * (1 + 1e-9)
+    assert reach[1.0] == pytest.approx(ClippedPairs(PAIR, 1.0).topic_influence)  # attained
+    assert reach[1e9] > 2 * reach[1.0]
+
+
+def test_the_fit_takes_it():
+    made = Collection(name="survey", randomizer=PAIR)
+    honest = answers(4)
+    lies = np.repeat(worst_lie(), 500)
+    data = np.concatenate([honest, lies]).view(np.uint8).reshape(-1, 12)
+    plain, clipped = fit_reports(made, data), fit_reports(made, data, clip=1.0)
+    assert clipped.settings["clip"] == 1.0
+    assert abs(clipped.value.topic_share[2] - 0.2) < abs(plain.value.topic_share[2] - 0.2) - 0.05
+    with pytest.raises(InputError, match="only reports of pairs"):
+        fit_reports(replace(made, randomizer=ThreeWords(vocabulary=WORDS, epsilon=1.0)), data, clip=1.0)
+    with pytest.raises(InputError, match=r"at least 0\.5"):
+        fit_reports(made, data, clip=0.1)
