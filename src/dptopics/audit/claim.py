@@ -48,7 +48,7 @@ class Effort:
     trials: int = 2000
     runs: int = _RUNS
     units: int = 60  # of the data, as a background
-    seconds: float = 60.0  # for telling apart; half of it for lone words, and for what is released
+    seconds: float = 20.0  # for telling apart, and for what is released; a quarter of it for lone words
 
     @classmethod
     def thorough(cls) -> "Effort":
@@ -225,7 +225,7 @@ class _Audit:
             self.mechanism.guarantee,
             trials=self.effort.trials,
             error=ERROR / 2,
-            seconds=self.effort.seconds / 2,
+            seconds=self.effort.seconds,
         )
         told.append(result)
         return [_apart(result, "release")] if result.violated else []

@@ -63,7 +63,7 @@ def postgres_server(folder):
         user = "postgres"
         shutil.chown(folder, user)
         for parent in folder.parents:  # pytest's folders are for their owner only
-            if parent.owner() == "root" and parent.stat().st_mode & 0o777 == 0o700 and "pytest" in parent.name:
+            if parent.owner() == "root" and parent.stat().st_mode & 0o777 == 0o700 and "pytest" in str(parent):
                 parent.chmod(0o711)
     quiet = {"user": user, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
     subprocess.run([programs / "initdb", "-D", folder / "data", "-A", "trust", "-U", "tester"], check=True, **quiet)
