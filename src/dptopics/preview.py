@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.errors import InputError
-from dptopics.plan import Plan
+from dptopics.plan import COMMON, EXTENDED, Plan
 from dptopics.privacy.fields import whole
 from dptopics.privacy.mechanism import Job
 
@@ -96,7 +96,8 @@ def _used(plan: Plan) -> NDArray[np.float64]:
 
 def _advice(plan: Plan, words: int | None, topics: int | None) -> str:
     """What to do where little is to be expected."""
-    if words is not None and words < 5 * (plan.n_topics or 1):
+    private = plan.vocabulary not in (COMMON, EXTENDED)
+    if private and words is not None and words < 5 * (plan.n_topics or 1):
         return "That is little: use public words (--vocabulary common, or FILE), more units, or a higher epsilon."
     if topics == 0:
         return "So few units carry no topic: expect no words above the noise. Raise epsilon, or get more units."

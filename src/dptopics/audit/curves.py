@@ -133,7 +133,7 @@ def curve_bound_from_trials(
     errors are bounded by Clopper & Pearson (1934), each with half of what the confidence leaves.
 
     >>> round(curve_bound_from_trials([1.0] * 200, [0.0] * 200, delta=1e-5, threshold=0.5), 2)
-    11.06
+    20.91
     """
     check_confidence(delta, confidence)
     inside, outside = scores_of(scores_in), scores_of(scores_out)
