@@ -9,26 +9,21 @@ vocabulary hardly a word would be released from so few authors. Each result is k
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from time import perf_counter, process_time
 
 import pyarrow.parquet as pq
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests" / "audit"))
+from dptopics.audit.claim import Effort, audit_claim
+from dptopics.data.corpus import Corpus
+from dptopics.plan import Plan
+from dptopics.public.embeddings import common_words
+from dptopics.public.ngrams import PublicNgrams
+from dptopics.public.text import TextSettings
+from dptopics.release.vocabulary import Vocabulary
+from planted_holes import HOLES
 
-from planted_holes import HOLES  # noqa: E402
-
-from dptopics.audit.claim import Effort, audit_claim  # noqa: E402
-from dptopics.data.corpus import Corpus  # noqa: E402
-from dptopics.plan import Plan  # noqa: E402
-from dptopics.public.embeddings import common_words  # noqa: E402
-from dptopics.public.ngrams import PublicNgrams  # noqa: E402
-from dptopics.public.text import TextSettings  # noqa: E402
-from dptopics.release.vocabulary import Vocabulary  # noqa: E402
-
-RESULT = HERE / "results" / "audit_holes.json"
+RESULT = Path(__file__).parent / "results" / "audit_holes.json"
 TOPICS = ("variational", "mixture", "embedded", "spectral")
 COMMON = {"epsilon": 1.0, "delta": 1e-6, "unit": "author"}
 # What a hole cannot be planted in: equal weights have norm one by construction; one column has no other to share with.

@@ -1,15 +1,13 @@
 """Figures on pages come from stored results: tables are made of the JSON again, and compared."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks"))
+import audit_holes
 
-import audit_holes  # noqa: E402
+ROOT = Path(__file__).parents[2]
 
 
 def page(name):
@@ -28,3 +26,11 @@ def test_planted_documents(name, fewest):
     rows = [line for line in lines if line.startswith("| ") and "%" in line]
     shown = page(name)
     assert sum(row in shown for row in rows) >= fewest
+
+
+def test_bounds_against_a_curve_and_against_one_pair():
+    found = json.loads((ROOT / "benchmarks/results/audit_curves.json").read_text())
+    shown = [f"{found[epsilon][kind]:.0%}".rstrip("%") for kind in ("curve", "pair") for epsilon in ("3", "8")]
+    curve = f"the curve gives {shown[0]} % of a true ε of 3 and {shown[1]} % of 8"
+    text = " ".join(page("docs/audit.md").split())
+    assert f"{curve}, where the tangent gives {shown[2]} and {shown[3]} %" in text

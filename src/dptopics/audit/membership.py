@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.audit.epsilon import EpsilonAudit
 from dptopics.audit.lira import attack, threshold_attack
 from dptopics.audit.rates import Attack, check_enough, corrected, shown_rates
 from dptopics.audit.shadows import Shadows, Trainer, train_shadows
@@ -30,10 +29,10 @@ _GRID = np.round(np.geomspace(1e-4, 1, 49), 8)  # false positive rates of the cu
 
 @dataclass(frozen=True, eq=False)
 class MembershipAudit:
-    """What the attacks found; for a mechanism also its ``claim``, and lower bounds on ε from canaries.
+    """What the attacks found; for a mechanism also its ``claim``.
 
     ``exposure`` has every document, the most exposed first. The rates are over documents of few models, which are not
-    independent trials: they describe the attack, and only a lower bound can call the claim violated.
+    independent trials: they describe the attack, and only :mod:`dptopics.audit.claim` can call the claim violated.
     """
 
     attacks: tuple[Attack, ...]
@@ -41,7 +40,6 @@ class MembershipAudit:
     claim: Guarantee | None
     n_shadows: int
     duplicates: int
-    lower_bounds: tuple[EpsilonAudit, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)  # of what was attacked, as plain data
     unit: str = "document"  # whose membership was guessed
 
@@ -84,12 +82,6 @@ class MembershipAudit:
             lines.append(
                 f"The claimed guarantee would allow {self.allowed(np.array([first]))[0]:.1%} for a single "
                 f"{self.claim.unit}: halves of the data compare replace-one neighbours, which is 2ε."
-            )
-        for bound in self.lower_bounds:
-            how = "canaries in one run" if bound.method == "one-run" else "runs with one canary"
-            lines.append(
-                f"Lower bound on ε from {bound.trials} {how}: {bound.lower_bound:.2f} at {bound.confidence:.1%} "
-                f"confidence, claimed {bound.claimed_epsilon:.3g}: {bound.verdict}."
             )
         if self.duplicates:
             lines.append(
@@ -154,7 +146,6 @@ class MembershipAudit:
             "roc_allowed": None if self.claim is None else np.round(self.allowed(grid), 6).tolist(),
             "most_exposed": list(self.exposure[:_MOST]),
             "claim": None if self.claim is None else self.claim.to_dict(),
-            "lower_bounds": [bound.to_dict() for bound in self.lower_bounds],
         }
 
     def save(self, folder: Path) -> bool:

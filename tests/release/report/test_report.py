@@ -57,7 +57,6 @@ def audit_data(claim=None, **settings):
         "roc_allowed": [min(1, 8 * rate) for rate in rates],
         "most_exposed": [{"row": 7, "shift": 1.25, "words": 9, "rare_words": 1}],
         "claim": (claim or guarantee()).to_dict(),
-        "lower_bounds": [],
     }
 
 

@@ -187,11 +187,6 @@ def _ledger(guarantee: Guarantee, ledger: dict[str, Any]) -> str:
 def _audit(audit: dict[str, Any]) -> str:
     attacks = audit.get("attacks", [])
     rows = [(a["attack"], _share(a["tpr_at_0.1%_fpr"]), _share(a["tpr_at_1%_fpr"]), f"{a['auc']:.3f}") for a in attacks]
-    bounds = [
-        (b["method"], f"{b['lower_bound']:.3g}",
-         "∞" if b["claimed_epsilon"] is None else show(b["claimed_epsilon"]), f"{b['confidence']:.2%}", b["verdict"])
-        for b in audit.get("lower_bounds", [])
-    ]  # fmt: skip
     controls = audit.get("table", {}) if "controls" in audit else {}
     exposed = [tuple(_plain(v) for v in row.values()) for row in audit.get("most_exposed", [])]
     names = tuple(audit["most_exposed"][0]) if exposed else ()
@@ -201,8 +196,6 @@ def _audit(audit: dict[str, Any]) -> str:
         f"<p>{escape(str(audit['verdict']))}</p>{roc_chart(audit)}"
         + (table("What the audit saw", tuple(controls["heads"]), controls["rows"]) if controls else "")
         + (table("How well each attack does", heads, rows) if rows else "")
-        + (table("Lower bounds on ε", ("Method", "ε at least", "Claimed", "Confidence", "Verdict"), bounds)
-           if bounds else "")
         + (f"<details><summary>The most exposed documents, by row of the data</summary>"
            f"{table('Most exposed documents', names, exposed)}</details>" if exposed else "")
         + "</section>"
