@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
-import planted_holes
 import pytest
 
+import planted_holes
 from dptopics.audit.claim import ERROR, Effort, audit_claim
 from dptopics.audit.finding import INCONCLUSIVE, ClaimAudit
 from dptopics.audit.people import Design, Person, background, invented, over_fewer_words, planted
