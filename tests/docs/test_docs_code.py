@@ -1,25 +1,22 @@
-"""Every block of code in README and docs runs, in order, page by page, on a small table of invented messages."""
+"""Every block of code in README and docs runs: README, tutorial, how-to pages and the rest, one after another in one
+folder, as somebody would who tries them all. Only the invented messages are fewer."""
 
-import csv
 import subprocess
 import sys
 from functools import lru_cache, partial
-from itertools import cycle
 
 import pytest
 from markdown_pages import MOST_NOT_RUN, NOT_HERE, PAGES, PROGRAM, REASONS, ROOT, SCRIPTS, SHELL, blocks, name, words
 
 from dptopics import cli
 from dptopics.audit import canaries
-from dptopics.public import datasets
-from dptopics.public.datasets import DemoTexts
+from dptopics.public.datasets import DemoTexts, demo_corpus
 from dptopics.public.embeddings import common_words
 from dptopics.topics.embedded import public_space
 
 BLOCKS = {page: blocks(page) for page in PAGES}
 MESSAGES = 4000  # of 20,000: enough words at ε = 1, and quick
 FEWER = {"--shadows": "4", "--canaries": "40", "--trials": "8", "--sweeps": "5"}  # than a real audit takes
-DATES = ("2026-01-12", "2026-02-03", "2026-02-28")  # of the messages, over and over
 BY_SHELL = {"head", "ls", "cat"}
 COMMON_WORDS = 4000  # of 28,000 public words
 # What depends on public words alone is computed once for all pages.
@@ -31,37 +28,33 @@ def runs(block):
 
 
 @pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where all pages run. Whatever they need, an earlier one must have told the reader to make."""
+    return tmp_path_factory.mktemp("reader")
+
+
+@pytest.fixture(scope="module")
 def demo():
-    whole = datasets.demo_corpus()
+    return lru_cache(fewer_messages)
+
+
+def fewer_messages(seed=7):
+    whole = demo_corpus(seed)
     return DemoTexts(whole.texts[:MESSAGES], whole.authors[:MESSAGES], whole.themes[:MESSAGES], whole.rare_words)
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch, demo):
-    """Where a page runs: private messages, public ones, public words and topics, one document of a client."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def quick(folder, monkeypatch, demo):
+    """The folder, and less of everything that takes long."""
+    monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr("dptopics.public.datasets.demo_corpus", lambda: demo)
-    monkeypatch.setattr("dptopics.cli.demo.demo_corpus", lambda: demo)
+    monkeypatch.setattr("dptopics.public.datasets.demo_corpus", demo)
+    monkeypatch.setattr("dptopics.cli.demo.demo_corpus", demo)
     monkeypatch.setattr("dptopics.plan.common_words", lambda text: common_words(text, COMMON_WORDS))
     monkeypatch.setattr("dptopics.topics.embedded.public_space.of_words", PLACES)
-    quick = partial(canaries.audit_by_trials, rehearsals=4, designs=canaries.DESIGNS[:1])
-    monkeypatch.setattr("dptopics.audit.canaries.audit_by_trials", quick)
+    trials = partial(canaries.audit_by_trials, rehearsals=4, designs=canaries.DESIGNS[:1])
+    monkeypatch.setattr("dptopics.audit.canaries.audit_by_trials", trials)
     monkeypatch.setattr("dptopics.audit.membership.plot_roc", lambda *_: True)  # drawing takes longer than training
-    for file, first in (("notes.csv", 0), ("more-notes.csv", 3000), ("public.csv", 2000)):
-        rows = zip(demo.texts[first:], demo.authors[first:], cycle(("north", "south")), cycle(DATES), strict=False)
-        with open(file, "w", newline="", encoding="utf-8") as table:
-            csv.writer(table).writerows([("note", "patient", "ward", "date"), *rows])
-    (tmp_path / "wards.txt").write_text("north\nsouth\n")
-    topics = [
-        "skin rash itching cream eczema scalp",
-        "appointment week monday book slot available",
-        "sugar insulin glucose diabetes fasting",
-    ]
-    (tmp_path / "topics.txt").write_text("\n".join(topics) + "\n")
-    (tmp_path / "words.txt").write_text("\n".join(" ".join(topics).split()) + "\n")
-    (tmp_path / "note.txt").write_text("The rash on my skin is itching, and the cream does not help.\n")
-    return tmp_path
 
 
 def run_command(command, monkeypatch, capsys):
@@ -89,10 +82,16 @@ def waits(command):
     return command.split()[0] in NOT_HERE or (script is not None and (ROOT / script[1]).is_file())
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(map(runs, BLOCKS[page]))], ids=name)
-def test_every_block_runs(page, folder, monkeypatch, capsys):
-    if "dptopics demo --messages notes.csv" in page.read_text("utf-8"):
-        (folder / "notes.csv").unlink()
+# As a reader goes on: the README, the tutorial, the how-to pages from their list on, then the rest.
+FIRST = [ROOT / "README.md", ROOT / "docs" / "tutorial.md", ROOT / "docs" / "howto" / "README.md"]
+IN_ORDER = sorted(
+    PAGES, key=lambda page: (FIRST.index(page) if page in FIRST else 9, page.parent.name != "howto", page)
+)
+
+
+@pytest.mark.xdist_group("docs")
+@pytest.mark.parametrize("page", [page for page in FIRST + REST if any(map(runs, BLOCKS[page]))], ids=name)
+def test_every_block_runs(page, monkeypatch, capsys):
     names = {"__name__": "__main__"}
     for block in filter(runs, BLOCKS[page]):
         try:

@@ -25,6 +25,7 @@ from dptopics.cli import (
     look,
     monitor,
     ngrams,
+    officers,
     report,
     vocabulary,
 )  # fmt: skip
@@ -46,6 +47,10 @@ app.command()(count.count)
 app.command()(count.groups)
 app.command()(label.label)
 app.command()(monitor.monitor)
+app.command()(officers.registry)
+app.command()(officers.approve)
+app.command()(officers.sign)
+app.command("verify")(officers.check)
 app.command()(report.report)
 local_app.command()(local.create)
 local_app.command()(local.randomize)

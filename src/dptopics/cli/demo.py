@@ -1,8 +1,10 @@
 """The demo: a plain topic model and a private release of the same invented patient messages, side by side."""
 
 import csv
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +16,15 @@ from scipy import sparse
 from dptopics import progress
 from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
-from dptopics.plan import Plan
-from dptopics.privacy.guarantee import Unit
-from dptopics.privacy.rng import secure_rng
-from dptopics.privacy.unrecorded import Unrecorded
-from dptopics.public.datasets import demo_corpus
+from dptopics.estimators import PrivateTopics
+from dptopics.public.datasets import DemoTexts, demo_corpus
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 
 _TOPICS = 10
 _DELTA = 1e-6
 _PASSES = 3
+_MOST_WORDS = 1000  # of a topic; fewer stand above the noise
 _MIN_DOCUMENTS = 5  # the usual cut of a plain vocabulary
 
 
@@ -41,7 +41,7 @@ class DemoResult:
         """Print both models, what leaks from each, and the card."""
         private = self.release.value
         leaked = sorted(self.rare_words & self.plain_words)
-        hidden = sorted(self.rare_words & set(private.vocabulary.words))
+        shown = {word for words in private.top_words(_MOST_WORDS) for word in words}
         console.print(_table("A plain topic model (scikit-learn LDA): NOT private", self.plain_topics))
         console.print(
             f"Its vocabulary of {len(self.plain_words)} words holds [bold red]{len(leaked)}[/] words that a single "
@@ -49,7 +49,8 @@ class DemoResult:
         )
         console.print(_table("A private release of the same messages", private.top_words(8)))
         console.print(
-            f"Its vocabulary of {len(private.vocabulary)} words holds [bold green]{len(hidden)}[/] of them.\n"
+            f"Of its {len(shown)} words that stand above the noise, [bold green]{len(self.rare_words & shown)}[/] are "
+            "such words.\n"
         )
         console.print(
             Panel(self.release.guarantee.card(width=min(96, console.width - 4)), expand=False), highlight=False
@@ -61,33 +62,68 @@ def run(*, epsilon: float, sink: progress.Sink, say: Callable[[str], None]) -> D
     say("Writing 20,000 messages by 8,000 invented patients ...")
     texts = demo_corpus()
     corpus = Corpus.from_texts(texts.texts, texts.authors)
-    mechanism = Plan.topics(
-        mechanism="variational",
-        vocabulary="weighted",
-        n_topics=_TOPICS,
-        epsilon=epsilon,
-        delta=_DELTA,
-        unit=Unit.AUTHOR,
-    ).build()
+    model = PrivateTopics(n_topics=_TOPICS, epsilon=epsilon, delta=_DELTA)  # everything else as anybody's first try
     with progress.shown_by(sink):
         with progress.part(0.0, 0.5):
-            release = Unrecorded().run(mechanism, corpus.bounded(), secure_rng())
+            release = model.fit(corpus).release_
         with progress.part(0.5, 1.0):
             plain_topics, plain_words = _plain_model(corpus)
     return DemoResult(plain_topics, plain_words, texts.rare_words, release)
 
 
 def write_messages(path: Path) -> int:
-    """Write the invented messages as a table, one row each; how many there are."""
+    """Write the invented messages as a table, one row each; how many there are. The same file once more is fine."""
     texts = demo_corpus()
-    try:
-        with open(path, "x", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows(
-                [("note", "patient"), *zip(texts.texts, texts.authors, strict=True)]
-            )
-    except FileExistsError:
-        raise InputError(f"the file {str(path)!r} exists already. Choose another name, or remove it first.") from None
+    _write(path, _table_of(texts))
     return len(texts.texts)
+
+
+def write_files(folder: Path) -> list[str]:
+    """Write everything that the pages of the documentation use; the names of the files."""
+    if not folder.is_dir():
+        raise InputError(f"the folder {str(folder)!r} does not exist. Create it first.")
+    tables = {name: _table_of(demo_corpus(seed)) for name, seed in _TABLES.items()}
+    for name, text in (tables | _SMALL_FILES).items():
+        _write(folder / name, text)
+    return [*tables, *_SMALL_FILES]
+
+
+_WARDS = ("north", "south", "east", "west")
+_FIRST_DAY = date(2026, 1, 1)
+_TABLES = {"notes.csv": 7, "more-notes.csv": 8, "public.csv": 9}  # and the seed of its people
+_WORDS = (
+    "skin rash itching cream eczema scalp",
+    "appointment week monday book slot available",
+    "sugar insulin glucose diabetes fasting",
+)
+_SMALL_FILES = {
+    "wards.txt": "".join(f"{ward}\n" for ward in _WARDS),
+    "topics.txt": "".join(f"{line}\n" for line in _WORDS),
+    "words.txt": "".join(f"{word}\n" for line in _WORDS for word in line.split()),
+    "note.txt": "The rash on my skin is itching, and the cream does not help.\n",
+}
+
+
+def _table_of(texts: DemoTexts) -> str:
+    """A message, who wrote it, in which ward they are, and when: days of one year, in no order."""
+    wards = (_WARDS[int(author[-5:]) % len(_WARDS)] for author in texts.authors)
+    days = ((_FIRST_DAY + timedelta(days=131 * i % 365)).isoformat() for i in range(len(texts.texts)))
+    written = io.StringIO()
+    rows = zip(texts.texts, texts.authors, wards, days, strict=False)
+    csv.writer(written, lineterminator="\n").writerows([("note", "patient", "ward", "date"), *rows])
+    return written.getvalue()
+
+
+def _write(path: Path, text: str) -> None:
+    """A new file; one that is there already must be the same."""
+    try:
+        with open(path, "x", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except FileExistsError:
+        if path.read_bytes() != text.encode():
+            raise InputError(
+                f"the file {str(path)!r} exists already, and holds something else. Choose another name, or remove it."
+            ) from None
 
 
 def _plain_model(corpus: Corpus) -> tuple[list[list[str]], set[str]]:

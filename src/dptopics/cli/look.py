@@ -110,16 +110,25 @@ def demo(
     ] = None,
     messages: Annotated[
         Path | None,
-        typer.Option(help="Only write the messages, as a CSV table with columns note and patient, to try things on."),
+        typer.Option(
+            help="Only write the messages, as a CSV table with columns note, patient, ward and date, to try things on."
+        ),
+    ] = None,
+    files: Annotated[
+        Path | None,
+        typer.Option(help="Only write every file that the pages of the documentation use, into this folder."),
     ] = None,
 ) -> None:
     """Show the difference privacy makes, on 20,000 invented patient messages."""
-    from dptopics.cli.demo import run, write_messages
+    from dptopics.cli.demo import run, write_files, write_messages
     from dptopics.release import bundle, report
 
     if messages is not None:
         number = write_messages(messages)
         err.print(f"{number:,} invented messages written to [bold]{messages}[/].", highlight=False)
+        return
+    if files is not None:
+        err.print(f"Invented, to try things on: {', '.join(write_files(files))}.", highlight=False)
         return
     if out_folder is not None:
         bundle.check_target(out_folder)

@@ -111,6 +111,17 @@ def load(path: str | Path) -> Release[Any]:
         raise BundleError(f"{str(path)!r} is damaged or incomplete ({type(error).__name__}).") from None
 
 
+def stated_epsilon(path: str | Path) -> float | None:
+    """The ε that a release's guarantee.json states; loading never reads it, but computes it from the events."""
+    found = _read_json(Path(path), "guarantee.json").get("epsilon")
+    return None if found is None else float(found)
+
+
+def count_files(path: str | Path) -> int:
+    """How many files a checked release has, its index included."""
+    return len(_read_json(Path(path), _INDEX)["sha256"]) + 1
+
+
 def _checked_index(path: Path) -> dict[str, Any]:
     """What bundle.json says, if every file that is read is the one that was written."""
     index = _read_json(path, _INDEX)

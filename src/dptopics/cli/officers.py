@@ -1,0 +1,112 @@
+"""Commands for those who answer for a release: registry, approve, sign and verify. None reads data or spends."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from dptopics.cli import options as o
+from dptopics.cli.terminal import err, out, print_json, warn
+from dptopics.errors import InputError
+
+ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)]
+Written = Annotated[
+    Path | None, typer.Option("--out", help="File to write; it must not exist.", show_default="standard output")
+]
+
+
+def registry(
+    release_folder: ReleaseFolder,
+    curator: Annotated[str | None, typer.Option(help="Who publishes the release.", show_default=False)] = None,
+    curator_type: Annotated[
+        str | None, typer.Option(help="Such as Company, Government or Nonprofit.", show_default=False)
+    ] = None,
+    region: Annotated[str | None, typer.Option(help="Where the data come from.", show_default=False)] = None,
+    sector: Annotated[
+        str | None, typer.Option(help="Such as Healthcare, Education or Technology.", show_default=False)
+    ] = None,
+    use: Annotated[str | None, typer.Option(help="What the release is for.", show_default=False)] = None,
+    why: Annotated[str | None, typer.Option(help="Why these values were chosen.", show_default=False)] = None,
+    sources: Annotated[str | None, typer.Option(help="Where it is published.", show_default=False)] = None,
+    author: Annotated[str | None, typer.Option(help="Who writes this entry.", show_default=False)] = None,
+    tier: Annotated[int, typer.Option(help="1: the product; 2: its guarantee too; 3: how it was made too.")] = 3,
+    out_file: Written = None,
+) -> None:
+    """Write the entry for the OpenDP Deployments Registry, as YAML."""
+    from dptopics.release import bundle
+    from dptopics.release.officers.registry_entry import Curator, entry, to_yaml
+
+    asked = {
+        "name": curator, "kind": curator_type, "region": region, "sector": sector, "intended_use": use,
+        "justification": why, "sources": sources, "author": author,
+    }  # fmt: skip
+    who = Curator(**{name: text for name, text in asked.items() if text is not None})
+    _give(to_yaml(entry(bundle.load(release_folder), who, tier=tier)), out_file)
+    if who.missing():
+        warn(f"{len(who.missing())} fields are left to fill in: {', '.join(who.missing())}.")
+
+
+def approve(release_folder: ReleaseFolder, out_file: Written = None) -> None:
+    """Print the decision record of a release, filled in, for whoever has to approve it."""
+    from dptopics.release import bundle
+    from dptopics.release.officers.decision import decision
+
+    _give(decision(bundle.load(release_folder)), out_file)
+
+
+def sign(
+    release_folder: Annotated[
+        Path | None, typer.Argument(metavar="[RELEASE]", help="Folder of a release.", show_default=False)
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="The owner's private key (PEM).", show_default=False)] = None,
+    new_key: Annotated[
+        Path | None,
+        typer.Option(help="Write a new private key here, and the public one beside it (.pub).", show_default=False),
+    ] = None,
+) -> None:
+    """Sign a release with the owner's key, or make a key."""
+    from dptopics.release.officers.verification import signatures, verify
+
+    if new_key is not None:
+        if release_folder is not None or key is not None:
+            raise InputError("--new-key only makes a key. Sign with it afterwards: dptopics sign RELEASE --key FILE")
+        public = signatures().new_key(new_key)
+        err.print(f"Private key: [bold]{o.shown(new_key)}[/]; keep it to yourself. Public: [bold]{o.shown(public)}[/].")
+        return
+    if release_folder is None or key is None:
+        raise InputError("say what to sign and with which key: dptopics sign RELEASE --key FILE (or --new-key FILE).")
+    verify(release_folder)
+    fingerprint = signatures().sign(release_folder, key)
+    err.print(f"Signed with the key [bold]{fingerprint}[/].", highlight=False)
+
+
+def check(
+    release_folder: ReleaseFolder,
+    key: Annotated[
+        Path | None, typer.Option(help="Public key that must have signed it (PEM).", show_default=False)
+    ] = None,
+    as_json: o.Json = False,
+) -> None:
+    """Check a release: its files, its signature if there is one, and its ε by another route."""
+    from dptopics.release.officers.verification import verify
+
+    found = verify(release_folder, key)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    for line in found.lines():
+        out.print(escape(line), highlight=False)
+    if found.signed_by is not None and key is None:
+        warn("whose key that is was not checked: give --key FILE.")
+
+
+def _give(text: str, out_file: Path | None) -> None:
+    """To a new file, or to standard output."""
+    if out_file is None:
+        print(text, end="")
+        return
+    if out_file.exists():
+        raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
+    out_file.write_text(text, "utf-8")
+    err.print(f"Written to [bold]{o.shown(out_file)}[/].")

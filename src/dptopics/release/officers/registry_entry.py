@@ -1,0 +1,220 @@
+"""The entry of a release for the OpenDP Deployments Registry, filled in from the release as far as it knows.
+
+Field names and choices follow the registry's entries of September 2026 (its schema has changed often: its own checks
+have the last word). What only the curator knows is asked for; what is missing says so.
+"""
+
+import re
+from dataclasses import dataclass, fields
+from typing import Any
+
+from dptopics.errors import InputError
+from dptopics.privacy import card, events
+from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
+from dptopics.privacy.relation import Relation
+from dptopics.release.release import Release
+
+MISSING = "To be filled in by the curator."
+TIERS = (1, 2, 3)
+_DISCRETE = (
+    "Sums are of whole numbers on a fixed grid; noise is rounded to that grid with the exact law of rounding, and "
+    "drawn from a cryptographic generator, so that attacks on floating-point noise find nothing.\n"
+)
+_PRODUCT = {
+    "topics": "Machine learning model",
+    "ngrams": "Summary statistics",
+    "vocabulary": "Summary statistics",
+    "counts": "Summary statistics",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curator:
+    """What the release cannot know: who publishes it, for what, where, and who writes this entry."""
+
+    name: str = MISSING
+    kind: str = MISSING  # such as Nonprofit, Company, Government
+    region: str = MISSING
+    sector: str = MISSING  # such as Healthcare, Education, Technology, Government
+    intended_use: str = MISSING
+    justification: str = MISSING  # why these values, and who decided
+    sources: str = MISSING  # where the release and its description can be found
+    author: str = MISSING  # of the entry
+
+    def missing(self) -> list[str]:
+        """Names of what is still to be filled in."""
+        return [one.name for one in fields(self) if getattr(self, one.name) == MISSING]
+
+
+def entry(release: Release[Any], curator: Curator, *, tier: int = 3) -> dict[str, Any]:
+    """The entry as plain data: tier 1 describes the product, 2 adds the guarantee, 3 how it was made."""
+    if tier not in TIERS:
+        raise InputError(f"the registry has tiers 1, 2 and 3, got {tier}.")
+    promise = release.guarantee
+    if promise.strength is Strength.NONE:
+        raise InputError("this release promises nothing, so there is no deployment of differential privacy to enter.")
+    deployment: dict[str, Any] = {"basic": _basic(release, curator)}
+    if tier >= 2:
+        deployment |= {
+            "dp_variant": _variant(promise, tier),
+            "privacy_loss": _loss(release, tier),
+            "deployment_model": _model(release, tier),
+        }
+    if tier == 3:
+        deployment |= {"accounting": _accounting(release), "implementation": _implementation(release, curator)}
+    deployment["administrative"] = {"sources": curator.sources, "registry_authors": [curator.author]}
+    slug = re.sub(r"[^a-z0-9]+", "-", f"{_title(release)} {curator.name if curator.name != MISSING else ''}".lower())
+    return {"url_slug": slug.strip("-"), "status": "Draft", "tier": tier, "deployment": deployment}
+
+
+def to_yaml(data: dict[str, Any]) -> str:
+    """The entry as the registry takes it: texts of several lines as blocks that keep their lines."""
+    try:
+        import yaml
+    except ImportError:
+        raise InputError("registry entries need an extra package. Run: pip install 'dptopics[officers]'") from None
+
+    class Dumper(yaml.SafeDumper):
+        """Texts with line breaks in the style ``|``."""
+
+    def text(dumper: Any, value: str) -> Any:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+    Dumper.add_representer(str, text)
+    return str(yaml.dump(data, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=10**6))
+
+
+def _title(release: Release[Any]) -> str:
+    return release.record.title or f"Private {release.value.many}"
+
+
+def _basic(release: Release[Any], curator: Curator) -> dict[str, Any]:
+    about = release.record.about or MISSING
+    return {
+        "name": _title(release),
+        "data_curators": [{"data_curator_name": curator.name, "data_curator_type": curator.kind}],
+        "intended_use": curator.intended_use,
+        "data_product_type": _PRODUCT[release.value.kind],
+        "data_product_region": curator.region,
+        "description": f"{about}\nReleased are {release.value.many}, made by dptopics {release.record.version}.\n",
+        "publication_date": release.record.day or MISSING,
+        "data_product_sector": curator.sector,
+    }
+
+
+def _variant(promise: Guarantee, tier: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"variant_name": "Pure DP" if promise.delta == 0 else "Approximate DP"}
+    if tier == 3:
+        found["data_domain"] = f"All collections of texts, each with one {promise.unit}, of any number and length."
+        found["unprotected_quantities"] = _unprotected(promise)
+    return found
+
+
+def _unprotected(promise: Guarantee) -> str:
+    """What the guarantee does not cover, in the words of its card."""
+    more = {
+        Unit.DOCUMENT: "Authors of several documents: what these say together is protected less than each of them.",
+        Unit.AUTHOR: "People who are written about and are not the author.",
+    }[promise.unit]
+    lines = [
+        "No statistic of the data is released without noise.",
+        more,
+        "Settings, bounds and public word lists, which were fixed beforehand.",
+        "What many people say alike, and groups of people: the loss grows with the group.",
+    ]
+    return "\n".join(f"- {line}" for line in [*lines, *promise.limits]) + "\n"
+
+
+def _loss(release: Release[Any], tier: int) -> dict[str, Any]:
+    promise = release.guarantee
+    found: dict[str, Any] = {"privacy_unit": f"{str(promise.unit).capitalize()}-level"}
+    if tier == 3:
+        compared = {
+            Relation.ADD_OR_REMOVE: f"adding or removing one {promise.unit} (add-or-remove, unbounded)",
+            Relation.REPLACE: f"putting one {promise.unit} in the place of another (replace-one, bounded)",
+            Relation.REPLACE_WORD: "replacing one word of one document; neither documents nor authors are protected",
+            Relation.ADD_OR_REMOVE_WORD: "adding or removing one word of one document; documents are not protected",
+        }[promise.relation]
+        whole = " with all their texts" if promise.unit is Unit.AUTHOR else ""
+        bounds = dict(release.record.rows()).get("Bounds", "")
+        found["privacy_unit_details"] = (
+            f"Two data sets are neighbours if one comes from the other by {compared}{whole}.\n{bounds}".strip() + "\n"
+        )
+    found["privacy_parameters"] = {"epsilon": float(card.show(promise.epsilon)), "delta": float(promise.delta)}
+    if tier == 3:
+        found["privacy_parameters_details"] = "\n".join(
+            [f"Strength: {promise.strength}, {promise.strength.meaning}."]
+            + [f"{name}: {line}" for name, lines in card.remarks(promise) for line in lines]
+        ) + "\n"  # fmt: skip
+    return found
+
+
+def _model(release: Release[Any], tier: int) -> dict[str, Any]:
+    local = release.guarantee.trust is Trust.LOCAL
+    found: dict[str, Any] = {"model_name": "Local" if local else "Central"}
+    if tier == 3:
+        found["model_name_details"] = (
+            "Every text is randomised on the device of its author; the collector never sees it."
+            if local
+            else "The curator holds the texts and runs the mechanism; only the release leaves the curator's control."
+        )
+        found["actors"] = (
+            "- Authors, whose texts the data hold.\n"
+            + ("- The collector, who is not trusted.\n" if local else "- The curator, who is trusted with the texts.\n")
+            + "- Everybody who sees the release. They are adversaries with whatever other knowledge.\n"
+        )
+    many = release.record.ledger is not None and int(release.record.ledger["charge"]) > 1
+    found["release_type"] = "Many releases" if many else "One release"
+    if tier == 3:
+        found["release_type_details"] = _ledger(release)
+    found |= {"data_source_type": "Static", "access_type": "Non-interactive"}
+    return found
+
+
+def _ledger(release: Release[Any]) -> str:
+    known = dict(release.record.rows()).get("Ledger")
+    return f"Ledger {known}" if known else "No ledger: other releases of the same data are not counted here."
+
+
+def _accounting(release: Release[Any]) -> dict[str, str]:
+    return {
+        "post_processing": "Everything after the noise: bundle, report, labels and trees read the release alone.",
+        "composition": (
+            "All draws of noise of this release are composed exactly where a formula is known (Gaussians, one Laplace "
+            f"draw with Gaussians), else by privacy loss distributions (dp_accounting).\n{_ledger(release)}\n"
+        ),
+    }
+
+
+def _implementation(release: Release[Any], curator: Curator) -> dict[str, str]:
+    record = release.record
+    mechanism = "" if record.plan is None else f"Mechanism `{record.plan['mechanism']}`.\n"
+    draws = [_draw(event) for event in release.guarantee.events] or ["none: nothing private was read"]
+    return {
+        "preprocessing_and_hyperparameter_tuning": (
+            "Texts are split into words and each unit's contribution is bounded by settings that were fixed "
+            "beforehand; nothing that depends on the data is decided before the budget is charged. "
+            "Whether settings were tried on these data outside this tool is for the curator to say.\n"
+        ),
+        "mechanisms": (
+            f"{mechanism}Noise, in multiples of the sensitivity:\n"
+            + "".join(f"- {draw}\n" for draw in draws)
+            + (_DISCRETE if release.guarantee.strength is Strength.PROVED else "")
+            + f"Made by dptopics {record.version}.\n"
+        ),
+        "justification": curator.justification,
+    }
+
+
+def _draw(event: events.Event) -> str:
+    match event:
+        case events.Gaussian(sigma, count):
+            return f"Gaussian, standard deviation {sigma:.4g}, {count} times"
+        case events.SampledGaussian(sigma, rate, count):
+            return f"Gaussian on a Poisson sample of rate {rate:.4g}, standard deviation {sigma:.4g}, {count} times"
+        case events.Laplace(scale, count):
+            return f"Laplace, scale {scale:.4g}, {count} times"
+        case events.RandomizedResponse(lie, values, count):
+            return f"randomised response, {values} answers, each wrong one with probability {lie:.4g}, {count} times"
+        case events.Failure(probability):
+            return f"a failure of probability at most {probability:.3g} (a lone word that passes its threshold)"

@@ -1,0 +1,263 @@
+"""Registry entries, decision records, signatures, and ε computed again."""
+
+import json
+import os
+import stat
+from dataclasses import replace
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from dptopics import Corpus, release_vocabulary
+from dptopics.cli import app
+from dptopics.errors import BundleError, DptopicsError, InputError
+from dptopics.privacy import events as ev
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit
+from dptopics.registry import mechanisms
+from dptopics.release import bundle
+from dptopics.release.officers import signature
+from dptopics.release.officers.decision import decision
+from dptopics.release.officers.registry_entry import MISSING, TIERS, Curator, entry, to_yaml
+from dptopics.release.officers.second_price import second_price
+from dptopics.release.officers.verification import verify
+from dptopics.release.record import Record
+
+# The facts of the registry's schema, as its entries of September 2026 have them: names, and some choices.
+TEXT = None
+SCHEMA = {
+    "url_slug": TEXT,
+    "status": {"Converted", "Draft", "Pending", "Changes Required", "Approved"},
+    "tier": {1, 2, 3},
+    "deployment": {
+        "basic": {
+            "name": TEXT, "data_curators": [{"data_curator_name": TEXT, "data_curator_type": TEXT}],
+            "intended_use": TEXT, "data_product_region": TEXT, "description": TEXT, "publication_date": TEXT,
+            "data_product_sector": TEXT,
+            "data_product_type": {"Summary statistics", "Machine learning model", "Dataset", "Synthetic data"},
+        },
+        "dp_variant": {
+            "variant_name": {"Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP", "Custom"},
+            "data_domain": TEXT, "unprotected_quantities": TEXT,
+        },
+        "privacy_loss": {
+            "privacy_unit": TEXT, "privacy_unit_details": TEXT, "privacy_parameters_details": TEXT,
+            "privacy_parameters": {"epsilon": float, "delta": float, "rho": float},
+        },
+        "deployment_model": {
+            "model_name": {"Local", "Central", "Shuffle", "Federated", "Varies"}, "model_name_details": TEXT,
+            "actors": TEXT, "release_type": {"One release", "Many releases"}, "release_type_details": TEXT,
+            "data_source_type": {"Static", "Dynamic"}, "data_source_type_details": TEXT,
+            "access_type": {"Interactive", "Non-interactive"}, "access_type_details": TEXT,
+        },
+        "accounting": {"post_processing": TEXT, "composition": TEXT},
+        "implementation": {"preprocessing_and_hyperparameter_tuning": TEXT, "mechanisms": TEXT, "justification": TEXT},
+        "administrative": {"sources": TEXT, "notes": TEXT, "registry_authors": [TEXT]},
+    },
+}  # fmt: skip
+
+
+def conforms(data, schema):
+    """Every name is known, every text is one, every choice one of those."""
+    if schema is TEXT:
+        assert isinstance(data, str)
+        assert data.strip()
+    elif isinstance(schema, set):
+        assert data in schema
+    elif schema is float:
+        assert type(data) is float
+    elif isinstance(schema, list):
+        assert isinstance(data, list)
+        for one in data:
+            conforms(one, schema[0])
+    else:
+        assert data.keys() <= schema.keys()
+        for name, value in data.items():
+            conforms(value, schema[name])
+
+
+@pytest.fixture(scope="module")
+def release():
+    words = ["fever", "cough", "ward", "nurse", "sleep", "tea"]
+    texts = [" ".join(words[i % 6 :]) for i in range(3000)]
+    corpus = Corpus.from_texts(texts, authors=[str(i) for i in range(3000)])
+    found = release_vocabulary(corpus, epsilon=1.0, delta=1e-6)
+    return replace(found, record=replace(found.record, title="Ward notes", about="notes of one ward in 2025"))
+
+
+@pytest.fixture
+def folder(release, tmp_path):
+    return bundle.save(release, tmp_path / "release")
+
+
+def run(*arguments):
+    """A command, in process; what it refuses is our own exception, which ends as exit code 2."""
+    done = CliRunner().invoke(app, [str(one) for one in arguments])
+    if isinstance(done.exception, DptopicsError):
+        done.exit_code = 2
+    return done
+
+
+FULL = Curator(
+    name="Clinic", kind="Nonprofit", region="Norway", sector="Healthcare", intended_use="Research", justification="A",
+    sources="- page: https://example.org", author="Jane Roe",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_an_entry_has_the_registrys_names_and_choices(release, tier):
+    found = yaml.safe_load(to_yaml(entry(release, FULL, tier=tier)))
+    conforms(found, SCHEMA)
+    parts = {1: {"basic", "administrative"}, 2: {"dp_variant", "privacy_loss", "deployment_model"}}
+    parts[3] = {"accounting", "implementation"}
+    assert found["deployment"].keys() == set().union(*(parts[t] for t in range(1, tier + 1)))
+    assert found["tier"] == tier
+    assert MISSING not in to_yaml(entry(release, FULL, tier=tier))
+
+
+def test_an_entry_says_what_the_guarantee_says(release):
+    found = entry(release, FULL)["deployment"]
+    assert found["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0, "delta": 1e-6}
+    assert found["privacy_loss"]["privacy_unit"] == "Author-level"
+    assert "adding or removing one author" in found["privacy_loss"]["privacy_unit_details"]
+    assert found["deployment_model"]["model_name"] == "Central"
+    assert "Gaussian, standard deviation" in found["implementation"]["mechanisms"]
+    for line in release.guarantee.assumptions:
+        assert line in found["privacy_loss"]["privacy_parameters_details"]
+
+
+def test_texts_of_an_entry_keep_their_lines(release):
+    written = to_yaml(entry(release, FULL))
+    assert "actors: |" in written
+    assert not any(line.endswith((">", ">-")) for line in written.split("\n"))
+
+
+def test_what_only_the_curator_knows_is_asked_for(folder):
+    done = run("registry", folder)
+    assert done.exit_code == 0
+    assert MISSING in done.stdout
+    assert "8 fields are left" in done.stderr
+    assert yaml.safe_load(done.stdout)["status"] == "Draft"
+
+
+def test_what_promises_nothing_is_neither_entered_nor_approved(release):
+    void = replace(release, guarantee=release.guarantee.weakened(Strength.NONE, "Seeded."))
+    with pytest.raises(InputError, match="promises nothing"):
+        entry(void, FULL)
+    with pytest.raises(InputError, match="nothing to approve"):
+        decision(void)
+    with pytest.raises(InputError, match="tiers 1, 2 and 3"):
+        entry(release, FULL, tier=4)
+
+
+def test_a_decision_is_filled_in(release, folder):
+    text = decision(release)
+    assert "Ward notes" in text
+    assert "notes of one ward in 2025" in text
+    assert "ε = 1, δ = 1e-06" in text
+    for line in release.guarantee.assumptions:
+        assert f"- [ ] {line}" in text
+    assert "[State what else" in text  # there was no ledger
+    account = {"name": "c", "charge": 2, "epsilon": 1.5, "delta": 2e-6, "of_epsilon": 3, "of_delta": 1e-5}
+    assert "charge 2" in decision(replace(release, record=replace(release.record, ledger=account)))
+    assert run("approve", folder).stdout.startswith("# Decision")
+    assert "dptopics [version]" in decision(replace(release, record=Record()))
+
+
+def test_signed_and_verified(folder, tmp_path):
+    assert run("sign", "--new-key", tmp_path / "owner").exit_code == 0
+    assert stat.S_IMODE(os.stat(tmp_path / "owner").st_mode) == 0o600
+    assert run("verify", folder, "--key", tmp_path / "owner.pub").exit_code == 2  # not signed yet
+    assert run("sign", folder, "--key", tmp_path / "owner").exit_code == 0
+    done = run("verify", folder, "--key", tmp_path / "owner.pub")
+    assert done.exit_code == 0, done.output
+    assert "signed by the key" in done.stdout
+    assert json.loads(run("verify", folder, "--json").stdout)["signed_by"]
+    bundle.load(folder)  # a signature is no damage
+    assert run("sign", folder, "--key", tmp_path / "owner").exit_code == 0  # once more
+
+
+def test_a_signature_of_somebody_else(folder, tmp_path):
+    signature.new_key(tmp_path / "mine")
+    signature.new_key(tmp_path / "other")
+    signature.sign(folder, tmp_path / "other")
+    with pytest.raises(BundleError, match="another key"):
+        verify(folder, tmp_path / "mine.pub")
+    assert verify(folder).signed_by
+
+
+def test_a_release_changed_after_signing(release, folder, tmp_path):
+    """Even one whose checksums were all made anew."""
+    signature.new_key(tmp_path / "mine")
+    signature.sign(folder, tmp_path / "mine")
+    for name, data in bundle.contents(replace(release, settings={"changed": True})).items():
+        (folder / name).write_bytes(data)
+    bundle.load(folder)
+    with pytest.raises(BundleError, match="changed after it was signed"):
+        verify(folder, tmp_path / "mine.pub")
+
+
+@pytest.mark.parametrize("damage", ["{", "{}", '{"public_key": "AAAA", "signature": "AAAA"}', "[]"])
+def test_a_damaged_signature(folder, damage):
+    (folder / signature.FILE).write_text(damage)
+    with pytest.raises(BundleError, match="signature is damaged"):
+        verify(folder)
+
+
+def test_keys_are_never_overwritten_nor_mistaken(folder, tmp_path):
+    public = signature.new_key(tmp_path / "mine")
+    with pytest.raises(InputError, match="never overwritten"):
+        signature.new_key(tmp_path / "mine")
+    with pytest.raises(InputError, match="private key"):
+        signature.sign(folder, public)
+    with pytest.raises(InputError, match="private key"):
+        signature.sign(folder, tmp_path / "nowhere")
+    signature.sign(folder, tmp_path / "mine")
+    with pytest.raises(InputError, match="public key"):
+        verify(folder, tmp_path / "mine")
+    assert run("sign", folder).exit_code == 2
+    assert run("sign", folder, "--new-key", tmp_path / "new").exit_code == 2
+
+
+def test_a_lower_epsilon_is_noticed(release, folder):
+    """Somebody writes 0.5 where the events cost 1, and makes all checksums anew."""
+    stated = json.loads((folder / "guarantee.json").read_text())
+    for epsilon, fine in ((0.98, False), (0.5, False), (2.0, True)):
+        price = second_price(release.guarantee, epsilon)
+        assert price.agrees is fine
+    assert second_price(release.guarantee, stated["epsilon"]).agrees
+    assert second_price(release.guarantee.weakened(Strength.NONE, "Seeded."), None) is None
+    with pytest.raises(BundleError, match="states no ε"):
+        second_price(release.guarantee, None)
+
+
+EVENTS = [
+    (ev.Gaussian(4.0), ev.Failure(1e-7)),
+    (ev.Gaussian(20.0, count=9), ev.Laplace(3.0)),
+    (ev.Laplace(4.0, count=3),),
+    (ev.Laplace(2.0), ev.Failure(1e-6)),
+    (ev.SampledGaussian(2.0, 0.05, count=50),),
+    (ev.RandomizedResponse(0.25, count=2),),
+    (ev.RandomizedResponse(0.05, values=10),),
+    (),
+]
+
+
+@pytest.mark.parametrize("events", EVENTS)
+@pytest.mark.parametrize("delta", [1e-6, 1e-3])
+def test_another_route_gives_the_same_price(events, delta):
+    promise = Guarantee(events=events, delta=delta, unit=Unit.AUTHOR, strength=Strength.PROVED)
+    price = second_price(promise, promise.epsilon)
+    assert price.at_least * 0.999 <= price.stated <= price.at_most * 1.001
+    assert not events or not second_price(promise, 0.95 * promise.epsilon).agrees
+
+
+@pytest.mark.parametrize("job", ["vocabulary", "topics", "n-grams", "counts", "local"])
+def test_every_mechanism_is_priced_right_by_another_route(job):
+    for kind in mechanisms(job).values():
+        promise = kind.example().guarantee
+        if promise.strength is Strength.NONE:
+            continue
+        price = second_price(promise, promise.epsilon)
+        assert price.agrees, kind
+        assert price.stated <= max(1.02 * price.at_least, price.at_most), kind
