@@ -84,9 +84,7 @@ def waits(command):
 
 # As a reader goes on: the README, the tutorial, the how-to pages from their list on, then the rest.
 FIRST = [ROOT / "README.md", ROOT / "docs" / "tutorial.md", ROOT / "docs" / "howto" / "README.md"]
-IN_ORDER = sorted(
-    PAGES, key=lambda page: (FIRST.index(page) if page in FIRST else 9, page.parent.name != "howto", page)
-)
+REST = sorted(set(PAGES) - set(FIRST), key=lambda page: (page.parent.name != "howto", page))
 
 
 @pytest.mark.xdist_group("docs")
