@@ -1,7 +1,8 @@
 """PrivateTopics: the scikit-learn face."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -21,6 +22,7 @@ from dptopics.plan import Plan, usual_mechanism
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.ledger import Ledger
 from dptopics.privacy.mechanism import Job
+from dptopics.progress import shown
 from dptopics.public.embeddings import Embedding
 from dptopics.public.embeddings import embedding as public_model
 from dptopics.public.given import Given
@@ -29,6 +31,12 @@ from dptopics.registry import mechanism_class
 from dptopics.release import bundle
 from dptopics.release.topic_model import SURE, TopicModel
 from dptopics.release.vocabulary import Vocabulary
+
+_MANY_CLONES = 3
+_AGAIN = (
+    "This model, or a clone of it, is being {what}. Every fit spends the budget again, also in a search over settings; "
+    "the guarantee of one fit does not cover the others. Use ledger= to keep count."
+)
 
 
 class _Data(NamedTuple):
@@ -74,6 +82,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     engine : a Spark session, to fit a DataFrame, Parquet files or a table on its cluster: docs/howto/spark.md.
     ledger : a Ledger or its path; without one the release is priced alone.
     accept_unproven : allow mechanisms whose guarantee is not proved.
+    progress : show how far the work is, in percent, on standard error.
     random_state : None for cryptographic randomness. A seed makes the release reproducible and *not private*.
 
     >>> texts = ["knee pain after a run", "my knee hurts when I run", "new glasses for reading", "my eyes need glasses"]
@@ -107,6 +116,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         engine: Any = None,
         ledger: Ledger | str | Path | None = None,
         accept_unproven: bool = False,
+        progress: bool = False,
         random_state: int | Generator | None = None,
     ) -> None:
         self.n_topics = n_topics
@@ -128,6 +138,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.engine = engine
         self.ledger = ledger
         self.accept_unproven = accept_unproven
+        self.progress = progress
         self.random_state = random_state
 
     def fit(
@@ -138,14 +149,16 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         authors: str | Iterable[str | int] | None = None,
         embeddings: Any = None,
         text: str | None = None,
+        feature_names: Sequence[str] | None = None,
     ) -> Self:
         """Release topics of X: texts, a documents × words count matrix, or a Corpus. Spends budget.
 
         ``embeddings``: the documents' vectors by ``embedding``, if they were computed already, one row each and each
-        from its own text alone.
+        from its own text alone. ``feature_names``: the words of a count matrix that has no names of columns.
         On Spark X is a DataFrame, the path of Parquet files, the name of a table or a SparkTable; ``text``, ``authors``
         and ``embeddings`` are the names of its columns.
         """
+        self._feature_names = feature_names
         data = self._spark_data(X, text, authors, embeddings) if self._on_spark(X) else self._data(X, text, authors)
         name = self.mechanism or usual_mechanism(data.text)
         model = self._embedding(name, data.with_vectors or embeddings is not None)
@@ -194,6 +207,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             accept_unproven=self.accept_unproven,
             rng=rng,
             sensitivity=self.sensitivity,
+            phase=shown if self.progress else lambda title: nullcontext(),
         )
         self.plan_ = plan
         self.model_: TopicModel = self.release_.value
@@ -239,6 +253,10 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         account = None if ledger is None else ledger.to_dict()
         found = None if audit is None else report.read_audit(audit)
         return report.write(self.release_, path, ledger=account, audit=found)
+
+    def _html_repr(self) -> str:
+        """In a notebook: settings before fit (as scikit-learn shows them), topics and guarantee after it."""
+        return self.release_._repr_html_() if hasattr(self, "release_") else str(super()._html_repr())
 
     @property
     def _n_features_out(self) -> int:
@@ -300,8 +318,13 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return _Data(None, unit, corpus.vocabulary, lambda embed: corpus)
 
     def _names(self, matrix: Any) -> list[str]:
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{i}" for i in range(matrix.shape[1])] if names is None else [str(n) for n in names]
+        given, named = self._feature_names, getattr(self, "feature_names_in_", None)
+        names = named if given is None else list(given)
+        if names is None:
+            return [f"x{i}" for i in range(matrix.shape[1])]
+        if len(names) != matrix.shape[1]:
+            raise InputError(f"there are {len(names)} feature_names for {matrix.shape[1]} columns of counts.")
+        return [str(name) for name in names]
 
     def _settings(self, X: Any, unit: Unit) -> dict[str, Any]:
         """The mechanism's own settings; a public corpus is bounded as the private one will be."""
@@ -338,17 +361,16 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         fits = self.__dict__.setdefault("_fits", [])
         fits.append(1)
         if len(fits) == 2 and self.ledger is None:
-            warnings.warn(
-                "This model, or a clone of it, is being fitted again. Every fit spends the budget again, also in a "
-                "search over settings; the guarantee of one fit does not cover the others. Use ledger= to keep count.",
-                PrivacyWarning,
-                stacklevel=3,
-            )
+            warnings.warn(_AGAIN.format(what="fitted again"), PrivacyWarning, stacklevel=3)
 
     def __sklearn_clone__(self) -> Self:
         parameters = self.get_params(deep=False)  # none is an estimator, and a ledger must be shared, not copied
         copy = type(self)(**parameters)
-        copy.__dict__["_fits"] = self.__dict__.setdefault("_fits", [])  # shared: a clone's fit spends as well
+        for name in ("_fits", "_clones"):  # shared: a clone's fit spends as well
+            copy.__dict__[name] = self.__dict__.setdefault(name, [])
+        copy._clones.append(1)
+        if len(copy._clones) == _MANY_CLONES and self.ledger is None:  # a search may fit them in other processes
+            warnings.warn(_AGAIN.format(what="cloned many times, as a search over settings does"), PrivacyWarning, 3)
         return copy
 
     def __sklearn_tags__(self) -> Any:

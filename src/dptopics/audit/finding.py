@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dptopics.audit.curves import claimed_curve
-from dptopics.audit.summary import Light, Summary, write_page
+from dptopics.audit.summary import Audited, Light, Summary, write_page
 from dptopics.audit.trials import Told
 from dptopics.privacy.guarantee import Guarantee
 
@@ -34,7 +34,7 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClaimAudit:
+class ClaimAudit(Audited):
     """A claim, what speaks against it, and which under-noised controls the same audit saw through.
 
     ``controls`` names each control that was run and the check that saw it; "" where none did. ``reach`` is how far the

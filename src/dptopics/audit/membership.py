@@ -15,7 +15,7 @@ from dptopics.audit.lira import attack, threshold_attack
 from dptopics.audit.rates import Attack, check_enough, corrected, shown_rates
 from dptopics.audit.shadows import Shadows, Trainer, train_shadows
 from dptopics.audit.statistics import STATISTICS
-from dptopics.audit.summary import Light, Summary, light_of, write_page
+from dptopics.audit.summary import Audited, Light, Summary, light_of, write_page
 from dptopics.audit.words import counts_attack, presence_attack
 from dptopics.data.corpus import Corpus
 from dptopics.data.counts import Counts
@@ -28,7 +28,7 @@ _GRID = np.round(np.geomspace(1e-4, 1, 49), 8)  # false positive rates of the cu
 
 
 @dataclass(frozen=True, eq=False)
-class MembershipAudit:
+class MembershipAudit(Audited):
     """What the attacks found; for a mechanism also its ``claim``.
 
     ``exposure`` has every document, the most exposed first. The rates are over documents of few models, which are not

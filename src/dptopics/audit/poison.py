@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dptopics import progress
 from dptopics.audit.rates import binomial_interval
-from dptopics.audit.summary import Light, Summary, write_page
+from dptopics.audit.summary import Audited, Light, Summary, write_page
 from dptopics.audit.victims import Plant, Shown, Victim
 from dptopics.data.bounded import string_keys
 from dptopics.data.corpus import Corpus
@@ -63,7 +63,7 @@ class Poisoned:
 
 
 @dataclass(frozen=True)
-class PoisonAudit:
+class PoisonAudit(Audited):
     """All victims. The last one is what the audit is about."""
 
     found: tuple[Poisoned, ...]

@@ -18,7 +18,7 @@ from dptopics.audit.foreign import read_target as read_target
 from dptopics.audit.lira import rate
 from dptopics.audit.moments import Moments
 from dptopics.audit.statistics import document_statistics
-from dptopics.audit.summary import Light, Summary, write_page
+from dptopics.audit.summary import Audited, Light, Summary, write_page
 from dptopics.audit.words import presence
 from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError
@@ -73,7 +73,7 @@ def read_shadows(folder: Path) -> SavedShadows:
 
 
 @dataclass(frozen=True, eq=False)
-class TargetAttack:
+class TargetAttack(Audited):
     """Scores of documents against one model. Who was in its data is not known here, so there are no rates.
 
     ``chance`` is the p-value of "was not in the data": the share of outsiders of the shadows, each attacked in turn as

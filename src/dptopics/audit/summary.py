@@ -5,6 +5,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from dptopics import notebook
 from dptopics.privacy.fields import Choice
 
 _SURE = 10  # times as many found as guessing would: not a matter of luck or degree
@@ -42,6 +43,10 @@ class Summary:
         """The first line of everything, with the light as its first word."""
         return f"{str(self.light).upper()}: {self.headline}"
 
+    def _repr_html_(self) -> str:
+        rows = notebook.table(self.heads, self.rows, title=self.line)
+        return notebook.marked("NOT FOR RELEASE", rows + "".join(f"<p>{escape(reason)}</p>" for reason in self.reasons))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
@@ -50,6 +55,17 @@ class Summary:
             "table": {"heads": list(self.heads), "rows": [list(row) for row in self.rows]},
             "reasons": list(self.reasons),
         }
+
+
+class Audited:
+    """Something with a summary, shown as such in notebooks."""
+
+    def summary(self) -> Summary:
+        """What it says first."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
 
 def light_of(low: float, high: float, guessing: float, whose: str) -> tuple[Light, str]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from dptopics.privacy.guarantee import Guarantee
+from dptopics.progress import bar
 
 if TYPE_CHECKING:
     from dptopics.release.counts import CountTable
@@ -28,11 +28,12 @@ err = Console(stderr=True)
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
-    """A progress bar in percent."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task(title, total=1.0)
-        yield lambda share: bar.update(task, completed=share)
+    """A progress bar in percent, on a terminal only: logs and pipes are for messages."""
+    if not err.is_terminal:
+        yield lambda share: None
+        return
+    with bar(title, err) as sink:
+        yield sink
 
 
 def show_topics(model: "TopicModel", words: int, min_deviations: float | None = None) -> None:

@@ -3,6 +3,7 @@
 import textwrap
 from math import exp, inf
 
+from dptopics import notebook
 from dptopics.privacy.guarantee import LARGEST_EPSILON, Guarantee, Strength, Trust, Unit
 from dptopics.privacy.relation import Relation
 
@@ -28,6 +29,13 @@ def card(guarantee: Guarantee, width: int = 88) -> str:
         lines += [f"{shown if i == 0 else '':<{label}} {line}" for i, line in enumerate(wrapped)]
         before = name
     return "\n".join(lines)
+
+
+def card_html(guarantee: Guarantee) -> str:
+    """The card for notebooks."""
+    lists = [(heading, line) for heading, notes in remarks(guarantee) for line in notes]
+    shown = notebook.table(("Privacy guarantee", ""), [*rows(guarantee), *lists])
+    return shown if guarantee.strength is not Strength.NONE else notebook.marked("NOT FOR RELEASE", shown)
 
 
 def rows(guarantee: Guarantee) -> list[tuple[str, str]]:

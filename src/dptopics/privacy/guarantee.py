@@ -204,6 +204,11 @@ class Guarantee:
     def __str__(self) -> str:
         return self.card()
 
+    def _repr_html_(self) -> str:
+        from dptopics.privacy.card import card_html
+
+        return card_html(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON. The price is written for readers; loading computes it again from the events.
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from numpy.random import Generator
 
+from dptopics import notebook
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import BudgetExceeded, DptopicsError, InputError, LedgerError, PrivacyError
 from dptopics.privacy.card import show
@@ -280,6 +281,10 @@ class Ledger:
             "limits": {"price": self.limits[0], "risk": self.limits[1]},
             "charges": charges,
         }
+
+    def _repr_html_(self) -> str:
+        head, _, *lines = self.card().split("\n")
+        return notebook.table((head, ""), [(line[:11].strip(), line[11:].strip()) for line in lines])
 
     def __repr__(self) -> str:
         epsilon, delta = astuple(self.budget)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dptopics import notebook
 from dptopics.errors import InputError
 from dptopics.public.text import TextSettings
 from dptopics.release.saved import Arrays, known
@@ -41,6 +42,9 @@ class NgramTable:
             raise InputError("a table of n-grams needs at least one n-gram.")
         if self.probability.shape != (len(self.vocabulary),) or not np.isclose(self.probability.sum(), 1.0):
             raise InputError("there must be one probability for each n-gram, and their sum must be one.")
+
+    def _repr_html_(self) -> str:
+        return notebook.table(("N-gram", "Probability"), [(ngram, f"{share:.3g}") for ngram, share in self.top()])
 
     @property
     def n(self) -> int:

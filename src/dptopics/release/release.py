@@ -1,11 +1,14 @@
 """Release: a value that may be published, with its guarantee and the public settings that made it."""
 
 from dataclasses import dataclass, field, fields, is_dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from numpy.random import Generator
 
+from dptopics import notebook
 from dptopics.errors import BundleError
+from dptopics.privacy.card import card_html
 from dptopics.privacy.controls import share_of_noise
 from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.privacy.rng import is_secure
@@ -35,6 +38,11 @@ class Release(Generic[T]):
             found, wanted = getattr(self.value, "many", "something else"), getattr(kind, "many", kind.__name__)
             raise BundleError(f"this release holds {found}, not {wanted}.")
         return self.value
+
+    def _repr_html_(self) -> str:
+        value = self.value._repr_html_() if hasattr(self.value, "_repr_html_") else escape(repr(self.value))
+        record = self.record.rows()
+        return value + card_html(self.guarantee) + (notebook.table(("Record", ""), record) if record else "")
 
     def tree(self) -> "TopicTree":
         """Which of the released topics are alike, as a tree: post-processing, nothing is spent."""

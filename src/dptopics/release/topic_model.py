@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dptopics import notebook
 from dptopics.errors import BundleError, InputError, shielded
 from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.doc_topics import doc_shares
@@ -81,6 +82,11 @@ class TopicModel:
 
     def __repr__(self) -> str:  # not the arrays: notebooks show what they are given
         return f"<TopicModel: {self.n_topics} topics, {len(self.vocabulary)} words>"
+
+    def _repr_html_(self) -> str:
+        words = [", ".join(row) or "none above the noise" for row in self.top_words()]
+        rows = [(str(k), f"{self.topic_share[k]:.0%}", row) for k, row in enumerate(words)]
+        return notebook.table(("Topic", "Share", "Words above the noise"), rows)
 
     @property
     def n_topics(self) -> int:
