@@ -96,7 +96,8 @@ def test_one_word_documents():
 
 def test_merging_joins_what_costs_least():
     centres = np.array([[1.0, 0.0], [0.98, 0.2], [0.0, 1.0], [-1.0, 0.0]])
-    merged, sizes = public_space.merged(centres, np.array([10.0, 30.0, 20.0, 5.0]), 3)
+    merged, sizes, parts = public_space.merged(centres, np.array([10.0, 30.0, 20.0, 5.0]), 3)
+    assert parts.sum() == 4
     assert sizes.tolist() == [40, 20, 5]
     assert merged[0] @ centres[1] > merged[0] @ centres[0] > 0.98  # the larger one pulls more
     np.testing.assert_allclose(np.linalg.norm(merged, axis=1), 1)

@@ -15,6 +15,13 @@ def report(
         Path | None,
         typer.Option(help="Folder of an audit of this release's mechanism. The page is then not for release."),
     ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Names of the topics: what label --out wrote.", show_default=False)
+    ] = None,
+    counts: Annotated[
+        Path | None,
+        typer.Option(help="Folder of counts of these topics: sizes, trends and maps are shown.", show_default=False),
+    ] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Ledger it was charged to: its charges are shown.", show_default=False)
     ] = None,
@@ -30,6 +37,8 @@ def report(
         out_file,
         ledger=None if ledger is None else Ledger.open(ledger).to_dict(),
         audit=None if audit is None else report.read_audit(audit),
+        labels=None if labels is None else report.read_labels(labels),
+        counts=None if counts is None else bundle.load(counts),
     )
     err.print(f"Written to [bold]{path}[/].", highlight=False)
     if audit is not None:

@@ -106,5 +106,13 @@ def merged(model: TopicModel, n_topics: int) -> TopicModel:
         topic_word=mean @ model.topic_word,
         topic_share=size / size.sum(),
         deviation=None if model.deviation is None else np.sqrt(mean**2 @ model.deviation**2),
+        share_deviation=_share_deviation(model, weight),
         space=space,
     )
+
+
+def _share_deviation(model: TopicModel, weight: Floats) -> Floats | None:
+    """Of joined topics: variances add."""
+    if model.share_deviation is None:
+        return None
+    return np.asarray(np.sqrt((weight > 0) @ model.share_deviation**2))

@@ -75,6 +75,7 @@ class TopicModel:
     topic_share: NDArray[np.float64]
     alpha: float
     deviation: NDArray[np.float64] | None = None
+    share_deviation: NDArray[np.float64] | None = None  # what the noise does to topic_share, where that is known
     text: TextSettings | None = None
     space: DocumentSpace | None = None
     kind: ClassVar[str] = "topics"
@@ -209,7 +210,8 @@ class TopicModel:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Topics, their shares and noise, and their place in the space of a public model."""
         space = {} if self.space is None else {f"space_{name}": getattr(self.space, name) for name in _SPACE}
-        own = known(topic_word=self.topic_word, topic_share=self.topic_share, deviation=self.deviation)
+        own = known(topic_word=self.topic_word, topic_share=self.topic_share, deviation=self.deviation,
+                    share_deviation=self.share_deviation)  # fmt: skip
         return own | space
 
     def fields(self) -> dict[str, Any]:
@@ -232,6 +234,7 @@ class TopicModel:
             topic_share=arrays["topic_share"],
             alpha=float(fields["alpha"]),
             deviation=arrays.get("deviation"),
+            share_deviation=arrays.get("share_deviation"),
             text=None if fields["text"] is None else TextSettings(**fields["text"]),
             space=space,
         )

@@ -3,6 +3,7 @@
 import json
 import shutil
 import tempfile
+from base64 import b64decode
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from dptopics.public.datasets import demo_corpus
 from dptopics.release import report as page
 from dptopics.release.margins import cube
 from dptopics.release.release import describe
+from dptopics.release.topic_model import fingerprint
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -273,3 +275,67 @@ def test_five_hundred_topics(browser, tmp_path):
     assert browser.find_elements("css selector", "#map g.hit")
     assert "not known" in browser.find_element("css selector", ".key").text
     assert browser.get_log("browser") == []
+
+
+def counted(model):
+    cells = np.random.default_rng(0).integers(50, 90, (model.n_topics, 3, 4)).astype(float)
+    table = CountTable(
+        axes=("topic", "ward", "month"),
+        values=(tuple(map(str, range(model.n_topics))), ("north", EVIL[0], "other"),
+                ("2026-01", "2026-02", "2026-03", "other")),
+        cube=cube(cells), weights=np.ones(8), noise=3.0,
+        model=fingerprint(model.topic_word, model.vocabulary.words),
+    )  # fmt: skip
+    return release(table)
+
+
+def named(model):
+    names = ["knees and more", EVIL[1], "skin", "sleep", "bills"]
+    labels = [{"topic": k, "label": name} for k, name in enumerate(names)]
+    return {"labels": labels, "model": "me", "topics": fingerprint(model.topic_word, model.vocabulary.words)}
+
+
+@pytest.fixture(params=[(1280, 1400), (390, 844)], ids=["screen", "phone"])
+def everything(request, browser, tmp_path, model):
+    """The whole page, on a screen and on a phone."""
+    wide, high = request.param
+    settings = {"width": wide, "height": high, "deviceScaleFactor": 1, "mobile": wide < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", settings)
+    show(browser, tmp_path, page.render(release(model), labels=named(model), counts=counted(model)))
+    yield browser
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert browser.execute_script("return window.evil") is None
+    assert browser.get_log("browser") == []
+
+
+def test_nothing_is_cut_off_and_bars_can_be_read(everything):
+    wide = everything.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
+    assert wide[0] <= wide[1]
+    bars = everything.execute_script(
+        "return [...document.querySelectorAll('#words td.bar')].map((e) => e.getBoundingClientRect().width)"
+    )
+    assert min(bars) >= 150
+    charts = everything.execute_script(
+        "return [...document.querySelectorAll('.multiples svg')].map((e) => e.getBoundingClientRect().width)"
+    )
+    assert len(charts) == 5
+    assert min(charts) >= 200
+
+
+def test_the_picture_of_the_page_is_not_empty(everything, tmp_path):
+    shot = everything.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True})["data"]
+    assert len(b64decode(shot)) > 40_000
+    first = everything.find_element("css selector", "main section")
+    assert first.get_attribute("id") == "overview"
+    assert first.is_displayed()
+
+
+def test_circles_carry_names_and_the_overview_leads_to_them(everything):
+    names = everything.execute_script(
+        "return [...document.querySelectorAll('#map text.name')].map((e) => e.textContent)"
+    )
+    assert "skin" in names
+    row = everything.find_element("css selector", "tr[data-topic='2']")
+    everything.execute_script("arguments[0].click()", row)
+    assert everything.find_element("css selector", "#words caption").text.startswith("Topic 2")
+    assert len(everything.find_elements("css selector", ".tree text")) == 5

@@ -4,16 +4,19 @@ Made only from a Release, the plain data of a ledger, and the plain data of an a
 """
 
 import json
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
+from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
 from dptopics.release.report.check import check_audit
 from dptopics.release.report.content import contents
-from dptopics.release.report.page import assemble
+from dptopics.release.report.overview import check_counts
+from dptopics.release.report.page import More, assemble
 from dptopics.release.topic_model import TopicModel
 
 LARGEST_PAGE = 3_000_000  # bytes
@@ -22,7 +25,12 @@ _FEWEST_WORDS = 3
 
 
 def render(
-    release: Release[Any] | TopicModel, *, ledger: dict[str, Any] | None = None, audit: dict[str, Any] | None = None
+    release: Release[Any] | TopicModel,
+    *,
+    ledger: dict[str, Any] | None = None,
+    audit: dict[str, Any] | None = None,
+    labels: Mapping[str, Any] | None = None,
+    counts: Release[CountTable] | None = None,
 ) -> str:
     """The page as text.
 
@@ -30,14 +38,23 @@ def render(
         release: what is shown; topics that come from elsewhere are shown as what they are: not private.
         ledger: the account (:meth:`dptopics.Ledger.to_dict`).
         audit: what ``audit.json`` holds. The page is then marked as not for release.
+        labels: names of the topics (``dptopics label --out``).
+        counts: a release of counts of these topics, for sizes, trends and maps. Its own price is shown with it.
     """
     if isinstance(release, TopicModel):
         release = unprotected(release)
     if audit is not None:
         check_audit(release, audit)
+    if not isinstance(release.value, TopicModel) and (labels is not None or counts is not None):
+        raise InputError("labels and counts belong to topics, and this release holds none. Leave them out.")
+    counted = None if counts is None else counts.value_of(CountTable)
+    if counted is not None:
+        check_counts(release.value, counted)
+    more = More(ledger=ledger, audit=audit, counts=counts)
     shown = _WORDS_SHOWN
     while True:
-        page = assemble(release, contents(release.value, shown), ledger, audit, _asset("page.css"), _asset("page.js"))
+        data = contents(release.value, shown, labels, counted)
+        page = assemble(release, data, more, _asset("page.css"), _asset("page.js"))
         if len(page.encode()) <= LARGEST_PAGE:
             return page
         if shown <= _FEWEST_WORDS:
@@ -54,10 +71,12 @@ def write(
     *,
     ledger: dict[str, Any] | None = None,
     audit: dict[str, Any] | None = None,
+    labels: Mapping[str, Any] | None = None,
+    counts: Release[CountTable] | None = None,
 ) -> Path:
     """Write the page to a new file, see :func:`render`."""
     path = check_target(path)
-    page = render(release, ledger=ledger, audit=audit)
+    page = render(release, ledger=ledger, audit=audit, labels=labels, counts=counts)
     with open(path, "x", encoding="utf-8", newline="\n") as file:
         file.write(page)
     return path
@@ -85,6 +104,17 @@ def read_audit(folder: str | Path) -> dict[str, Any]:
         raise InputError(f"{str(path)!r} cannot be read as an audit. Run the audit again.") from None
     if not isinstance(data, dict) or "verdict" not in data:
         raise InputError(f"{str(path)!r} is not an audit. Give the folder that dptopics audit wrote.")
+    return data
+
+
+def read_labels(path: str | Path) -> dict[str, Any]:
+    """What ``dptopics label --out`` wrote."""
+    try:
+        data = json.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{str(path)!r} cannot be read as labels ({type(error).__name__}).") from None
+    if not isinstance(data, dict):
+        raise InputError(f"{str(path)!r} holds no labels. Give the file that dptopics label --out wrote.")
     return data
 
 

@@ -1,5 +1,6 @@
 """What the page shows of a release's value, as plain data: topics with a map, or a table of words."""
 
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
@@ -9,6 +10,7 @@ from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
 from dptopics.release.counts import CountTable
+from dptopics.release.report import overview
 from dptopics.release.report.count_maps import counts
 from dptopics.release.topic_model import TopicModel
 
@@ -20,10 +22,21 @@ _MOST_ROWS = 40_000  # of a table, before it is halved
 _MOST_LOGARITHMS = 2e8
 
 
-def contents(value: Any, shown: int) -> dict[str, Any]:
-    """Plain data of a value; ``shown`` is the number of words for each topic, and scales tables too."""
+def contents(
+    value: Any, shown: int, labels: Mapping[str, Any] | None = None, counted: CountTable | None = None
+) -> dict[str, Any]:
+    """Plain data of a value; ``shown`` is the number of words for each topic, and scales tables too.
+
+    ``labels`` and ``counted`` are of its topics, and checked.
+    """
     if isinstance(value, TopicModel):
-        return topics(value, shown)
+        found = topics(value, shown)
+        names = [""] * value.n_topics if labels is None else overview.check_labels(value, labels)
+        for topic, name, large in zip(found["topics"], names, overview.sizes(value, counted), strict=True):
+            topic.update(label=_cut(name), size=large)
+        of = "Share of the text" if counted is None else f"{counted.counted.capitalize()}s"
+        interval = " (95 % interval)" if counted is not None or value.share_deviation is not None else ""
+        return found | {"sized": of + interval, "labelled": "" if labels is None else str(labels.get("model", ""))}
     if isinstance(value, CountTable):
         return counts(value)
     vocabulary = value.vocabulary

@@ -15,21 +15,24 @@ def counts(table: CountTable) -> dict[str, Any]:
     maps = []
     for axis in range(1, len(table.axes)):
         if table.shape[axis] <= _MOST_COLUMNS:
-            cells = [[_number(table, {0: k, axis: j}) for j in range(table.shape[axis])] for k in range(table.shape[0])]
+            cells = [[number(table, {0: k, axis: j}) for j in range(table.shape[axis])] for k in range(table.shape[0])]
             maps.append({"by": table.axes[axis], "columns": list(table.values[axis]), "cells": cells})
     return {
         "kind": "counts",
+        "title": "Counts",
+        "place": "topics",
         "total": table.cube.size,
         "axis": table.axes[0],
         "unit": table.counted,
         "note": table.bounded,
         "rows": list(table.values[0]),
-        "overview": [_number(table, {0: k}) for k in range(table.shape[0])],
+        "overview": [number(table, {0: k}) for k in range(table.shape[0])],
         "maps": maps,
     }
 
 
-def _number(table: CountTable, where: dict[int, int]) -> list[float] | None:
+def number(table: CountTable, where: dict[int, int]) -> list[float] | None:
+    """[count, low, high] of a cell or margin, outward in whole numbers; None where it was suppressed."""
     index = tuple(where.get(axis, -1) for axis in range(len(table.axes)))
     count, half = float(table.cube[index]), Z95 * float(table.deviations[index])
     return None if isnan(count) else [round(count), max(0, floor(count - half)), max(0, ceil(count + half))]
@@ -47,8 +50,9 @@ def section(data: dict[str, Any]) -> str:
         f"<table><caption>{unit.capitalize()}s by {escape(data['axis'])}</caption>{head}<tbody>{rows}</tbody></table>"
     )
     return (
-        '<section id="topics" aria-labelledby="topics-title"><h2 id="topics-title">Counts</h2>'
-        f"<p>{escape(data['note'])} Intervals tell what the noise leaves open.</p>{first}"
+        f'<section id="{data["place"]}" aria-labelledby="{data["place"]}-title"><h2 id="{data["place"]}-title">'
+        f"{escape(data['title'])}</h2><p>{escape(data['note'])} Intervals tell what the noise leaves open.</p>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Counts">{first}</div>'
         f"{''.join(_map(data, one) for one in data['maps'])}</section>"
     )
 

@@ -71,6 +71,8 @@
     }
     const above = (k) => (w) => topics[k].deviation === null || w.weight >= SURE * topics[k].deviation;
     const listed = (k) => best(k, state.relevance, topics[k].words.length).filter(above(k)).slice(0, 8).map((w) => words[w.word]);
+    // As many letters as a circle has room for, and half as many more.
+    const short = (name, r) => (name.length * 4.5 <= 3 * r ? name : `${name.slice(0, Math.max(4, Math.floor(r / 1.5)))}…`);
     const weightOf = (k, word) => {
       const i = topics[k].words.indexOf(word);
       return i < 0 ? null : topics[k].weight[i];
@@ -86,6 +88,8 @@
       const r = radius(k), at = topics[k].at.map((c, axis) => 300 + (axis ? -1 : 1) * c * (290 - Math.min(r, 90)));
       const mark = svg("g", { role: "button", tabindex: -1, transform: `translate(${at[0]} ${at[1]})` }, svg("circle", { r }));
       if (r > 9) mark.append(svg("text", {}, String(k)));
+      const name = topics[k].label || listed(k)[0];
+      if (r > 24 && name) mark.append(svg("text", { class: "name", y: Math.min(r - 8, 20) }, short(name, r)));
       mark.addEventListener("click", () => choose(k));
       mark.addEventListener("mouseenter", () => showTip(k));
       mark.addEventListener("mouseleave", () => { tip.hidden = true; });
@@ -107,7 +111,7 @@
     }
 
     function showTip(k) {
-      tip.replaceChildren(el("strong", {}, `Topic ${k} · ${percent(topics[k].share)}`), el("br"));
+      tip.replaceChildren(el("strong", {}, `Topic ${k}${topics[k].label ? `, ${topics[k].label}` : ""} · ${percent(topics[k].share)}`), el("br"));
       listed(k).forEach((word, i) => tip.append(i ? ", " : "", el("bdi", {}, word)));
       tip.hidden = false;
       const box = map.getBoundingClientRect(), mark = marks[k].getBoundingClientRect();
@@ -207,6 +211,12 @@
       }
     }
 
+    for (const line of document.querySelectorAll("tr[data-topic]")) {
+      line.addEventListener("click", () => {
+        choose(Number(line.dataset.topic));
+        byId("topics").scrollIntoView();
+      });
+    }
     document.querySelector(".controls").hidden = false;
     byId("charts").hidden = false;
     names();

@@ -2,39 +2,45 @@
 
 import json
 from base64 import b64encode
+from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from typing import Any
 
 from dptopics.privacy.card import remarks, rows, secret, show
 from dptopics.privacy.guarantee import Guarantee, Strength
+from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
+from dptopics.release.report import overview, tree_chart, trends
 from dptopics.release.report.charts import ledger_bar, roc_chart, table
-from dptopics.release.report.count_maps import section
-from dptopics.release.topic_model import SURE
+from dptopics.release.report.count_maps import counts, section
+from dptopics.release.topic_model import SURE, TopicModel
 
 _BELIEFS = ((0.001, "1 in 1,000"), (0.01, "1 in 100"), (0.1, "1 in 10"), (0.5, "1 in 2"))
 _TITLES = {"topics": "Topics", "vocabulary": "Vocabulary", "ngrams": "N-grams", "counts": "Counts"}
 
 
-def assemble(
-    release: Release[Any],
-    data: dict[str, Any],
-    ledger: dict[str, Any] | None,
-    audit: dict[str, Any] | None,
-    style: str,
-    script: str,
-) -> str:
+@dataclass(frozen=True)
+class More:
+    """What a page may hold beside the release."""
+
+    ledger: dict[str, Any] | None = None
+    audit: dict[str, Any] | None = None
+    counts: Release[CountTable] | None = None
+
+
+def assemble(release: Release[Any], data: dict[str, Any], more: More, style: str, script: str) -> str:
     """One file. Its policy forbids every connection, and every script and style but these two."""
-    title = _TITLES[data["kind"]]
-    private = audit is not None or release.guarantee.strength is Strength.NONE
+    title, ledger, audit = _TITLES[data["kind"]], more.ledger, more.audit
+    void = [one.guarantee for one in (release, more.counts) if one and one.guarantee.strength is Strength.NONE]
+    private = audit is not None or bool(void)
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
     parts = [
-        _banner(release.guarantee, audit is not None) if private else "",
-        f"<main>{_main(title, data)}{_card(release)}",
+        _banner(void[0] if void else release.guarantee, audit is not None) if private else "",
+        f"<main>{_main(title, data)}{_about_topics(release, data, more)}{_card(release)}",
         "" if ledger is None else _ledger(release.guarantee, ledger),
         "" if audit is None else _audit(audit),
         "</main>",
@@ -96,10 +102,37 @@ def _banner(guarantee: Guarantee, audited: bool) -> str:
 
 def _main(title: str, data: dict[str, Any]) -> str:
     if data["kind"] == "topics":
-        return _TOPICS + _topic_table(data)
+        return overview.section(data) + _TOPICS + _topic_table(data)
     if data["kind"] == "counts":
         return section(data)
     return _TABLE.replace("TITLE", title)
+
+
+def _about_topics(release: Release[Any], data: dict[str, Any], more: More) -> str:
+    """Trends and maps of counts, with their own price, and the tree."""
+    value = release.value
+    if isinstance(value, CountTable):
+        return trends.charts(value, value.values[0])
+    if not isinstance(value, TopicModel):
+        return ""
+    names = [f"{k}: {topic['label'] or _first(data, k)}" for k, topic in enumerate(data["topics"])]
+    tree = tree_chart.section(release.tree(), names)
+    if more.counts is None:
+        return tree
+    table, promise = more.counts.value, more.counts.guarantee
+    price = f"cost ε = {show(promise.epsilon)}, δ = {show(promise.delta)} ({promise.strength}) by themselves"
+    price = "promise nothing" if promise.strength is Strength.NONE else price
+    shown = counts(table) | {"title": "How much, and where", "place": "counts"}
+    shown["note"] = f"These counts are a release of their own, and {price}. {shown['note']}"
+    shown["rows"] = [names[int(row)] if row.isdigit() else row for row in shown["rows"]]
+    return trends.charts(table, names) + section(shown) + tree
+
+
+def _first(data: dict[str, Any], k: int) -> str:
+    """The heaviest words of a topic, for want of a name."""
+    topic = data["topics"][k]
+    heaviest = sorted(zip(topic["weight"], topic["words"], strict=True), reverse=True)[:3]
+    return ", ".join(data["words"][w] for weight, w in heaviest if weight >= SURE * (topic["deviation"] or 0.0))
 
 
 def _topic_table(data: dict[str, Any]) -> str:

@@ -168,15 +168,17 @@ class EmbeddedTopics(GaussianTopics):
         for step in range(self.steps):
             with progress.part(0.2 + 0.6 * step / self.steps, 0.2 + 0.6 * (step + 1) / self.steps):
                 centres, sizes = self._round(corpus, documents, centres, rng)
-        centres, sizes = public_space.merged(centres, sizes, n_topics)
-        centres, sizes = public_space.strong(centres, sizes, 3 * self.step_sigma * SUMS_BOUND / SIZE_WEIGHT)
+        noise = self.step_sigma * SUMS_BOUND / SIZE_WEIGHT  # on each size
+        centres, sizes, parts = public_space.merged(centres, sizes, n_topics)
+        centres, sizes, parts = public_space.strong(centres, sizes, parts, 3 * noise)
         with progress.part(0.8, 1.0):
             n_words = topic_words.words_of_a_document(used, size)
             score = topic_words.scores(space, centres, n_words, self.steepness)
             statistic = Votes(documents, centres, score, self.most_words)
             table = noisy_sum(corpus, statistic, bound=1.0, sigma=self.word_sigma, rng=rng)
         seen = used > topic_words.SEEN * self.frequency_sigma
-        return Release.of(self._model(table, seen, sizes, centres, documents, vocabulary, corpus), self, rng)
+        found = self._model(table, seen, sizes, centres, documents, vocabulary, corpus, noise * np.sqrt(parts))
+        return Release.of(found, self, rng)
 
     def _middle(self, corpus: BoundedCorpus, documents: Documents, rng: Generator) -> tuple[Documents, float]:
         """Documents seen from their noisy mean (most models put all texts on one side), and their noisy number."""
@@ -218,6 +220,7 @@ class EmbeddedTopics(GaussianTopics):
         documents: Documents,
         vocabulary: Vocabulary,
         corpus: BoundedCorpus,
+        size_noise: Floats,
     ) -> TopicModel:
         """Post-processing: the posterior of the votes; topics of which words stand above the noise, largest first."""
         space = documents.space
@@ -231,6 +234,7 @@ class EmbeddedTopics(GaussianTopics):
             topic_share=sizes[order] / sizes[order].sum(),
             alpha=0.1,
             deviation=words.deviation[order],
+            share_deviation=size_noise[order] / sizes[order].sum(),
             text=corpus.text,
             space=DocumentSpace(
                 embedding=self.embedding.name,

@@ -88,9 +88,12 @@ def grouped(candidates: Floats, noisy: Floats, sigma: float, n: int) -> Floats:
     return unit(groups.cluster_centers_.astype(np.float64))
 
 
-def merged(centres: Floats, sizes: Floats, n: int) -> tuple[Floats, Floats]:
-    """At most n centres: again and again the two are joined that add least to the squared distances (Ward 1963)."""
-    centres, sizes = centres.copy(), np.maximum(sizes, 1.0)
+def merged(centres: Floats, sizes: Floats, n: int) -> tuple[Floats, Floats, Floats]:
+    """At most n centres: again and again the two are joined that add least to the squared distances (Ward 1963).
+
+    Beside their sizes, how many of the given ones each is made of.
+    """
+    centres, sizes, parts = centres.copy(), np.maximum(sizes, 1.0), np.ones(len(centres))
     while len(centres) > n:
         apart = ((centres[:, None] - centres[None]) ** 2).sum(axis=2)
         cost = sizes[:, None] * sizes / (sizes[:, None] + sizes) * apart
@@ -99,11 +102,12 @@ def merged(centres: Floats, sizes: Floats, n: int) -> tuple[Floats, Floats]:
         both = sizes[stays] + sizes[goes]
         centres[stays] = (sizes[stays] * centres[stays] + sizes[goes] * centres[goes]) / both
         sizes[stays] = both
-        centres, sizes = np.delete(centres, goes, axis=0), np.delete(sizes, goes)
-    return unit(centres), sizes
+        parts[stays] += parts[goes]
+        centres, sizes, parts = np.delete(centres, goes, axis=0), np.delete(sizes, goes), np.delete(parts, goes)
+    return unit(centres), sizes, parts
 
 
-def strong(centres: Floats, sizes: Floats, least: float) -> tuple[Floats, Floats]:
+def strong(centres: Floats, sizes: Floats, parts: Floats, least: float) -> tuple[Floats, Floats, Floats]:
     """Clusters of at least the given noisy size; those whose centres lie together are merged. The largest two stay."""
     kept: list[int] = []
     sizes = np.maximum(sizes, 1.0)
@@ -113,7 +117,8 @@ def strong(centres: Floats, sizes: Floats, least: float) -> tuple[Floats, Floats
             kept.append(int(k))
         elif twins:
             sizes[twins[0]] += sizes[k]
-    return centres[kept], sizes[kept]
+            parts[twins[0]] += parts[k]
+    return centres[kept], sizes[kept], parts[kept]
 
 
 def _common(frequency: Floats) -> Floats:

@@ -1,0 +1,130 @@
+"""Overview, trends, maps and tree: what they show, what they refuse, and nothing that gets out of its place."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_report import EVIL, guarantee, release, topic_model
+
+from dptopics import CountTable, InputError, Release, Strength
+from dptopics.release import report as page
+from dptopics.release.margins import cube
+from dptopics.release.report.trends import time_axis
+from dptopics.release.topic_model import fingerprint
+
+MONTHS = ("2026-01", "2026-02", "2026-03", "other")
+
+
+@pytest.fixture
+def topics():
+    return release()
+
+
+def labels_of(model, names):
+    labels = [{"topic": k, "label": name, "words": []} for k, name in enumerate(names)]
+    return {
+        "labels": labels,
+        "model": "somebody",
+        "prompt": "",
+        "topics": fingerprint(model.topic_word, model.vocabulary.words),
+    }
+
+
+def counts_of(model, groups=("north", "south", "other"), strength=Strength.PROVED):
+    rng = np.random.default_rng(0)
+    cells = rng.integers(50, 90, (model.n_topics + 1, len(groups), len(MONTHS))).astype(float)
+    table = CountTable(
+        axes=("topic", "ward", "month"),
+        values=((*map(str, range(model.n_topics)), "none"), groups, MONTHS),
+        cube=cube(cells),
+        weights=np.ones(8),
+        noise=3.0,
+        model=fingerprint(model.topic_word, model.vocabulary.words),
+    )
+    return Release(value=table, guarantee=guarantee(strength=strength), settings={"mechanism": "counts"})
+
+
+def test_the_overview_comes_first(topics):
+    text = page.render(topics)
+    assert text.index('id="overview"') < text.index('id="topics"') < text.index('id="guarantee"')
+    assert text.count("data-topic=") == topics.value.n_topics
+    assert "95 % interval" not in text.split('id="topics"')[0]
+
+
+def test_sizes_have_intervals_where_the_noise_on_them_is_known(topics):
+    share = topics.value.topic_share[0]
+    known = replace(topics, value=replace(topics.value, share_deviation=np.full(6, 0.01)))
+    text = page.render(known)
+    assert "Share of the text (95 % interval)" in text
+    assert f"{share:.1%} ({max(0, share - 0.0196):.1%} to {share + 0.0196:.1%})" in text
+
+
+def test_names_stand_in_overview_tree_and_data(topics):
+    names = [EVIL[0], "knees", "skin", "sleep", "bills", ""]
+    text = page.render(topics, labels=labels_of(topics.value, names))
+    assert EVIL[0] not in text
+    assert "1: knees" in text.split('id="tree"')[1]
+    data = json.loads(text.split('id="data">')[1].split("</script>")[0])
+    assert data["topics"][1]["label"] == "knees"
+    assert data["topics"][0]["label"] == EVIL[0]
+
+
+def test_counts_give_sizes_trends_and_maps(topics):
+    counts = counts_of(topics.value)
+    text = page.render(topics, counts=counts)
+    first = counts.value.count(topic="0")
+    assert f"{round(first.value):,} (" in text.split('id="topics"')[0]
+    assert text.count('<polygon class="band"') == topics.value.n_topics
+    assert "These counts are a release of their own, and cost ε = " in text
+    assert "Topic by ward" in text
+    assert "NOT FOR RELEASE" not in text
+
+
+def test_counts_that_promise_nothing_mark_the_page(topics):
+    text = page.render(topics, counts=counts_of(topics.value, strength=Strength.NONE))
+    assert "NOT FOR RELEASE" in text
+    assert "promise nothing" in text
+
+
+def test_a_page_of_counts_has_trends_too(topics):
+    text = page.render(counts_of(topics.value))
+    assert text.count('<polygon class="band"') == topics.value.n_topics + 1
+    assert 'id="overview"' not in text
+
+
+def test_a_suppressed_period_leaves_a_gap(topics):
+    counts = counts_of(topics.value)
+    holes = counts.value.cube.copy()
+    holes[0, -1, 1] = np.nan
+    text = page.render(topics, counts=replace(counts, value=replace(counts.value, cube=holes)))
+    assert text.count('<polygon class="band"') == topics.value.n_topics + 1
+
+
+def test_time_is_told_by_its_values(topics):
+    table = counts_of(topics.value).value
+    assert time_axis(table) == 2
+    weeks = replace(table, values=(*table.values[:2], ("2026-W01", "2026-W02", "2026-W03", "other")))
+    assert time_axis(weeks) == 2
+    assert time_axis(replace(table, values=(*table.values[:2], ("a", "b", "c", "other")))) is None
+
+
+def test_what_belongs_to_other_topics_is_refused(topics):
+    other = topic_model([f"word{i:03}" for i in range(120)], 6, seed=5)
+    with pytest.raises(InputError, match="labels are of other topics"):
+        page.render(topics, labels=labels_of(other, ["a"] * 6))
+    with pytest.raises(InputError, match="not of this release's topics"):
+        page.render(topics, counts=counts_of(other))
+    with pytest.raises(InputError, match="these are no labels"):
+        page.render(topics, labels={"labels": [{}], "topics": ""})
+    with pytest.raises(InputError, match="belong to topics"):
+        page.render(counts_of(topics.value), labels=labels_of(topics.value, ["a"] * 6))
+
+
+@pytest.mark.parametrize("written", ["{", "[]"])
+def test_a_file_that_holds_no_labels(tmp_path, written):
+    (tmp_path / "labels.json").write_text(written)
+    with pytest.raises(InputError, match="labels"):
+        page.read_labels(tmp_path / "labels.json")
+    with pytest.raises(InputError, match="cannot be read as labels"):
+        page.read_labels(tmp_path / "nowhere.json")
