@@ -16,6 +16,7 @@ from dptopics.public.text import TextSettings
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.embedded import public_space, topic_words
 from dptopics.topics.embedded.mechanism import EmbeddedTopics
+from dptopics.topics.embedded.public_space import Clusters
 
 THEMES = [
     ["hockey", "baseball", "playoffs", "teams", "players", "goalie"],
@@ -173,11 +174,11 @@ def test_posterior_trusts_votes_where_the_prior_expects_them():
 
 def test_weak_and_double_clusters_go():
     centres = np.array([[1.0, 0], [0.999, 0.0447], [0, 1.0], [-1.0, 0], [0, -1.0]])
-    kept, sizes, parts = public_space.strong(centres, np.array([50.0, 40, 30, 2, 60]), np.ones(5), 10.0)
-    np.testing.assert_array_equal(kept, centres[[4, 0, 2]])
-    np.testing.assert_array_equal(sizes, [60, 90, 30])
-    np.testing.assert_array_equal(parts, [1, 2, 1])
-    assert len(public_space.strong(centres, np.full(5, -3.0), np.ones(5), 10.0)[0]) == 2
+    found = public_space.strong(Clusters.of(centres, np.array([50.0, 40, 30, 2, 60])), 10.0)
+    np.testing.assert_array_equal(found.centres, centres[[4, 0, 2]])
+    np.testing.assert_array_equal(found.sizes, [60, 90, 30])
+    np.testing.assert_array_equal(found.parts, [1, 2, 1])
+    assert len(public_space.strong(Clusters.of(centres, np.full(5, -3.0)), 10.0).centres) == 2
 
 
 def test_common_words_are_read_like_texts():

@@ -12,7 +12,7 @@ from dptopics.cli.terminal import err
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.text import TextSettings
-from dptopics.public.word_lists import check_not_the_data
+from dptopics.public.word_lists import check_not_the_data, read_seed_words
 
 if TYPE_CHECKING:
     from dptopics.plan import Plan
@@ -65,6 +65,12 @@ def fit(
     max_vocabulary: o.MaxVocabulary = None,
     max_words: o.MaxWords = 200,
     max_docs: o.MaxDocs = None,
+    seed_words: Annotated[
+        Path | None,
+        typer.Option(
+            help="Public words of topics that you want to see, the words of one topic on a line.", show_default=False
+        ),
+    ] = None,
     steps: Annotated[int | None, typer.Option(help="Rounds of learning.", show_default="the mechanism's own")] = None,
     gamma: o.Gamma = None,
     learner: o.LearnerName = None,
@@ -104,7 +110,7 @@ def fit(
         master=master,
         embedding_column=embedding_column,
     )
-    for public in (vocabulary, public_corpus):
+    for public in (vocabulary, public_corpus, seed_words):
         check_not_the_data(public, source)
     settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
     model = _embedding(mechanism or usual_mechanism(settings), embedding, embedding_cache)
@@ -114,6 +120,7 @@ def fit(
         own: dict[str, Any] = {"gamma": gamma, "learner": learner, "sample_size": sample_size, "top": top, "post": post}
         own |= {"calibration": calibration, "generated": generated or None, "max_pairs": 10**9 if yes else None}
         own |= {"steps": steps, "embedding": model, "public": None}
+        own["seed_words"] = None if seed_words is None else read_seed_words(seed_words)
         if public_corpus is not None:
             column = public_author or author if chosen is Unit.AUTHOR else None
             others = Table(

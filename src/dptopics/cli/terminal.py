@@ -47,7 +47,8 @@ def show_topics(model: "TopicModel", words: int, min_deviations: float | None = 
     for k, row in enumerate(model.top_words(words, min_deviations=asked)):
         marked = [Text(word) if word in sure[k] else Text(f"({word})", "dim") for word in row]
         line = Text(", ").join(marked) if marked else Text("none: this topic is mostly noise", "dim")
-        table.add_row(str(k), f"{model.topic_share[k]:.0%}", line)
+        seeded = "" if model.seeds is None or model.seeds[k] < 0 else f" (seed {model.seeds[k] + 1})"
+        table.add_row(f"{k}{seeded}", f"{model.topic_share[k]:.0%}", line)
     out.print(table)
 
 

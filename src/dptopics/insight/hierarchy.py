@@ -107,6 +107,7 @@ def merged(model: TopicModel, n_topics: int) -> TopicModel:
         topic_share=size / size.sum(),
         deviation=None if model.deviation is None else np.sqrt(mean**2 @ model.deviation**2),
         share_deviation=_share_deviation(model, weight),
+        seeds=None,
         space=space,
     )
 

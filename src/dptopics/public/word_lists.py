@@ -45,6 +45,15 @@ def read_words(path: str | Path) -> Vocabulary:
     return Vocabulary.of(words)
 
 
+def read_seed_words(path: str | Path) -> tuple[tuple[str, ...], ...]:
+    """Public words of the topics that are wanted: one topic on each line, its words with blanks or commas between."""
+    lines = read_list(path, "list of seed words")
+    rows = [tuple(normalize("NFKC", line).lower().replace(",", " ").split()) for line in lines]
+    if not any(rows):
+        raise InputError(f"the list of seed words {Path(path).name!r} is empty. Put the words of one topic on a line.")
+    return tuple(row for row in rows if row)
+
+
 def check_entries(entries: Sequence[str], text: TextSettings) -> None:
     """Refuse entries that texts can never be split into. Says how many, never which: they may be private text."""
     wrong = sum(not text.could_give(entry) for entry in entries)

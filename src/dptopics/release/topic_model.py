@@ -78,6 +78,7 @@ class TopicModel:
     share_deviation: NDArray[np.float64] | None = None  # what the noise does to topic_share, where that is known
     text: TextSettings | None = None
     space: DocumentSpace | None = None
+    seeds: NDArray[np.int64] | None = None  # which row of the seed words each topic began from; −1: none
     kind: ClassVar[str] = "topics"
     many: ClassVar[str] = "topics"
 
@@ -211,7 +212,7 @@ class TopicModel:
         """Topics, their shares and noise, and their place in the space of a public model."""
         space = {} if self.space is None else {f"space_{name}": getattr(self.space, name) for name in _SPACE}
         own = known(topic_word=self.topic_word, topic_share=self.topic_share, deviation=self.deviation,
-                    share_deviation=self.share_deviation)  # fmt: skip
+                    share_deviation=self.share_deviation, seeds=self.seeds)  # fmt: skip
         return own | space
 
     def fields(self) -> dict[str, Any]:
@@ -235,6 +236,7 @@ class TopicModel:
             alpha=float(fields["alpha"]),
             deviation=arrays.get("deviation"),
             share_deviation=arrays.get("share_deviation"),
+            seeds=arrays.get("seeds"),
             text=None if fields["text"] is None else TextSettings(**fields["text"]),
             space=space,
         )

@@ -20,6 +20,7 @@ from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.topics.gaussian import GaussianTopics
 from dptopics.topics.rounds import learned_in_rounds
+from dptopics.topics.seeds import SeedWords, checked_seeds
 
 Floats = NDArray[np.float64]
 _SURE = 2.0  # standard deviations: a word's frequency is read as no less, or noise would make rare words weigh most
@@ -65,11 +66,13 @@ class MixtureTopics(GaussianTopics):
     sharpness: float = 5.0
     alpha: float = 0.1
     start: int = 0
+    seed_words: SeedWords = ()
     name: ClassVar[str] = "mixture"
     paper: ClassVar[str] = "ours; after Nigam et al. 2000 (mixture of unigrams)"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "seed_words", checked_seeds(self.seed_words, self.n_topics))
         if not 0 < self.word_share < 1:
             raise InputError(f"word_share must lie strictly between 0 and 1, got {self.word_share}.")
         if not (0 < self.sharpness < inf and 0 < self.alpha < inf):
@@ -114,6 +117,7 @@ class MixtureTopics(GaussianTopics):
             start=self.start,
             alpha=self.alpha,
             text=corpus.text,
+            seed_words=self.seed_words,
         )
         return Release.of(model, self, rng)
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from dptopics.public.text import TextSettings
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
+from dptopics.topics.seeds import SeedWords, leaning, seed_shares
 from dptopics.topics.shrink import expected_given_noisy
 
 Floats = NDArray[np.float64]
@@ -26,18 +27,20 @@ def learned_in_rounds(
     start: int,
     alpha: float,
     text: TextSettings | None,
+    seed_words: SeedWords = (),
 ) -> TopicModel:
     """Topics after ``steps`` rounds; ``noisy_table`` is given topics and the round, its noise has ``deviation``.
 
     Early rounds move fast; later ones average, which cuts the noise: the weight of a new table falls from one to
     ``last``. That, like the start, is public. The average is read as counts given the known noise.
     """
+    seeds = seed_shares(seed_words, vocabulary)
     topics = _public_start((len(vocabulary), n_topics), start)
     average, variance = np.zeros(topics.shape), 0.0
     counts = average
     for step in range(steps):
         weight = 1.0 - (1.0 - last) * step / max(1, steps - 1)
-        average = (1 - weight) * average + weight * noisy_table(topics, step)
+        average = (1 - weight) * average + weight * noisy_table(leaning(topics, seeds), step)
         variance = (1 - weight) ** 2 * variance + (weight * deviation) ** 2
         counts = expected_given_noisy(average, sqrt(variance)) + _EVERY_WORD
         topics = counts / counts.sum(axis=0)
@@ -49,6 +52,7 @@ def learned_in_rounds(
         alpha=alpha,
         deviation=sqrt(variance) / total,
         text=text,
+        seeds=np.where(np.arange(n_topics) < len(seed_words), np.arange(n_topics), -1) if seed_words else None,
     )
 
 

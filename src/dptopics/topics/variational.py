@@ -20,6 +20,7 @@ from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.topics.gaussian import GaussianTopics
 from dptopics.topics.rounds import learned_in_rounds
+from dptopics.topics.seeds import SeedWords, checked_seeds
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,13 @@ class VariationalTopics(GaussianTopics):
     sampling_rate: float = 1.0
     alpha: float = 0.1
     start: int = 0
+    seed_words: SeedWords = ()
     name: ClassVar[str] = "variational"
     paper: ClassVar[str] = "Park et al. 2016 (VIPS)"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "seed_words", checked_seeds(self.seed_words, self.n_topics))
         if not 0 < self.sampling_rate <= 1:
             raise InputError(f"sampling_rate must lie in (0, 1], got {self.sampling_rate}.")
         if not (0 < self.clip < inf and 0 < self.alpha < inf):
@@ -105,6 +108,7 @@ class VariationalTopics(GaussianTopics):
             start=self.start,
             alpha=self.alpha,
             text=corpus.text,
+            seed_words=self.seed_words,
         )
         return Release.of(model, self, rng)
 

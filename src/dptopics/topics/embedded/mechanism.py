@@ -23,6 +23,7 @@ from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.embedded import public_space, topic_words
 from dptopics.topics.embedded.statistics import SIZE_WEIGHT, SUMS_BOUND, Documents, Frequencies, Nearest, Sums, Votes
 from dptopics.topics.gaussian import GaussianTopics
+from dptopics.topics.seeds import LEAN, SeedWords, checked_seeds
 
 Floats = NDArray[np.float64]
 
@@ -61,12 +62,14 @@ class EmbeddedTopics(GaussianTopics):
     axes_from_data: float = 0.2
     steepness: float = 2.0
     auto: bool = False
+    seed_words: SeedWords = ()
     name: ClassVar[str] = "embedded"
     usual_vocabulary: ClassVar[str] = "common+weighted"
     paper: ClassVar[str] = "ours; after Su et al. 2016 (private k-means)"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "seed_words", checked_seeds(self.seed_words, self.n_topics))
         for name in ("steps", "dimensions", "candidates", "most_words"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
@@ -95,6 +98,11 @@ class EmbeddedTopics(GaussianTopics):
     def step_sigma(self) -> float:
         """Noise multiplier of the middle and of each round of k-means."""
         return self.sigma * sqrt((self.steps + 1) / self.centre_share)
+
+    @property
+    def size_noise(self) -> float:
+        """Standard deviation of the noise on a cluster's size."""
+        return self.step_sigma * SUMS_BOUND / SIZE_WEIGHT
 
     @property
     def word_sigma(self) -> float:
@@ -164,21 +172,22 @@ class EmbeddedTopics(GaussianTopics):
         n_topics = self._carried(size)
         with progress.part(0.15, 0.2):
             centres = self._start(corpus, documents, n_topics, rng)
+        seeds = public_space.of_seeds(self.seed_words, self.embedding, space) if self.seed_words else centres[:0]
+        centres = np.concatenate([seeds, centres[: len(centres) - len(seeds)]])
         sizes = np.zeros(len(centres))
         for step in range(self.steps):
             with progress.part(0.2 + 0.6 * step / self.steps, 0.2 + 0.6 * (step + 1) / self.steps):
                 centres, sizes = self._round(corpus, documents, centres, rng)
-        noise = self.step_sigma * SUMS_BOUND / SIZE_WEIGHT  # on each size
-        centres, sizes, parts = public_space.merged(centres, sizes, n_topics)
-        centres, sizes, parts = public_space.strong(centres, sizes, parts, 3 * noise)
+                centres[: len(seeds)] = unit((1 - LEAN) * centres[: len(seeds)] + LEAN * seeds)
+        clusters = public_space.merged(public_space.Clusters.of(centres, sizes, len(seeds)), n_topics)
+        clusters = public_space.strong(clusters, 3 * self.size_noise)
         with progress.part(0.8, 1.0):
             n_words = topic_words.words_of_a_document(used, size)
-            score = topic_words.scores(space, centres, n_words, self.steepness)
-            statistic = Votes(documents, centres, score, self.most_words)
+            score = topic_words.scores(space, clusters.centres, n_words, self.steepness)
+            statistic = Votes(documents, clusters.centres, score, self.most_words)
             table = noisy_sum(corpus, statistic, bound=1.0, sigma=self.word_sigma, rng=rng)
         seen = used > topic_words.SEEN * self.frequency_sigma
-        found = self._model(table, seen, sizes, centres, documents, vocabulary, corpus, noise * np.sqrt(parts))
-        return Release.of(found, self, rng)
+        return Release.of(self._model(table, seen, clusters, documents, vocabulary, corpus), self, rng)
 
     def _middle(self, corpus: BoundedCorpus, documents: Documents, rng: Generator) -> tuple[Documents, float]:
         """Documents seen from their noisy mean (most models put all texts on one side), and their noisy number."""
@@ -192,7 +201,8 @@ class EmbeddedTopics(GaussianTopics):
         """Topics that so many documents can carry, where that is asked for."""
         if not self.auto:
             return self.n_topics
-        return int(np.clip(size / (_UNITS_OF_A_TOPIC * self.word_sigma), 2, self.n_topics))
+        least = max(2, len(self.seed_words))
+        return int(np.clip(size / (_UNITS_OF_A_TOPIC * self.word_sigma), least, self.n_topics))
 
     def _start(self, corpus: BoundedCorpus, documents: Documents, n_topics: int, rng: Generator) -> Floats:
         """Public candidates, weighted by how many documents lie near each, grouped into more centres than topics."""
@@ -215,15 +225,13 @@ class EmbeddedTopics(GaussianTopics):
         self,
         table: Floats,
         seen: NDArray[np.bool_],
-        sizes: Floats,
-        centres: Floats,
+        clusters: public_space.Clusters,
         documents: Documents,
         vocabulary: Vocabulary,
         corpus: BoundedCorpus,
-        size_noise: Floats,
     ) -> TopicModel:
         """Post-processing: the posterior of the votes; topics of which words stand above the noise, largest first."""
-        space = documents.space
+        space, centres, sizes = documents.space, clusters.centres, clusters.sizes
         expected = topic_words.expected_votes(space, centres, sizes * sqrt(self.most_words))
         counts = topic_words.posterior(table, self.word_sigma, expected)
         words = topic_words.weights(counts, self.word_sigma, expected, seen)
@@ -234,8 +242,9 @@ class EmbeddedTopics(GaussianTopics):
             topic_share=sizes[order] / sizes[order].sum(),
             alpha=0.1,
             deviation=words.deviation[order],
-            share_deviation=size_noise[order] / sizes[order].sum(),
+            share_deviation=self.size_noise * np.sqrt(clusters.parts[order]) / sizes[order].sum(),
             text=corpus.text,
+            seeds=clusters.seeds[order] if self.seed_words else None,
             space=DocumentSpace(
                 embedding=self.embedding.name,
                 of_words=self.embedding.of_words,

@@ -1,5 +1,6 @@
 """Words and centres in a public space: axes, candidates, groups. From public numbers and released ones alone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +78,12 @@ def of_words(vocabulary: Vocabulary, embedding: Embedding, text: TextSettings | 
     return PublicWords(vectors, candidates, frequency, word_weights(vocabulary.words, language))
 
 
+def of_seeds(seed_words: Sequence[Sequence[str]], embedding: Embedding, space: Space) -> Floats:
+    """A centre for each row of seed words: the mean of their vectors."""
+    rows = [unit(embedding.together(tuple(row)).astype(np.float64)).mean(axis=0) for row in seed_words]
+    return unit((np.array(rows) - space.mean) @ space.projection)
+
+
 def grouped(candidates: Floats, noisy: Floats, sigma: float, n: int) -> Floats:
     """n centres from candidates with noisy counts. Counts that could be noise do not pull."""
     from sklearn.cluster import KMeans
@@ -88,15 +95,42 @@ def grouped(candidates: Floats, noisy: Floats, sigma: float, n: int) -> Floats:
     return unit(groups.cluster_centers_.astype(np.float64))
 
 
-def merged(centres: Floats, sizes: Floats, n: int) -> tuple[Floats, Floats, Floats]:
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Centres with their noisy sizes, of how many clusters each is made, and which seed each began from (−1: none)."""
+
+    centres: Floats
+    sizes: Floats
+    parts: Floats
+    seeds: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, centres: Floats, sizes: Floats, n_seeds: int = 0) -> "Clusters":
+        """As they came out of the rounds: those that were seeded first."""
+        number = np.arange(len(centres))
+        return cls(centres, np.maximum(sizes, 1.0), np.ones(len(centres)), np.where(number < n_seeds, number, -1))
+
+    def take(self, chosen: Sequence[int] | NDArray[np.int64]) -> "Clusters":
+        """Some of them, in this order."""
+        index = np.asarray(chosen, np.int64)
+        return Clusters(self.centres[index], self.sizes[index], self.parts[index], self.seeds[index])
+
+
+def merged(clusters: Clusters, n: int) -> Clusters:
     """At most n centres: again and again the two are joined that add least to the squared distances (Ward 1963).
 
-    Beside their sizes, how many of the given ones each is made of.
+    Two that were seeded stay apart.
     """
-    centres, sizes, parts = centres.copy(), np.maximum(sizes, 1.0), np.ones(len(centres))
+    centres, sizes, parts, seeds = (
+        clusters.centres.copy(),
+        clusters.sizes.copy(),
+        clusters.parts.copy(),
+        clusters.seeds,
+    )
     while len(centres) > n:
         apart = ((centres[:, None] - centres[None]) ** 2).sum(axis=2)
         cost = sizes[:, None] * sizes / (sizes[:, None] + sizes) * apart
+        cost[(seeds[:, None] >= 0) & (seeds >= 0)] = np.inf
         np.fill_diagonal(cost, np.inf)
         stays, goes = sorted(divmod(int(cost.argmin()), len(centres)))
         both = sizes[stays] + sizes[goes]
@@ -104,13 +138,14 @@ def merged(centres: Floats, sizes: Floats, n: int) -> tuple[Floats, Floats, Floa
         sizes[stays] = both
         parts[stays] += parts[goes]
         centres, sizes, parts = np.delete(centres, goes, axis=0), np.delete(sizes, goes), np.delete(parts, goes)
-    return unit(centres), sizes, parts
+        seeds = np.delete(seeds, goes)
+    return Clusters(unit(centres), sizes, parts, seeds)
 
 
-def strong(centres: Floats, sizes: Floats, parts: Floats, least: float) -> tuple[Floats, Floats, Floats]:
+def strong(clusters: Clusters, least: float) -> Clusters:
     """Clusters of at least the given noisy size; those whose centres lie together are merged. The largest two stay."""
     kept: list[int] = []
-    sizes = np.maximum(sizes, 1.0)
+    centres, sizes, parts, seeds = clusters.centres, clusters.sizes.copy(), clusters.parts.copy(), clusters.seeds.copy()
     for k in np.argsort(-sizes, kind="stable"):
         twins = [j for j in kept if centres[j] @ centres[k] > _ALIKE]
         if len(kept) < 2 or (sizes[k] >= least and not twins):
@@ -118,7 +153,8 @@ def strong(centres: Floats, sizes: Floats, parts: Floats, least: float) -> tuple
         elif twins:
             sizes[twins[0]] += sizes[k]
             parts[twins[0]] += parts[k]
-    return centres[kept], sizes[kept], parts[kept]
+            seeds[twins[0]] = max(seeds[twins[0]], seeds[k])
+    return Clusters(centres, sizes, parts, seeds).take(kept)
 
 
 def _common(frequency: Floats) -> Floats:
