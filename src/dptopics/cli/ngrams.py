@@ -23,9 +23,9 @@ _LISTS = (".txt", ".ngrams")
 
 def ngrams(
     context: typer.Context,
-    source: o.AnySource,
     text: o.TextColumnName,
     out_folder: o.Out,
+    source: o.AnySource = None,
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
     author: o.AuthorColumn = None,
@@ -75,6 +75,10 @@ def ngrams(
     max_docs: o.MaxDocs = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
+    separator: o.Separator = None,
+    table_format: o.FormatOption = None,
+    sql: o.Sql = None,
+    database: o.Database = None,
     engine: o.EngineOption = o.EngineName.MEMORY,
     master: o.Master = None,
     ledger: o.LedgerOption = None,
@@ -84,15 +88,7 @@ def ngrams(
     """Release how probable n-grams are: counts for language models, with a public prior."""
     from dptopics.plan import Plan
 
-    table = Table(
-        source=source,
-        text=text,
-        author=author,
-        drop_missing=drop_missing,
-        encoding=encoding,
-        engine=engine,
-        master=master,
-    )
+    table = Table.of(context)
     if public is not None and vocabulary is not None:
         raise InputError("give --public (a public list) or --vocabulary (a private one), not both.")
     check_not_the_data(public, source)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 def vocabulary(
     context: typer.Context,
-    source: o.AnySource,
     text: o.TextColumnName,
     out_folder: o.Out,
+    source: o.AnySource = None,
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
     author: o.AuthorColumn = None,
@@ -40,6 +40,10 @@ def vocabulary(
     max_length: o.MaxLength = 15,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
+    separator: o.Separator = None,
+    table_format: o.FormatOption = None,
+    sql: o.Sql = None,
+    database: o.Database = None,
     engine: o.EngineOption = o.EngineName.MEMORY,
     master: o.Master = None,
     ledger: o.LedgerOption = None,
@@ -50,15 +54,7 @@ def vocabulary(
     from dptopics.plan import Plan
 
     check_not_the_data(mechanism, source)
-    table = Table(
-        source=source,
-        text=text,
-        author=author,
-        drop_missing=drop_missing,
-        encoding=encoding,
-        engine=engine,
-        master=master,
-    )
+    table = Table.of(context)
     settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
 
     def made() -> "Plan":
