@@ -79,7 +79,10 @@ def _engine(url: str) -> Any:
 
 
 def _asked(connection: Any, sql: str) -> tuple[Any, list[str]]:
-    """The answer, in pieces, and the names of its columns. Where the database can forbid it to write, it does; what it would write is undone."""
+    """The answer, in pieces, and the names of its columns.
+
+    Where the database can forbid it to write, it does; what it would write is undone.
+    """
     kind = connection.dialect.name
     if kind == "sqlite":
         connection.exec_driver_sql("PRAGMA query_only = ON")
