@@ -8,7 +8,7 @@ import typer
 
 from dptopics.cli import audit_claim, audit_model
 from dptopics.cli import options as o
-from dptopics.cli.source import Table
+from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.terminal import err, print_json, progress_bar
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
@@ -79,6 +79,7 @@ def audit(
         bool, typer.Option("--trust-pickle", help="Read pickles (gensim, joblib) of --target: this runs their code.")
     ] = False,
     language: o.Language = "english",
+    tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
@@ -100,7 +101,12 @@ def audit(
     table = Table.of(context)
     unit = Unit.DOCUMENT if author is None else Unit.AUTHOR
     settings: dict[str, Any] = {"mechanism": mechanism, "vocabulary": vocabulary, "n_topics": topics}
-    settings |= {"epsilon": epsilon, "delta": delta, "unit": unit, "text": TextSettings(language=language)}
+    settings |= {
+        "epsilon": epsilon,
+        "delta": delta,
+        "unit": unit,
+        "text": TextSettings(language=language, tokenizer=named_tokenizer(tokenizer)),
+    }
     plan = _plan(release_folder, plan_file, settings)
     if plan is None and (trials is not None or thorough) and attack == "membership":
         raise InputError(

@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from dptopics.cli import options as o
 from dptopics.cli.publishing import shown, stoppable
-from dptopics.cli.source import Table, say
+from dptopics.cli.source import Table, allow_tokenizer, say
 from dptopics.cli.terminal import err
 from dptopics.errors import InputError
 from dptopics.public.word_lists import check_not_the_data
@@ -59,6 +59,7 @@ def count(
     title: o.Title = "",
     about: o.About = "",
     about_units: o.AboutUnits = None,
+    tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
@@ -71,6 +72,7 @@ def count(
     """Count authors by topic, group and time, with 95 % intervals."""
     from dptopics.counting import release_counts
 
+    allow_tokenizer(tokenizer)
     table = Table.of(context)
     axes = _axes(by or [], groups or [], source, first, last)
     with stoppable() as phase:

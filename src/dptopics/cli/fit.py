@@ -7,7 +7,7 @@ import typer
 
 from dptopics.cli import options as o
 from dptopics.cli.publishing import plan_of, preview, published
-from dptopics.cli.source import Table
+from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.terminal import err
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
@@ -80,8 +80,9 @@ def fit(
     yes: o.Yes = False,
     language: o.Language = "english",
     lemmas: o.Lemmas = False,
-    min_length: o.MinLength = 3,
-    max_length: o.MaxLength = 15,
+    min_length: o.MinLength = None,
+    max_length: o.MaxLength = None,
+    tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
@@ -101,7 +102,13 @@ def fit(
     table = Table.of(context)
     for public in (vocabulary, public_corpus):
         check_not_the_data(public, source)
-    settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
+    settings = TextSettings(
+        language=language,
+        lemmas=lemmas,
+        min_length=min_length,
+        max_length=max_length,
+        tokenizer=named_tokenizer(tokenizer),
+    )
     model = _embedding(mechanism or usual_mechanism(settings), embedding, embedding_cache)
 
     def made() -> "Plan":

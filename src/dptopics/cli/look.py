@@ -10,6 +10,7 @@ from rich.table import Table
 
 from dptopics.cli import options as o
 from dptopics.cli.source import Table as TextTable
+from dptopics.cli.source import allow_tokenizer
 from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value
 from dptopics.errors import InputError
 
@@ -49,6 +50,7 @@ def transform(
     text: o.TextColumnName,
     out_file: Annotated[Path, typer.Option("--out", help="CSV file to write; it must not exist.", show_default=False)],
     source: o.Source = None,
+    tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
@@ -63,6 +65,7 @@ def transform(
     from dptopics.data.tables import read_batches
     from dptopics.release.topic_model import TopicModel
 
+    allow_tokenizer(tokenizer)
     table = TextTable.of(context)
     model = TopicModel.load(release_folder)
     if out_file.exists():

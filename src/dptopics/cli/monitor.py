@@ -7,6 +7,7 @@ from rich.table import Table
 
 from dptopics.cli import options as o
 from dptopics.cli.source import Table as TextTable
+from dptopics.cli.source import named_tokenizer
 from dptopics.cli.terminal import err, out, print_json, progress_bar
 from dptopics.public.text import TextSettings
 
@@ -24,6 +25,7 @@ def monitor(
         int | None, typer.Option(help="Tokens of a document at most (N_max).", show_default="the longest there is")
     ] = None,
     language: o.Language = "english",
+    tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
@@ -46,7 +48,7 @@ def monitor(
     texts = TextTable.of(context)
     learner = GibbsLda(n_topics=topics, alpha=alpha, beta=beta, sweeps=sweeps)
     with progress_bar("Reading texts") as sink, progress.shown_by(sink):
-        corpus = texts.in_memory(TextSettings(language=language))
+        corpus = texts.in_memory(TextSettings(language=language, tokenizer=named_tokenizer(tokenizer)))
     total = np.bincount(corpus.word, corpus.count, len(corpus.words))
     words = Vocabulary.of(corpus.words[i] for i in np.argsort(-total, kind="stable")[:vocabulary])
     with progress_bar("Sampling") as sink, progress.shown_by(sink):

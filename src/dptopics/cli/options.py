@@ -197,8 +197,20 @@ TopWords = Annotated[
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Sample however long it takes.", rich_help_panel=_OUTPUT)]
-MinLength = Annotated[int, typer.Option(help="Letters of the shortest word kept.")]
-MaxLength = Annotated[int, typer.Option(help="Letters of the longest word kept.")]
+_USUAL = "what is usual in the language; English"
+MinLength = Annotated[int | None, typer.Option(help="Letters of the shortest word kept.", show_default=f"{_USUAL} 3")]
+MaxLength = Annotated[
+    int | None, typer.Option(help="Letters of the longest word kept.", show_default=f"{_USUAL} 15, German 30")
+]
+TokenizerName = Annotated[
+    str | None,
+    typer.Option(
+        "--tokenizer",
+        help="How texts are cut into words: chinese, japanese, thai (extra 'languages'), or your own function, "
+        "module:function, from one text to a list of words.",
+        show_default="by the language",
+    ),
+]
 MaxWords = Annotated[int, typer.Option(help="Distinct words each unit may propose for the vocabulary.")]
 Language = Annotated[str, typer.Option(help="Language of the stop words, or 'none'.")]
 Lemmas = Annotated[bool, typer.Option("--lemmas", help="Reduce words to their base form (extra 'lemmas').")]

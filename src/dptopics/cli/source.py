@@ -1,5 +1,7 @@
 """Where the texts come from: the options of every command that reads a table, as one thing."""
 
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -142,6 +144,21 @@ class Table:
     def _common(self, settings: Any, vocabulary: "Vocabulary | None") -> dict[str, Any]:
         found: dict[str, Any] = {"text": self.text, "author": self.author, "settings": settings}
         return found | {"vocabulary": vocabulary, "drop_missing": self.drop_missing}
+
+
+def named_tokenizer(name: str | None) -> str | None:
+    """A tokenizer that an option names; its module may lie in the folder where the command runs."""
+    if name is not None and ":" in name and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # at the end: it cannot stand in for what is installed
+    return name
+
+
+def allow_tokenizer(name: str | None) -> None:
+    """Let releases that are loaded from now on use a tokenizer that they name."""
+    if name is not None:
+        from dptopics.public.tokenizers import Tokenizer
+
+        Tokenizer.of(named_tokenizer(name))
 
 
 def say(account: str) -> None:

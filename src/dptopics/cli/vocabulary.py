@@ -6,7 +6,7 @@ import typer
 
 from dptopics.cli import options as o
 from dptopics.cli.publishing import plan_of, preview, published
-from dptopics.cli.source import Table
+from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.terminal import err
 from dptopics.public.text import TextSettings
 from dptopics.public.word_lists import check_not_the_data
@@ -36,8 +36,9 @@ def vocabulary(
     max_docs: o.MaxDocs = None,
     language: o.Language = "english",
     lemmas: o.Lemmas = False,
-    min_length: o.MinLength = 3,
-    max_length: o.MaxLength = 15,
+    min_length: o.MinLength = None,
+    max_length: o.MaxLength = None,
+    tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
@@ -55,7 +56,13 @@ def vocabulary(
 
     check_not_the_data(mechanism, source)
     table = Table.of(context)
-    settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
+    settings = TextSettings(
+        language=language,
+        lemmas=lemmas,
+        min_length=min_length,
+        max_length=max_length,
+        tokenizer=named_tokenizer(tokenizer),
+    )
 
     def made() -> "Plan":
         return Plan.words(
