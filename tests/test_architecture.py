@@ -79,7 +79,8 @@ NEVER = {
     ("public",): ("privacy", "learners", "audit", *MECHANISMS, "published", *FRONT),
     ("learners",): ("privacy", "audit", *MECHANISMS, "published", *FRONT),
     MECHANISMS: (
-        "published", "privacy.ledger", "release.bundle", "release.report", "data.builder", "data.tables",
+        "published", "privacy.ledger", "release.bundle", "release.report", "data.builder", "data.tables", "data.files",
+        "data.databases",
         "data.engines", "audit", *FRONT, "!rich", "!typer", "!logging", "!pickle",
     ),
     ("release", "insight.hierarchy", "insight.labels"): (

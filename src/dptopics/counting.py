@@ -4,7 +4,7 @@ Topics are frozen: they come from a release. Each of the two is a release of its
 :func:`dptopics.door.publish`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +36,15 @@ def release_counts(
     embedding: Any = None,
     drop_missing: bool = False,
     encoding: str = "utf8",
+    tell: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Release[CountTable]:
     """Release how many authors (or documents) fall into topic × group × period: ``dptopics count`` in Python.
 
     ``topics`` is a release of topics, the folder of one, or its value; ``data`` a table as for ``Corpus.from_table``,
     with the columns ``text`` and ``author`` and those that the axes in ``by`` name. ``embedding`` is the model of the
-    topics, if it is not built in. ``how`` are settings of the mechanism (max_cells, min_units) and of :func:`publish`.
+    topics, if it is not built in. ``tell`` is called with what was read: the owner's eyes only. ``how`` are settings
+    of the mechanism (max_cells, min_units) and of :func:`publish`.
 
     >>> import numpy as np, pyarrow as pa
     >>> model = TopicModel(
@@ -79,6 +81,8 @@ def release_counts(
             with_authors=author is not None,
             drop_missing=drop_missing,
         )
+        if tell is not None:
+            tell(corpus.account())
         return reader(corpus)(plan)
 
     return publish(plan, read, **how)
@@ -94,6 +98,7 @@ def release_groups(
     unit: Unit | str | None = None,
     drop_missing: bool = False,
     encoding: str = "utf8",
+    tell: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Release[Vocabulary]:
     """Release the values of a column that many authors have, to count by: ``dptopics groups`` in Python.
@@ -114,7 +119,10 @@ def release_groups(
 
     def read(plan: Plan) -> BoundedCorpus:
         rows = read_columns(data, [column, *([author] if author else [])], encoding=encoding, values=0)
-        return reader(corpus_of_values(rows, with_authors=author is not None, drop_missing=drop_missing))(plan)
+        corpus = corpus_of_values(rows, with_authors=author is not None, drop_missing=drop_missing)
+        if tell is not None:
+            tell(corpus.account())
+        return reader(corpus)(plan)
 
     return publish(plan, read, **how)
 

@@ -13,20 +13,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.random import Generator
 
 from dptopics import __version__
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
-from dptopics.errors import DptopicsError, InputError, ReleaseLost, SpentError, Stopped, tell_owner
+from dptopics.data.language_check import warn_if_other_language
+from dptopics.errors import DptopicsError, InputError, ReleaseLost, SpentError, Stopped
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.ledger import Ledger, Receipt
 from dptopics.privacy.rehearsal import rehearse
 from dptopics.privacy.rng import secure_rng
 from dptopics.privacy.unrecorded import Unrecorded
-from dptopics.public.embeddings import common_words
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.public.text import TextSettings
 from dptopics.release import bundle
@@ -37,7 +36,6 @@ from dptopics.release.vocabulary import Vocabulary
 
 Read = Callable[[Plan], BoundedCorpus]
 Phase = Callable[[str], AbstractContextManager[Any]]  # shows that a part of the work has begun
-_OF_THE_LANGUAGE = 0.5  # share of words that a language's common ones make up; in English corpora 0.7 to 1
 _ROOM = 1 << 22  # bytes that must be free where the release shall be written
 _TITLES = {
     "topics": "Learning private topics",
@@ -240,13 +238,14 @@ def release_ngrams(
     delta: float,
     unit: Unit | str | None = None,
     prior: PublicNgrams | None = None,
+    tokenizer: Any = None,
     **how: Any,
 ) -> Release[NgramTable]:
     """Release how probable n-grams are: ``dptopics ngrams`` in Python.
 
     ``data`` are texts, or a Corpus that was read with ``TextSettings.for_ngrams(n)``. Without public n-grams
-    (``prior``) the list is chosen privately (``vocabulary="weighted"``). ``how`` are settings of
-    :meth:`Plan.ngrams <dptopics.plan.Plan.ngrams>` and of :func:`publish`.
+    (``prior``) the list is chosen privately (``vocabulary="weighted"``). ``tokenizer`` as in TextSettings. ``how`` are
+    settings of :meth:`Plan.ngrams <dptopics.plan.Plan.ngrams>` and of :func:`publish`.
 
     >>> texts = ["how are you", "how are they"] * 100
     >>> release = release_ngrams(texts, n=2, authors=range(200), epsilon=8.0, delta=1e-6)
@@ -254,7 +253,7 @@ def release_ngrams(
     ['<s> how', 'how are']
     """
     listed = None if prior is None else prior.vocabulary
-    corpus = _corpus(data, authors, TextSettings.for_ngrams(n), listed)
+    corpus = _corpus(data, authors, TextSettings.for_ngrams(n, tokenizer), listed)
     chosen = Unit(unit) if unit is not None else corpus.default_unit
     plan = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     words = None if prior is not None else plan.pop("vocabulary", "weighted")
@@ -267,25 +266,8 @@ def release_ngrams(
 def warn_owner(data: Any, plan: Plan) -> None:
     """Tell the owner, and nobody else, what looks wrong with the data. It decides nothing."""
     data.warn_if_delta_large(plan.delta, plan.unit)
-    if isinstance(data, Corpus) and data.text is not None and data.text.ngrams == 1:
-        _warn_if_other_language(data, data.text)
-
-
-def _warn_if_other_language(corpus: Corpus, text: TextSettings) -> None:
-    """Warn if most words are no common words of the language that was said."""
-    if text.language == "none" or corpus.word.size == 0:
-        return
-    try:
-        common = common_words(text).index
-    except InputError:  # no list for this language, or the extra is missing
-        return
-    known = np.fromiter((word in common for word in corpus.words), bool, len(corpus.words))
-    share = corpus.count[known[corpus.word]].sum() / corpus.count.sum()
-    if share < _OF_THE_LANGUAGE:
-        tell_owner(
-            f"most words of these texts are no common words of the language that was said ({text.language}). If they "
-            "are in another one, give it (--language), or topics will be poor."
-        )
+    if isinstance(data, Corpus) and data.text is not None:
+        warn_if_other_language(data, data.text)
 
 
 # Arguments of :func:`publish`; what else is given to a release_… function belongs to the plan.

@@ -89,6 +89,11 @@ def tell_owner(message: str) -> None:
         warnings.warn(message, PrivacyWarning, stacklevel=3)
 
 
+def warn_user(message: str) -> None:
+    """Tell whoever runs this something that does not depend on the data."""
+    warnings.warn(message, PrivacyWarning, stacklevel=3)
+
+
 def shielded(call: Callable[[], T], what: str, advice: str, kind: type[DptopicsError] = InputError) -> T:
     """``call()``; what it raises that is not ours becomes "what (name of the exception). advice".
 

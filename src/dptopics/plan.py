@@ -7,7 +7,7 @@ The command line, the estimator, Spark and audits make a plan in one of four way
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -310,7 +310,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON. Public things are named, with a checksum; see :mod:`dptopics.public.given`."""
         data = {f.name: described(getattr(self, f.name)) for f in fields(self) if f.name != "text"}
-        return {"schema": SCHEMA, **data, "text": None if self.text is None else asdict(self.text)}
+        return {"schema": SCHEMA, **data, "text": None if self.text is None else self.text.to_dict()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], *, folder: str | Path = ".", known: tuple[Given, ...] = ()) -> Self:

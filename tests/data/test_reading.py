@@ -17,7 +17,7 @@ from scipy import sparse
 from dptopics.data.bounded import string_keys
 from dptopics.data.builder import GrowingArray
 from dptopics.data.corpus import Corpus
-from dptopics.data.tables import read_lines
+from dptopics.data.json_tables import read_lines
 from dptopics.errors import InputError, PrivacyWarning
 from dptopics.public.text import TextSettings
 
@@ -559,7 +559,7 @@ def test_damaged_gzip(tmp_path, name):
 
 def test_files_that_are_not_there_or_not_tables(tmp_path):
     fails("there is no file", read, tmp_path / "nothing.csv")
-    fails("there is no file", read, str(tmp_path))
+    fails("a folder of text files has the columns text, folder, file, and no column 'author'", read, str(tmp_path))
     for name in ("notes.docx", "notes", "notes.gz"):
         fails(rf"cannot tell the format of '{name}'\. Use \.csv", read, write(tmp_path / name, SECRET))
     for name in ("notes.xlsx", "notes.csv.zip"):
@@ -577,7 +577,7 @@ def test_a_ragged_row(tmp_path, bad, before):
 
 
 def test_a_quotation_mark_left_open_for_long(tmp_path, monkeypatch):
-    monkeypatch.setattr("dptopics.data.tables._BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr("dptopics.data.delimited.BLOCK_BYTES", 1 << 20)
     path = write(tmp_path / "notes.csv", f'text,author\n"{SECRET},ann\n' + "knee pain,ann\n" * 200_000)
     fails("a row longer than 1 MiB. Is a quotation mark left open", read, path)
 
@@ -601,12 +601,26 @@ def test_invalid_json_lines(tmp_path, line, rule):
     fails(rule, read, write(tmp_path / "notes.jsonl", '{"text": "knee", "author": "a"}\n' + line + "\n"))
 
 
-def test_a_json_array_is_not_json_lines(tmp_path):
-    fails(
-        "line 1 of 'notes.json' is not valid JSON",
-        read,
-        write(tmp_path / "notes.json", f'[\n{{"text": "{SECRET}"}}\n]'),
-    )
+@pytest.mark.parametrize("name", ["notes.json", "notes.jsonl", "notes.json.gz"])
+def test_a_json_array(tmp_path, name):
+    rows = [{"text": text, "author": author} for text, author in zip(TEXTS, AUTHORS, strict=True)]
+    data = f"\n {json.dumps(rows, indent=1)}\n".encode()
+    assert canonical(read(write(tmp_path / name, gzip.compress(data) if ".gz" in name else data))) == expected()
+
+
+@pytest.mark.parametrize(
+    ("data", "rule"),
+    [
+        (f'[\n{{"text": "{SECRET}"}}\n]', "there is no column 'author'"),
+        (f'[{{"text": "{SECRET}", "author": "a"}}', "begins as a JSON array but is not a valid one"),
+        (f'[{{"text": "{SECRET}", "author": "a"}}] {SECRET}', "begins as a JSON array but is not a valid one"),
+        ("[" * 100_000, "begins as a JSON array but is not a valid one"),
+        (f'[{{"text": "knee", "author": "a"}}, "{SECRET}"]', "entry 2 of 'notes.json' is not a JSON object"),
+        (f'[["{SECRET}"]]', "entry 1 of 'notes.json' is not a JSON object"),
+    ],
+)
+def test_invalid_json_arrays(tmp_path, data, rule):
+    fails(rule, read, write(tmp_path / "notes.json", data))
 
 
 @pytest.mark.parametrize("bad", [-1, 0.5, np.nan, np.inf, 2.0**31])

@@ -54,7 +54,7 @@ def test_a_word_is_one_line_of_the_right_length(text):
 
 def test_lengths_are_inclusive():
     text = " ".join("abcdefghijklmnopqrst"[:n] for n in range(1, 21))
-    assert [len(w) for w in EVERY_WORD.words(text)] == list(range(3, 16))
+    assert [len(w) for w in TextSettings().words(text)] == list(range(3, 16))
     assert [len(w) for w in TextSettings(language="none", min_length=1, max_length=2).words(text)] == [1, 2]
 
 

@@ -8,6 +8,7 @@ import typer
 
 from dptopics.cli import audit_claim, audit_model
 from dptopics.cli import options as o
+from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.terminal import err, print_json, progress_bar
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
@@ -23,11 +24,12 @@ _SHADOWS = 128
 
 
 def audit(
-    source: o.Source,
+    context: typer.Context,
     text: o.TextColumnName,
     out_folder: Annotated[
         Path, typer.Option("--out", help="Folder for results and shadow models; an interrupted audit goes on there.")
     ],
+    source: o.Source = None,
     author: o.AuthorColumn = None,
     topics: Annotated[int, typer.Option(help="Number of topics.")] = 10,
     release_folder: Annotated[
@@ -77,8 +79,13 @@ def audit(
         bool, typer.Option("--trust-pickle", help="Read pickles (gensim, joblib) of --target: this runs their code.")
     ] = False,
     language: o.Language = "english",
+    tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
+    separator: o.Separator = None,
+    table_format: o.FormatOption = None,
+    sql: o.Sql = None,
+    database: o.Database = None,
     as_json: o.Json = False,
 ) -> None:
     """Attack a topic model of your texts, or test what a private mechanism claims. Results are not for release.
@@ -86,15 +93,20 @@ def audit(
     Spends no budget. Exit code 5: a claim is violated.
     """
     from dptopics import progress
-    from dptopics.data.corpus import Corpus
 
     if (out_folder / "audit.json").exists():
         raise InputError(f"the folder {str(out_folder)!r} holds an audit already. Choose another name, or remove it.")
     audit_model.check_options(attack, target, models)
     check_not_the_data(vocabulary, source)
+    table = Table.of(context)
     unit = Unit.DOCUMENT if author is None else Unit.AUTHOR
     settings: dict[str, Any] = {"mechanism": mechanism, "vocabulary": vocabulary, "n_topics": topics}
-    settings |= {"epsilon": epsilon, "delta": delta, "unit": unit, "text": TextSettings(language=language)}
+    settings |= {
+        "epsilon": epsilon,
+        "delta": delta,
+        "unit": unit,
+        "text": TextSettings(language=language, tokenizer=named_tokenizer(tokenizer)),
+    }
     plan = _plan(release_folder, plan_file, settings)
     if plan is None and (trials is not None or thorough) and attack == "membership":
         raise InputError(
@@ -110,10 +122,8 @@ def audit(
     public = None if plan is None or plan.prior is None else plan.prior.value.vocabulary
     embedding = None if plan is None else plan.settings.get("embedding")
     with progress_bar("Reading texts") as sink, progress.shown_by(sink):
-        corpus = Corpus.from_table(
-            source, text=text, author=author, settings=reading, vocabulary=public, drop_missing=drop_missing,
-            encoding=encoding, embed=None if embedding is None or embedding.of_words else embedding,
-        )  # fmt: skip
+        embed = None if embedding is None or embedding.of_words else embedding
+        corpus = table.in_memory(reading, vocabulary=public, embed=embed)
     if attack == "poison":
         audit_model.poison(corpus, plan, trials or 100, out_folder, as_json)
         return

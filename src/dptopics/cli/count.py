@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from dptopics.cli import options as o
 from dptopics.cli.publishing import shown, stoppable
-from dptopics.cli.source import Table
+from dptopics.cli.source import Table, allow_tokenizer, say
 from dptopics.cli.terminal import err
 from dptopics.errors import InputError
 from dptopics.public.word_lists import check_not_the_data
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 
 def count(
+    context: typer.Context,
     release_folder: Annotated[Path, typer.Argument(help="Folder of a release of topics.", show_default=False)],
-    source: o.Source,
     text: o.TextColumnName,
     out_folder: o.Out,
     epsilon: Annotated[float, typer.Option(help="Privacy loss of these counts.", show_default=False)],
     delta: Annotated[float, typer.Option(help="Chance of more loss: well below 1 / authors.", show_default=False)],
+    source: o.Source = None,
     author: o.AuthorColumn = None,
     by: Annotated[
         list[str] | None,
@@ -58,20 +59,26 @@ def count(
     title: o.Title = "",
     about: o.About = "",
     about_units: o.AboutUnits = None,
+    tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
+    separator: o.Separator = None,
+    table_format: o.FormatOption = None,
+    sql: o.Sql = None,
+    database: o.Database = None,
     ledger: o.LedgerOption = None,
     as_json: o.Json = False,
 ) -> None:
     """Count authors by topic, group and time, with 95 % intervals."""
     from dptopics.counting import release_counts
 
-    table = Table(source=source, text=text, author=author, drop_missing=drop_missing, encoding=encoding)
+    allow_tokenizer(tokenizer)
+    table = Table.of(context)
     axes = _axes(by or [], groups or [], source, first, last)
     with stoppable() as phase:
         release = release_counts(
             release_folder,
-            source,
+            table.data,
             by=axes,
             text=text,
             author=author,
@@ -82,7 +89,7 @@ def count(
             documents=documents,
             min_units=min_units,
             drop_missing=drop_missing,
-            encoding=encoding,
+            tell=say,
             out=out_folder,
             ledger=ledger,
             title=title,
@@ -95,11 +102,12 @@ def count(
 
 
 def groups(
-    source: o.Source,
+    context: typer.Context,
     column: Annotated[str, typer.Option(help="Column whose values are groups.", show_default=False)],
     out_folder: o.Out,
     epsilon: Annotated[float, typer.Option(help="Privacy loss of this list.", show_default=False)],
     delta: Annotated[float, typer.Option(help="Chance of more loss: well below 1 / authors.", show_default=False)],
+    source: o.Source = None,
     author: o.AuthorColumn = None,
     max_words: Annotated[int, typer.Option("--max-groups", help="Groups that each author may propose.")] = 10,
     unit: o.UnitOption = None,
@@ -107,16 +115,20 @@ def groups(
     about: o.About = "",
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
+    separator: o.Separator = None,
+    table_format: o.FormatOption = None,
+    sql: o.Sql = None,
+    database: o.Database = None,
     ledger: o.LedgerOption = None,
     as_json: o.Json = False,
 ) -> None:
     """Release the values of a column that many authors have, to count by where there is no public list."""
     from dptopics.counting import release_groups
 
-    table = Table(source=source, text=column, author=author, drop_missing=drop_missing, encoding=encoding)
+    table = Table.of(context, text=column)
     with stoppable() as phase:
         release = release_groups(
-            source,
+            table.data,
             column=column,
             author=author,
             epsilon=epsilon,
@@ -124,7 +136,7 @@ def groups(
             unit=table.unit(unit),
             max_words=max_words,
             drop_missing=drop_missing,
-            encoding=encoding,
+            tell=say,
             out=out_folder,
             ledger=ledger,
             title=title,
@@ -137,7 +149,7 @@ def groups(
     )
 
 
-def _axes(by: list[str], groups: list[str], source: Path, first: str | None, last: str | None) -> "list[Axis]":
+def _axes(by: list[str], groups: list[str], source: str | None, first: str | None, last: str | None) -> "list[Axis]":
     """The axes that the options name. A list must have its column, a column its list."""
     from dptopics.public.axes import Axis, Period
 

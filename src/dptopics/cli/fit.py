@@ -7,7 +7,7 @@ import typer
 
 from dptopics.cli import options as o
 from dptopics.cli.publishing import plan_of, preview, published
-from dptopics.cli.source import Table
+from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.terminal import err
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 def fit(
     context: typer.Context,
-    source: o.AnySource,
     text: o.TextColumnName,
     out_folder: o.Out,
+    source: o.AnySource = None,
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
     author: o.AuthorColumn = None,
@@ -86,10 +86,15 @@ def fit(
     yes: o.Yes = False,
     language: o.Language = "english",
     lemmas: o.Lemmas = False,
-    min_length: o.MinLength = 3,
-    max_length: o.MaxLength = 15,
+    min_length: o.MinLength = None,
+    max_length: o.MaxLength = None,
+    tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
+    separator: o.Separator = None,
+    table_format: o.FormatOption = None,
+    sql: o.Sql = None,
+    database: o.Database = None,
     engine: o.EngineOption = o.EngineName.MEMORY,
     master: o.Master = None,
     embedding_column: o.EmbeddingColumn = None,
@@ -100,19 +105,16 @@ def fit(
     """Release topics of a table of texts: the main job."""
     from dptopics.plan import Plan, usual_mechanism
 
-    table = Table(
-        source=source,
-        text=text,
-        author=author,
-        drop_missing=drop_missing,
-        encoding=encoding,
-        engine=engine,
-        master=master,
-        embedding_column=embedding_column,
-    )
+    table = Table.of(context)
     for public in (vocabulary, public_corpus, seed_words):
         check_not_the_data(public, source)
-    settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
+    settings = TextSettings(
+        language=language,
+        lemmas=lemmas,
+        min_length=min_length,
+        max_length=max_length,
+        tokenizer=named_tokenizer(tokenizer),
+    )
     model = _embedding(mechanism or usual_mechanism(settings), embedding, embedding_cache)
 
     def made() -> "Plan":
@@ -174,7 +176,7 @@ def _public_corpus(table: Table, settings: TextSettings, unit: Unit, max_docs: i
 
     corpus = table.read(settings)
     assert isinstance(corpus, Corpus)
-    return Given.corpus(corpus.bounded(unit=unit, max_docs=max_docs), corpus.digest, Path(table.source).name)
+    return Given.corpus(corpus.bounded(unit=unit, max_docs=max_docs), corpus.digest, Path(table.source or "").name)
 
 
 def _embedding(mechanism: str, name: str | None, cache: Path | None) -> "Embedding | None":

@@ -9,6 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from dptopics.cli import options as o
+from dptopics.cli.source import Table as TextTable
+from dptopics.cli.source import allow_tokenizer
 from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value
 from dptopics.errors import InputError
 
@@ -43,12 +45,18 @@ def show(
 
 
 def transform(
+    context: typer.Context,
     release_folder: Annotated[Path, typer.Argument(help="Folder of a topic release.", show_default=False)],
-    source: o.Source,
     text: o.TextColumnName,
     out_file: Annotated[Path, typer.Option("--out", help="CSV file to write; it must not exist.", show_default=False)],
+    source: o.Source = None,
+    tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
+    separator: o.Separator = None,
+    table_format: o.FormatOption = None,
+    sql: o.Sql = None,
+    database: o.Database = None,
 ) -> None:
     """Topic shares of new texts. They describe single texts: not for release."""
     import numpy as np
@@ -57,6 +65,8 @@ def transform(
     from dptopics.data.tables import read_batches
     from dptopics.release.topic_model import TopicModel
 
+    allow_tokenizer(tokenizer)
+    table = TextTable.of(context)
     model = TopicModel.load(release_folder)
     if out_file.exists():
         raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
@@ -70,7 +80,7 @@ def transform(
             progress.shown_by(sink),
         ):
             file.write(header + "\n")
-            for texts, _ in read_batches(source, text=text, author=None, encoding=encoding):
+            for texts, _ in read_batches(table.data, text=text, author=None):
                 numbered = [(row + i, t) for i, t in enumerate(texts)]
                 row += len(texts)
                 if drop_missing:

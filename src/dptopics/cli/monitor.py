@@ -6,13 +6,16 @@ import typer
 from rich.table import Table
 
 from dptopics.cli import options as o
+from dptopics.cli.source import Table as TextTable
+from dptopics.cli.source import named_tokenizer
 from dptopics.cli.terminal import err, out, print_json, progress_bar
 from dptopics.public.text import TextSettings
 
 
 def monitor(
-    source: o.Source,
+    context: typer.Context,
     text: o.TextColumnName,
+    source: o.Source = None,
     topics: Annotated[int, typer.Option(help="Number of topics.")] = 50,
     sweeps: Annotated[int, typer.Option(help="Sweeps of the sampler.")] = 300,
     alpha: Annotated[float, typer.Option(help="Prior of a document's topics.")] = 0.1,
@@ -22,8 +25,13 @@ def monitor(
         int | None, typer.Option(help="Tokens of a document at most (N_max).", show_default="the longest there is")
     ] = None,
     language: o.Language = "english",
+    tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
+    separator: o.Separator = None,
+    table_format: o.FormatOption = None,
+    sql: o.Sql = None,
+    database: o.Database = None,
     as_json: o.Json = False,
 ) -> None:
     """Watch how much a Gibbs sampler's draws hang on single words and documents. No guarantee; not for release."""
@@ -31,22 +39,16 @@ def monitor(
 
     from dptopics import progress
     from dptopics.audit.gibbs_monitor import WHAT_IT_SAYS, monitor_gibbs
-    from dptopics.data.corpus import Corpus
     from dptopics.errors import InputError
     from dptopics.learners.lda_gibbs import GibbsLda
     from dptopics.release.vocabulary import Vocabulary
 
     if sweeps < 1 or vocabulary < 1:
         raise InputError(f"sweeps and vocabulary must be at least 1, got {sweeps} and {vocabulary}.")
+    texts = TextTable.of(context)
     learner = GibbsLda(n_topics=topics, alpha=alpha, beta=beta, sweeps=sweeps)
     with progress_bar("Reading texts") as sink, progress.shown_by(sink):
-        corpus = Corpus.from_table(
-            source,
-            text=text,
-            settings=TextSettings(language=language),
-            drop_missing=drop_missing,
-            encoding=encoding,
-        )
+        corpus = texts.in_memory(TextSettings(language=language, tokenizer=named_tokenizer(tokenizer)))
     total = np.bincount(corpus.word, corpus.count, len(corpus.words))
     words = Vocabulary.of(corpus.words[i] for i in np.argsort(-total, kind="stable")[:vocabulary])
     with progress_bar("Sampling") as sink, progress.shown_by(sink):

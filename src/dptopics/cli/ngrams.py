@@ -7,7 +7,7 @@ import typer
 
 from dptopics.cli import options as o
 from dptopics.cli.publishing import plan_of, preview, published
-from dptopics.cli.source import Table
+from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.terminal import err, progress_bar
 from dptopics.errors import InputError
 from dptopics.privacy.events import Noise
@@ -23,9 +23,9 @@ _LISTS = (".txt", ".ngrams")
 
 def ngrams(
     context: typer.Context,
-    source: o.AnySource,
     text: o.TextColumnName,
     out_folder: o.Out,
+    source: o.AnySource = None,
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
     author: o.AuthorColumn = None,
@@ -73,8 +73,13 @@ def ngrams(
         typer.Option(help="Shares of ε for n-grams and tuning (end-to-end).", show_default="2/3 1/3"),
     ] = None,
     max_docs: o.MaxDocs = None,
+    tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
+    separator: o.Separator = None,
+    table_format: o.FormatOption = None,
+    sql: o.Sql = None,
+    database: o.Database = None,
     engine: o.EngineOption = o.EngineName.MEMORY,
     master: o.Master = None,
     ledger: o.LedgerOption = None,
@@ -84,20 +89,12 @@ def ngrams(
     """Release how probable n-grams are: counts for language models, with a public prior."""
     from dptopics.plan import Plan
 
-    table = Table(
-        source=source,
-        text=text,
-        author=author,
-        drop_missing=drop_missing,
-        encoding=encoding,
-        engine=engine,
-        master=master,
-    )
+    table = Table.of(context)
     if public is not None and vocabulary is not None:
         raise InputError("give --public (a public list) or --vocabulary (a private one), not both.")
     check_not_the_data(public, source)
-    reading = TextSettings.for_ngrams(n)
-    prior = None if public is None else _public(public, public_text or text, n, size, encoding)
+    reading = TextSettings.for_ngrams(n, named_tokenizer(tokenizer))
+    prior = None if public is None else _public(public, public_text or text, n, size, encoding, tokenizer)
 
     def made() -> "Plan":
         return Plan.ngrams(
@@ -153,7 +150,7 @@ def arpa(
     err.print(f"Written to [bold]{out_file}[/].")
 
 
-def _public(path: Path, text: str, n: int, size: int, encoding: str) -> "Given":
+def _public(path: Path, text: str, n: int, size: int, encoding: str, tokenizer: str | None) -> "Given":
     from dptopics import progress
     from dptopics.public.given import Given
     from dptopics.public.ngrams import PublicNgrams
@@ -161,4 +158,5 @@ def _public(path: Path, text: str, n: int, size: int, encoding: str) -> "Given":
     if path.suffix.lower() in _LISTS or not path.is_file():
         return Given.ngrams(PublicNgrams.from_file(path, n=n), path.name)
     with progress_bar("Reading public texts") as sink, progress.shown_by(sink):
-        return Given.ngrams(PublicNgrams.from_table(path, text=text, n=n, size=size, encoding=encoding), path.name)
+        found = PublicNgrams.from_table(path, text=text, n=n, size=size, encoding=encoding, tokenizer=tokenizer)
+        return Given.ngrams(found, path.name)

@@ -23,15 +23,50 @@ class EngineName(StrEnum):
     SPARK = "spark"
 
 
-Source = Annotated[
-    Path, typer.Argument(help="Table of texts: .csv, .tsv, .jsonl, .parquet or .xlsx, also packed.", show_default=False)
-]
+_TABLE = (
+    "Table of texts: .csv, .tsv, .json, .jsonl, .parquet or .xlsx, also packed; a folder of .txt files (columns text, "
+    "folder, file); or - for standard input. With --sql: none."
+)
+Source = Annotated[str | None, typer.Argument(help=_TABLE, show_default=False)]
 AnySource = Annotated[
-    str,
-    typer.Argument(
-        help="Table of texts: .csv, .tsv, .jsonl, .parquet or .xlsx, also packed. On Spark: Parquet files, or the "
-        "name of a table.",
+    str | None,
+    typer.Argument(help=f"{_TABLE} On Spark: Parquet files, or the name of a table.", show_default=False),
+]
+_READING = "How the table is read"
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        help="Sign between the columns of CSV: ; or tab or | …",
+        show_default="found by the names of the columns",
+        rich_help_panel=_READING,
+    ),
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="csv, tsv, json, parquet or excel.",
+        show_default="as the name of the file says",
+        rich_help_panel=_READING,
+    ),
+]
+Sql = Annotated[
+    str | None,
+    typer.Option(
+        "--sql",
+        help="Query whose answer is the table, instead of a file. It may only read. Extra 'sql'.",
         show_default=False,
+        rich_help_panel=_READING,
+    ),
+]
+Database = Annotated[
+    str | None,
+    typer.Option(
+        help="Address of its database: sqlite:///FILE, postgresql://USER:PASSWORD@HOST/NAME. In the variable it stays "
+        "out of the list of processes.",
+        envvar="DPTOPICS_DATABASE",
+        show_default=False,
+        rich_help_panel=_READING,
     ),
 ]
 TextColumnName = Annotated[str, typer.Option("--text", help="Column with the texts.", show_default=False)]
@@ -162,13 +197,27 @@ TopWords = Annotated[
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Sample however long it takes.", rich_help_panel=_OUTPUT)]
-MinLength = Annotated[int, typer.Option(help="Letters of the shortest word kept.")]
-MaxLength = Annotated[int, typer.Option(help="Letters of the longest word kept.")]
+_USUAL = "what is usual in the language; English"
+MinLength = Annotated[int | None, typer.Option(help="Letters of the shortest word kept.", show_default=f"{_USUAL} 3")]
+MaxLength = Annotated[
+    int | None, typer.Option(help="Letters of the longest word kept.", show_default=f"{_USUAL} 15, German 30")
+]
+TokenizerName = Annotated[
+    str | None,
+    typer.Option(
+        "--tokenizer",
+        help="How texts are cut into words: chinese, japanese, thai (extra 'languages'), or your own function, "
+        "module:function, from one text to a list of words.",
+        show_default="by the language",
+    ),
+]
 MaxWords = Annotated[int, typer.Option(help="Distinct words each unit may propose for the vocabulary.")]
 Language = Annotated[str, typer.Option(help="Language of the stop words, or 'none'.")]
 Lemmas = Annotated[bool, typer.Option("--lemmas", help="Reduce words to their base form (extra 'lemmas').")]
-DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.")]
-Encoding = Annotated[str, typer.Option(help="Encoding of CSV, TSV and JSON Lines files.")]
+DropMissing = Annotated[
+    bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.", rich_help_panel=_READING)
+]
+Encoding = Annotated[str, typer.Option(help="Encoding of CSV, JSON and text files.", rich_help_panel=_READING)]
 AcceptUnproven = Annotated[bool, typer.Option("--accept-unproven", help="Allow guarantees that are not proved.")]
 EmbeddingName = Annotated[
     str | None,

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 # Options that say where the data are, where the release goes and what it is called: all others are the plan's.
 NOT_THE_PLANS = frozenset(
     {"source", "text", "author", "out_folder", "plan_file", "ledger", "accept_unproven", "as_json", "title", "about"}
-    | {"drop_missing", "encoding", "engine", "master", "embedding_column", "embedding_cache", "sensitivity"}
-    | {"public", "public_text", "public_corpus", "public_author", "preview_only", "about_units", "yes"}
+    | {"drop_missing", "encoding", "separator", "table_format", "sql", "database", "engine", "master", "sensitivity"}
+    | {"tokenizer", "embedding_column", "embedding_cache", "preview_only", "about_units", "yes"}
+    | {"public", "public_text", "public_corpus", "public_author"}
 )
 
 

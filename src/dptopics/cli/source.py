@@ -1,9 +1,13 @@
 """Where the texts come from: the options of every command that reads a table, as one thing."""
 
+import os
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+
+import typer
 
 from dptopics.cli import options as o
 from dptopics.cli.terminal import err, progress_bar, warn
@@ -13,7 +17,9 @@ from dptopics.privacy.guarantee import Unit
 if TYPE_CHECKING:
     from dptopics.data.bounded import BoundedCorpus
     from dptopics.data.corpus import Corpus
+    from dptopics.data.databases import Query
     from dptopics.data.engines.spark import SparkTable
+    from dptopics.data.files import TableFile
     from dptopics.plan import Plan
     from dptopics.public.text_models import Embedding
     from dptopics.release.vocabulary import Vocabulary
@@ -23,11 +29,15 @@ if TYPE_CHECKING:
 class Table:
     """A table of texts, and on which engine it is read and added up."""
 
-    source: str | Path
+    source: str | Path | None = None
     text: str
     author: str | None = None
     drop_missing: bool = False
     encoding: str = "utf8"
+    separator: str | None = None
+    table_format: str | None = None
+    sql: str | None = None
+    database: str | None = field(default=None, repr=False)  # it may hold a password
     engine: o.EngineName = o.EngineName.MEMORY
     master: str | None = None
     embedding_column: str | None = None
@@ -35,8 +45,39 @@ class Table:
     def __post_init__(self) -> None:
         if self.text == self.author:
             raise InputError(f"--text and --author name the same column, {self.text!r}. Name the one with the texts.")
+        object.__setattr__(self, "engine", o.EngineName(self.engine))
+        if (self.source is None) == (self.sql is None):
+            raise InputError(
+                "give a table of texts (a file, a folder, or - for standard input), or a query (--sql) and the address "
+                "of its database (--database): one of the two."
+            )
+        if self.sql is not None and not self.database:
+            raise InputError("--sql needs the address of the database: --database, or the variable DPTOPICS_DATABASE.")
+        if self.engine is o.EngineName.SPARK:
+            if self.sql is not None or self.separator or self.table_format or self.source == "-":
+                raise InputError(
+                    "Spark reads Parquet files or a table of its own: leave --sql, --separator, --format and - out."
+                )
+        else:
+            _ = self.data  # what it is given is checked now
         if self.engine is o.EngineName.MEMORY and (self.master or self.embedding_column):
             raise InputError("--master and --embedding-column are for --engine spark.")
+
+    @classmethod
+    def of(cls, context: typer.Context, **changed: Any) -> Self:
+        """From the options of a command: all that are called as the fields here."""
+        names = {one.name for one in fields(cls)}
+        return cls(**{name: value for name, value in context.params.items() if name in names} | changed)
+
+    @property
+    def data(self) -> "TableFile | Query":
+        """What is read, in memory."""
+        from dptopics.data.databases import Query
+        from dptopics.data.files import TableFile
+
+        if self.sql is not None:
+            return Query(self.sql, self.database or "")
+        return TableFile(self.source or "", self.encoding, self.separator, self.table_format)
 
     def unit(self, asked: Unit | None) -> Unit:
         """Whom to protect: authors if there are any."""
@@ -79,14 +120,47 @@ class Table:
         self, settings: Any, *, embed: "Embedding | None" = None, vocabulary: "Vocabulary | None" = None
     ) -> "Corpus | SparkTable":
         """The table as it is."""
-        from dptopics.data.corpus import Corpus
         from dptopics.data.engines.spark import SparkTable, spark_session
 
-        common: dict[str, Any] = {"text": self.text, "author": self.author, "settings": settings}
-        common |= {"vocabulary": vocabulary, "drop_missing": self.drop_missing}
         if self.engine is o.EngineName.SPARK:
-            session = spark_session(self.master)
-            return SparkTable.from_table(self.source, embedding=self.embedding_column, session=session, **common)
-        corpus = Corpus.from_table(self.source, encoding=self.encoding, embed=embed, **common)
-        err.print(corpus.account(), highlight=False)  # a quotation mark left open swallows rows in silence
+            return SparkTable.from_table(
+                self.source,
+                embedding=self.embedding_column,
+                session=spark_session(self.master),
+                **self._common(settings, vocabulary),
+            )
+        return self.in_memory(settings, embed=embed, vocabulary=vocabulary)
+
+    def in_memory(
+        self, settings: Any, *, embed: "Embedding | None" = None, vocabulary: "Vocabulary | None" = None
+    ) -> "Corpus":
+        """The table, read here; its owner is told what was read."""
+        from dptopics.data.corpus import Corpus
+
+        corpus = Corpus.from_table(self.data, embed=embed, **self._common(settings, vocabulary))
+        say(corpus.account())
         return corpus
+
+    def _common(self, settings: Any, vocabulary: "Vocabulary | None") -> dict[str, Any]:
+        found: dict[str, Any] = {"text": self.text, "author": self.author, "settings": settings}
+        return found | {"vocabulary": vocabulary, "drop_missing": self.drop_missing}
+
+
+def named_tokenizer(name: str | None) -> str | None:
+    """A tokenizer that an option names; its module may lie in the folder where the command runs."""
+    if name is not None and ":" in name and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # at the end: it cannot stand in for what is installed
+    return name
+
+
+def allow_tokenizer(name: str | None) -> None:
+    """Let releases that are loaded from now on use a tokenizer that they name."""
+    if name is not None:
+        from dptopics.public.tokenizers import Tokenizer
+
+        Tokenizer.of(named_tokenizer(name))
+
+
+def say(account: str) -> None:
+    """What was read, on standard error: a quotation mark left open swallows rows in silence."""
+    err.print(account, highlight=False)

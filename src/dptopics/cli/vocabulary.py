@@ -6,7 +6,7 @@ import typer
 
 from dptopics.cli import options as o
 from dptopics.cli.publishing import plan_of, preview, published
-from dptopics.cli.source import Table
+from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.terminal import err
 from dptopics.public.text import TextSettings
 from dptopics.public.word_lists import check_not_the_data
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 def vocabulary(
     context: typer.Context,
-    source: o.AnySource,
     text: o.TextColumnName,
     out_folder: o.Out,
+    source: o.AnySource = None,
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
     author: o.AuthorColumn = None,
@@ -36,10 +36,15 @@ def vocabulary(
     max_docs: o.MaxDocs = None,
     language: o.Language = "english",
     lemmas: o.Lemmas = False,
-    min_length: o.MinLength = 3,
-    max_length: o.MaxLength = 15,
+    min_length: o.MinLength = None,
+    max_length: o.MaxLength = None,
+    tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
+    separator: o.Separator = None,
+    table_format: o.FormatOption = None,
+    sql: o.Sql = None,
+    database: o.Database = None,
     engine: o.EngineOption = o.EngineName.MEMORY,
     master: o.Master = None,
     ledger: o.LedgerOption = None,
@@ -50,16 +55,14 @@ def vocabulary(
     from dptopics.plan import Plan
 
     check_not_the_data(mechanism, source)
-    table = Table(
-        source=source,
-        text=text,
-        author=author,
-        drop_missing=drop_missing,
-        encoding=encoding,
-        engine=engine,
-        master=master,
+    table = Table.of(context)
+    settings = TextSettings(
+        language=language,
+        lemmas=lemmas,
+        min_length=min_length,
+        max_length=max_length,
+        tokenizer=named_tokenizer(tokenizer),
     )
-    settings = TextSettings(language=language, lemmas=lemmas, min_length=min_length, max_length=max_length)
 
     def made() -> "Plan":
         return Plan.words(

@@ -63,7 +63,7 @@ class Builder:
         self._drop_missing = drop_missing
         self._embed = None if embed is None else embedding(embed)
         self._vectors: list[NDArray[np.float32]] = []
-        self._row = 0
+        self._row = self._blank = 0
         self._words: defaultdict[str, int] = defaultdict()
         self._words.default_factory = self._words.__len__
         self._authors: defaultdict[str, int] = defaultdict()
@@ -118,6 +118,7 @@ class Builder:
             if self._embed is not None:
                 kept.append(text)
             found = words(text)
+            self._blank += not found and not text.strip()
             if known is not None:
                 found = [w for w in found if w in known]
             tokens.extend(map(word_id, found))
@@ -161,6 +162,7 @@ class Builder:
             text=self._text,
             vectors=None if self._embed is None else np.concatenate(self._vectors or [np.zeros((0, 0), np.float32)]),
             left_out=self._row - sizes.size,
+            blank=self._blank,
         )
         return corpus, names
 

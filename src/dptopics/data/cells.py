@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dptopics.data.builder import Builder, no_author
+from dptopics.data.columns import Rows
 from dptopics.data.corpus import Corpus
-from dptopics.data.tables import Rows
 from dptopics.errors import tell_owner
 from dptopics.public.axes import CELL_TEXT, OTHER, Axis, cell_words, plain_value
 

@@ -42,6 +42,7 @@ class Corpus:
     text: TextSettings | None
     vectors: NDArray[np.float32] | None = None  # embedding of each document, by a public model
     left_out: int = 0  # rows without text or author that were dropped. Private: for the owner's eyes
+    blank: int = 0  # texts without any sign. Private: for the owner's eyes
 
     def __repr__(self) -> str:
         return f"<Corpus: sensitive, unit {str(self.default_unit)!r}>"
@@ -63,13 +64,20 @@ class Corpus:
 
     def account(self) -> str:
         """What was read, in one sentence. Private: for the owner's eyes."""
-        found = f"Read {self.n_documents:,} texts"
+        rows = f"{_number(self.n_documents + self.left_out, 'row')}: " if self.left_out else ""
+        found = f"Read {rows}{_number(self.n_documents, 'text')}"
         if self.n_authors is not None:
-            found += f" of {self.n_authors:,} authors"
-        empty = int(np.count_nonzero(np.diff(self.doc_start) == 0))
-        more = [f"{empty:,} of them hold no word that counts"] if empty else []
-        more += [f"{self.left_out:,} rows without text or author were left out"] if self.left_out else []
-        return f"{found}{'; ' if more else ''}{'; '.join(more)}."
+            found += f" of {_number(self.n_authors, 'author')}"
+        parts = [found]
+        if self.blank:
+            parts.append(f"{_number(self.blank, 'text')} {'is' if self.blank == 1 else 'are'} empty")
+        if wordless := int(np.count_nonzero(np.diff(self.doc_start) == 0)) - self.blank:
+            more = "more " if self.blank else ""
+            parts.append(f"{wordless:,} {more}{'holds' if wordless == 1 else 'hold'} no word that counts")
+        if self.left_out:
+            were = "was" if self.left_out == 1 else "were"
+            parts.append(f"{_number(self.left_out, 'row')} without text or author {were} left out")
+        return f"{'; '.join(parts)}."
 
     @cached_property
     def word_key(self) -> NDArray[np.uint64]:
@@ -141,17 +149,25 @@ class Corpus:
         vocabulary: Vocabulary | None = None,
         drop_missing: bool = False,
         encoding: str = "utf8",
+        separator: str | None = None,
+        format: str | None = None,
         embed: Embed | None = None,
     ) -> Self:
-        """From a CSV, TSV, JSON Lines or Parquet file, or any frame that speaks Arrow (pandas, Polars, DuckDB).
+        """From a file, a folder of text files, standard input ("-"), or a frame that speaks Arrow (pandas, Polars, …).
 
-        Rows are read in batches; raw text is never held whole. ``drop_missing`` leaves out rows without text or author.
-        A ``vocabulary`` is public; words outside it are dropped while reading. ``embed`` turns texts into vectors: a
-        public model.
+        Files are CSV, TSV, JSON (lines or an array), Parquet or workbooks, also packed; ``separator`` and ``format``
+        say what a file's header and name do not. A folder has the columns text, folder and file. Rows are read in
+        batches. ``drop_missing`` leaves out rows without text or author. A ``vocabulary`` is public; words outside it
+        are dropped while reading. ``embed`` turns texts into vectors: a public model.
         """
         from dptopics.data.builder import Builder
+        from dptopics.data.files import TableFile
         from dptopics.data.tables import read_batches
 
+        if isinstance(source, str | Path):
+            source = TableFile(source, encoding=encoding, separator=separator, format=format)
+        elif separator is not None or format is not None:
+            raise InputError("separator and format are for files. Leave them out.")
         builder = Builder(
             settings or TextSettings(),
             with_authors=author is not None,
@@ -159,9 +175,20 @@ class Corpus:
             vocabulary=vocabulary,
             embed=embed,
         )
-        for texts, authors in read_batches(source, text=text, author=author, encoding=encoding):
+        for texts, authors in read_batches(source, text=text, author=author):
             builder.add(texts, authors)
         return builder.build(cls)
+
+    @classmethod
+    def from_sql(cls, query: str, url: str, *, text: str, author: str | None = None, **how: Any) -> Self:
+        """From what a database answers (extra ``sql``); ``how`` as for :meth:`from_table`.
+
+        ``url`` is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME, or any that SQLAlchemy has a driver for. It
+        is used once and kept nowhere. The query may only read.
+        """
+        from dptopics.data.databases import Query
+
+        return cls.from_table(Query(query, url), text=text, author=author, **how)
 
     @classmethod
     def from_counts(
@@ -242,6 +269,10 @@ class Corpus:
     def warn_if_delta_large(self, delta: float, unit: Unit) -> None:
         """Tell the owner when δ would allow a mechanism that publishes somebody outright."""
         warn_if_delta_large(self.n_authors if unit is Unit.AUTHOR else self.n_documents, delta, unit)
+
+
+def _number(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def warn_if_delta_large(n: int | None, delta: float, unit: Unit) -> None:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from dptopics.data.builder import author_name, check_authors, numbered_authors, tell_if_empty
 from dptopics.data.corpus import Corpus
-from dptopics.data.tables import check_file, explain, read_lines
+from dptopics.data.files import check_file, explain
+from dptopics.data.json_tables import read_lines
 from dptopics.errors import InputError, shielded
 from dptopics.release.vocabulary import Vocabulary
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Self
 
@@ -36,6 +36,11 @@ class Collection:
     def __post_init__(self) -> None:
         if not self.name.strip() or self.name != self.name.strip() or not self.name.isprintable():
             raise InputError(f"a collection needs a printable name without blanks around it, got {self.name!r}.")
+        if self.text.cutter is not None:
+            raise InputError(
+                f"clients cut texts where there is no letter, so that words by the tokenizer {self.text.cutter.name!r} "
+                "cannot be collected. Take another language, or 'none'."
+            )
 
     @property
     def guarantee(self) -> Guarantee:
@@ -67,7 +72,7 @@ class Collection:
             "collection": self.name,
             "kind": randomizer.name,
             "settings": settings,
-            "text": asdict(self.text),
+            "text": self.text.to_dict(),
             "words": list(randomizer.vocabulary.words),
         }
 

@@ -14,7 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dptopics.data.builder import GrowingArray
-from dptopics.data.tables import check_file, explain, read_lines
+from dptopics.data.files import check_file, explain
+from dptopics.data.json_tables import read_lines
 from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.local.collection import Collection, Report
 from dptopics.local.server.store import is_store, open_store

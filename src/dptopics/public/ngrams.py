@@ -43,18 +43,27 @@ class PublicNgrams:
         return cls(words, np.array([counts[w] for w in words.words], np.float64))
 
     @classmethod
-    def from_texts(cls, texts: Iterable[str], *, n: int, size: int | None = None) -> Self:
+    def from_texts(cls, texts: Iterable[str], *, n: int, size: int | None = None, tokenizer: Any = None) -> Self:
         """The ``size`` most frequent n-grams of public texts."""
         from dptopics.data.corpus import Corpus
 
-        return cls._most_frequent(Corpus.from_texts(texts, settings=TextSettings.for_ngrams(n)), size)
+        return cls._most_frequent(Corpus.from_texts(texts, settings=TextSettings.for_ngrams(n, tokenizer)), size)
 
     @classmethod
-    def from_table(cls, source: Any, *, text: str, n: int, size: int | None = None, encoding: str = "utf8") -> Self:
+    def from_table(
+        cls,
+        source: Any,
+        *,
+        text: str,
+        n: int,
+        size: int | None = None,
+        encoding: str = "utf8",
+        tokenizer: Any = None,
+    ) -> Self:
         """The ``size`` most frequent n-grams of a table of public texts."""
         from dptopics.data.corpus import Corpus
 
-        settings = TextSettings.for_ngrams(n)
+        settings = TextSettings.for_ngrams(n, tokenizer)
         corpus = Corpus.from_table(source, text=text, settings=settings, drop_missing=True, encoding=encoding)
         return cls._most_frequent(corpus, size)
 

@@ -1,19 +1,23 @@
 """Text to words, one document at a time: nothing here looks at more than the document in hand."""
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib import resources
-from typing import Self
+from typing import Any, Self
 from unicodedata import normalize
 
 import regex
 
 from dptopics.errors import InputError
+from dptopics.public.languages import usual_lengths
+from dptopics.public.tokenizers import PACKAGES, Split, Tokenizer
 
 _WORD = regex.compile(r"\p{L}[\p{L}\p{M}\p{Nd}]*")  # a letter, then letters, combining marks and digits
 # For n-grams neighbours matter, so that numbers and the second half of "don't" are kept.
 _TOKEN = regex.compile(r"[\p{L}\p{Nd}][\p{L}\p{M}\p{Nd}]*(?:['’]\p{L}[\p{L}\p{M}]*)*")
+_WIDE_END = regex.compile("[。！？｡]+")  # no blank follows these
 _SENTENCE_END = regex.compile(r"[.!?…。！？]+(?=\s|$)|\n+")
 START, END = "<s>", "</s>"  # of a sentence; no token can hold these signs
 MOST_NGRAMS = 5
@@ -23,35 +27,63 @@ MOST_NGRAMS = 5
 class TextSettings:
     """How a document becomes words. Public: saved with every release so that new texts are read the same way.
 
+    Lengths are by default what is usual in the language. ``tokenizer``: how texts are cut, if not at what is no letter:
+    "chinese", "japanese" or "thai" (by default for these languages; extra ``languages``), a function from one text to
+    its words, or its name, module:function.
+
     >>> TextSettings(language="english").words("The MRI of 3 May didn't show anything; Zoë's knee is fine.")
     ['mri', 'show', 'zoë', 'knee', 'fine']
     """
 
     language: str = "english"
-    min_length: int = 3
-    max_length: int = 15
+    min_length: int | None = None
+    max_length: int | None = None
     lemmas: bool = False
     ngrams: int = 1
+    tokenizer: Tokenizer | Split | str | None = None
 
     @classmethod
-    def for_ngrams(cls, n: int) -> Self:
+    def for_ngrams(cls, n: int, tokenizer: Tokenizer | Split | str | None = None) -> Self:
         """Keep every word, in its sentence: what n-grams are made of.
 
         >>> TextSettings.for_ngrams(3).words("I don't know. Do you?")
         ["<s> i don't", "i don't know", "don't know </s>", '<s> do you', 'do you </s>']
         """
-        return cls(language="none", min_length=1, max_length=30, ngrams=n)
+        return cls(language="none", min_length=1, max_length=30, ngrams=n, tokenizer=tokenizer)
 
     def __post_init__(self) -> None:
         if not 1 <= self.ngrams <= MOST_NGRAMS:
             raise InputError(f"n-grams may have 1 to {MOST_NGRAMS} words, got {self.ngrams}.")
-        if not 1 <= self.min_length <= self.max_length:
-            raise InputError(
-                f"word lengths must satisfy 1 ≤ min_length ≤ max_length, got {self.min_length} and {self.max_length}."
-            )
+        name = language_name(self.language)
+        for place, field in enumerate(("min_length", "max_length")):
+            if getattr(self, field) is None:
+                object.__setattr__(self, field, usual_lengths(name)[place])
+        low, high = self.lengths
+        if not 1 <= low <= high:
+            raise InputError(f"word lengths must satisfy 1 ≤ min_length ≤ max_length, got {low} and {high}.")
+        cut = name if self.tokenizer is None and name in PACKAGES else self.tokenizer
+        object.__setattr__(self, "tokenizer", None if cut is None else Tokenizer.of(cut))
         stop_words(self.language)  # fail now, not at the first document
         if self.lemmas:
             _lemmatizer(self.language)
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """Letters of the shortest and the longest word kept."""
+        assert self.min_length is not None
+        assert self.max_length is not None
+        return self.min_length, self.max_length
+
+    @property
+    def cutter(self) -> Tokenizer | None:
+        """The tokenizer, if words are not what lies between other signs than letters."""
+        assert self.tokenizer is None or isinstance(self.tokenizer, Tokenizer)
+        return self.tokenizer
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; what makes the same settings again."""
+        found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "tokenizer"}
+        return found | ({} if self.cutter is None else {"tokenizer": self.cutter.to_dict()})
 
     def words(self, text: str) -> list[str]:
         """Words of one document: NFKC, lower case, length and stop-word filters, optional lemmas.
@@ -60,7 +92,7 @@ class TextSettings:
         with one ``<s>`` and ends with one ``</s>``. A sentence that is shorter has none.
         """
         if self.ngrams == 1:
-            return self._filtered(_WORD.findall(normalize("NFKC", text).lower()))
+            return self._filtered(self._cut(text, _WORD))
         n, found = self.ngrams, []
         for sentence in self.sentences(text):
             found += [" ".join(sentence[i : i + n]) for i in range(len(sentence) - n + 1)]
@@ -74,23 +106,39 @@ class TextSettings:
         """
         if entry != normalize("NFKC", entry).lower():
             return False
+        own = self.cutter is not None and not self.cutter.built_in
         if self.ngrams == 1:
-            return _WORD.fullmatch(entry) is not None
+            return self._own_word(entry) if own else _WORD.fullmatch(entry) is not None
         first, *rest = entry.split(" ")
         if len(rest) != self.ngrams - 1:
             return False
         inner = ([] if first == START else [first]) + (rest[:-1] if rest[-1] == END else rest)
-        return all(_TOKEN.fullmatch(word) for word in inner) and "’" not in entry
+        form = self._own_word if own else _TOKEN.fullmatch
+        return all(form(word) for word in inner) and "’" not in entry
+
+    def _own_word(self, entry: str) -> bool:
+        """An owner's tokenizer may give any sign, but no sentence."""
+        return entry.split() == [entry] and len(entry) <= self.lengths[1]
 
     def sentences(self, text: str) -> list[list[str]]:
         """Tokens of each sentence, with the marks of its beginning and end."""
-        parts = _SENTENCE_END.split(normalize("NFKC", text).lower().replace("’", "'"))
-        tokens = [self._filtered(_TOKEN.findall(part)) for part in parts]
+        parts = _SENTENCE_END.split(normalize("NFKC", _WIDE_END.sub("\n", text)).replace("’", "'"))
+        tokens = [self._filtered(self._cut(part, _TOKEN)) for part in parts]
         return [[START, *sentence, END] for sentence in tokens if sentence]
+
+    def _cut(self, text: str, pattern: Any) -> list[str]:
+        """Pieces of a text that match the pattern; an owner's tokenizer has its own idea of a word."""
+        cutter = self.cutter
+        if cutter is None:
+            found: list[str] = pattern.findall(normalize("NFKC", text).lower())
+            return found
+        if cutter.built_in:
+            return [w for piece in cutter(normalize("NFKC", text).lower()) for w in pattern.findall(piece)]
+        return [w for piece in cutter(text) for w in normalize("NFKC", piece).lower().split()]
 
     def _filtered(self, found: list[str]) -> list[str]:
         stop = stop_words(self.language)
-        low, high = self.min_length, self.max_length
+        low, high = self.lengths
         words = [w for w in found if low <= len(w) <= high and w not in stop]
         if self.lemmas:
             lemma = _lemmatizer(self.language)
@@ -109,10 +157,12 @@ def stop_words(language: str) -> frozenset[str]:
     if language in ("english", "en"):
         text = resources.files("dptopics").joinpath("resources/stopwords_english.txt").read_text("utf-8")
         return frozenset(text.split())
+    if language in ("thai", "th"):
+        return _thai_stop_words()
     from stop_words import AVAILABLE_LANGUAGES, LANGUAGE_MAPPING, get_stop_words
 
     if language not in AVAILABLE_LANGUAGES and language not in LANGUAGE_MAPPING:
-        known = ", ".join(sorted(AVAILABLE_LANGUAGES))
+        known = ", ".join(sorted([*AVAILABLE_LANGUAGES, "thai"]))
         raise InputError(
             f"there are no stop words for language {language!r}. Use one of: {known}; or 'none' to keep every word."
         )
@@ -124,8 +174,27 @@ def language_code(language: str) -> str:
     """ISO code of a language given by name or code."""
     from stop_words import LANGUAGE_MAPPING
 
-    codes: dict[str, str] = {name: code for code, name in LANGUAGE_MAPPING.items()}
+    codes: dict[str, str] = {name: code for code, name in LANGUAGE_MAPPING.items()} | {"thai": "th"}
     return codes.get(language, language)
+
+
+def language_name(language: str) -> str:
+    """Name of a language given by name or ISO code."""
+    if language in ("english", "none"):
+        return language
+    from stop_words import LANGUAGE_MAPPING
+
+    names: dict[str, str] = {**LANGUAGE_MAPPING, "th": "thai"}
+    return names.get(language, language)
+
+
+def _thai_stop_words() -> frozenset[str]:
+    os.environ.setdefault("PYTHAINLP_READ_ONLY", "1")  # as in tokenizers.py
+    try:
+        from pythainlp.corpus import thai_stopwords
+    except ImportError:
+        return frozenset()  # an owner's own tokenizer needs no package
+    return frozenset(thai_stopwords())
 
 
 @lru_cache

@@ -77,9 +77,9 @@ def is_file(path: str | Path) -> bool:
         return False
 
 
-def check_not_the_data(path: str | Path | None, source: str | Path) -> None:
+def check_not_the_data(path: str | Path | None, source: str | Path | None) -> None:
     """Refuse the private table, a link to it, a copy of it or a part of its folder as something public."""
-    if path is None or not is_file(path) or not Path(source).exists():
+    if path is None or source is None or not is_file(path) or not Path(source).exists():
         return
     public, private = Path(path), Path(source)
     inside = private.is_dir() and private.resolve() in public.resolve().parents

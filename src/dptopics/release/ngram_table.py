@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -79,7 +79,7 @@ class NgramTable:
 
     def fields(self) -> dict[str, Any]:
         """The total, and how texts were read."""
-        return {"total": self.total, "text": None if self.text is None else asdict(self.text)}
+        return {"total": self.total, "text": None if self.text is None else self.text.to_dict()}
 
     @classmethod
     def restored(cls, vocabulary: Vocabulary, arrays: Arrays, fields: Mapping[str, Any]) -> Self:

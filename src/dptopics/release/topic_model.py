@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
@@ -218,7 +218,7 @@ class TopicModel:
     def fields(self) -> dict[str, Any]:
         """The prior, how texts were read, and the public model."""
         space = {} if self.space is None else {"embedding": self.space.embedding, "of_words": self.space.of_words}
-        return {"alpha": self.alpha, **space, "text": None if self.text is None else asdict(self.text)}
+        return {"alpha": self.alpha, **space, "text": None if self.text is None else self.text.to_dict()}
 
     @classmethod
     def restored(cls, vocabulary: Vocabulary, arrays: Arrays, fields: Mapping[str, Any]) -> Self:

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from dptopics import progress
 from dptopics.data.bounded import Block, Bounds, Sample, Statistic
 from dptopics.data.builder import tell_if_empty
+from dptopics.data.columns import check_columns, type_name
 from dptopics.data.corpus import warn_if_delta_large
 from dptopics.data.engines import arrow_parts as parts
 from dptopics.data.engines.blocks import offsets, steps, too_many_units
 from dptopics.data.engines.spark_errors import check_java, explained
-from dptopics.data.tables import check_columns, type_name
 from dptopics.errors import EngineError, InputError
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.text import TextSettings

@@ -1,0 +1,163 @@
+"""Files of tables: what format they have, and what is wrong with those that cannot be read."""
+
+import codecs
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from dptopics import progress
+from dptopics.data import delimited
+from dptopics.data.columns import BATCH_ROWS, Rows, check_columns, of_arrow
+from dptopics.data.delimited import checked_separator, read_delimited
+from dptopics.data.folders import read_folder
+from dptopics.data.json_tables import read_json
+from dptopics.data.streams import STANDARD_INPUT, opened
+from dptopics.data.workbooks import WORKBOOKS, read_workbook
+from dptopics.errors import DptopicsError, InputError
+from dptopics.public.packed import suffix_of
+
+
+class Format(StrEnum):
+    """How a table is written."""
+
+    CSV = "csv"
+    TSV = "tsv"
+    JSON = "json"  # lines or an array
+    PARQUET = "parquet"
+    EXCEL = "excel"
+
+
+_SUFFIXES = {
+    ".csv": Format.CSV, ".tsv": Format.TSV, ".txt": Format.TSV, ".json": Format.JSON, ".jsonl": Format.JSON,
+    ".ndjson": Format.JSON, ".parquet": Format.PARQUET, ".pq": Format.PARQUET,
+    **dict.fromkeys(WORKBOOKS, Format.EXCEL),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file, a folder of text files, or "-" for standard input; and how it is written, where its name does not say.
+
+    The separator is found by the names of the columns if none is given. A folder is a table of its .txt files with the
+    columns text, folder (the sub-folder, at the first level) and file.
+    """
+
+    path: str | Path
+    encoding: str = "utf8"
+    separator: str | None = None
+    format: Format | str | None = None
+
+    def __post_init__(self) -> None:
+        check_encoding(self.encoding)
+        object.__setattr__(self, "separator", checked_separator(self.separator))
+        if self.format is not None and self.format not in list(Format):
+            raise InputError(f"there is no format {str(self.format)!r}. Use one of: {', '.join(Format)}.")
+        if self.separator is not None and self.format not in (None, Format.CSV, Format.TSV):
+            raise InputError(f"a separator is for CSV, but the format is {str(self.format)!r}. Leave one of them out.")
+
+    def columns(self, names: Sequence[str], values: int) -> Iterator[Rows]:
+        """Batches of columns: the first ``values`` are texts and authors, the others anything."""
+        path = Path(self.path)
+        if str(path) != STANDARD_INPUT:
+            if path.is_dir():
+                yield from read_folder(path, names, self.encoding)
+                return
+            check_file(path)
+        try:
+            yield from self._read(path, names, values)
+        except (DptopicsError, MemoryError):
+            raise
+        except Exception as error:
+            reason = explain(error, path, self.encoding)
+        else:
+            return
+        raise InputError(reason)
+
+    def _read(self, path: Path, names: Sequence[str], values: int) -> Iterator[Rows]:
+        known = self._format(path)
+        if known is Format.PARQUET:
+            yield from of_arrow(_parquet(path, names), names, values)
+        elif known is Format.EXCEL:
+            yield from read_workbook(path, names)
+        else:
+            with opened(path, self.encoding) as table:
+                begins = table.head.lstrip()[:1]
+                if known is Format.JSON or (known is None and begins in ("{", "[")):
+                    yield from read_json(table, names, array=begins == "[")
+                else:
+                    usual = "\t" if known is Format.TSV else ","
+                    batches = read_delimited(table, names, usual=usual, separator=self.separator)
+                    yield from of_arrow(batches, names, values)
+
+    def _format(self, path: Path) -> Format | None:
+        """What was said, or what the name says; None: the first byte of standard input decides."""
+        piped = str(path) == STANDARD_INPUT
+        known = Format(self.format) if self.format is not None else _SUFFIXES.get(suffix_of(path))
+        if piped and known in (Format.PARQUET, Format.EXCEL):
+            raise InputError(f"standard input cannot be {str(known)!r}: give the file itself, or send CSV or JSON.")
+        if known is None and not piped:
+            raise InputError(
+                f"cannot tell the format of {path.name!r}. Use .csv, .tsv, .jsonl, .parquet or .xlsx, or name the "
+                "format (--format)."
+            )
+        if self.separator is not None and known not in (None, Format.CSV, Format.TSV):
+            raise InputError(f"a separator is for CSV, but {path.name!r} is {str(known)!r}. Leave it out.")
+        return known
+
+
+def check_encoding(encoding: str) -> None:
+    """Refuse what is not the name of an encoding of texts."""
+    try:
+        known = codecs.lookup(encoding)._is_text_encoding  # hex and rot13 are codecs too
+    except (LookupError, ValueError):
+        known = False
+    if not known:
+        raise InputError(f"there is no encoding {encoding!r}. Use for example 'utf8' or 'latin-1'.")
+
+
+def check_file(path: Path) -> None:
+    """Refuse a path that is no file."""
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}.")
+
+
+def explain(error: Exception, path: Path, encoding: str) -> str:
+    """What went wrong, without the piece of data that Arrow likes to quote."""
+    message = str(error)
+    name = repr("standard input" if str(path) == STANDARD_INPUT else path.name)
+    if fields := re.match(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message):
+        row, wanted, got = fields.groups()
+        where = f"row {row}" if row else "a row"
+        return (
+            f"{name} has {wanted} columns but {where} has {got}. Put texts that hold the separator in quotation "
+            "marks, and close every quotation mark."
+        )
+    if isinstance(error, UnicodeError) or "invalid UTF8" in message:
+        utf8 = codecs.lookup(encoding).name == "utf-8"
+        hint = "Save it as UTF-8, or name its encoding, e.g. --encoding latin-1." if utf8 else "Name its encoding."
+        return f"{name} is not valid {'UTF-8' if utf8 else encoding}. {hint}"
+    if re.match(r"(?:CSV parse error: )?Empty CSV file", message):
+        return f"{name} is empty: it holds no documents."
+    if isinstance(error, PermissionError):
+        return f"{name} may not be read: permission denied."
+    if message.startswith("straddling"):
+        return f"{name} has a row longer than {delimited.BLOCK_BYTES >> 20} MiB. Is a quotation mark left open?"
+    return (
+        f"{name} is damaged or not in the format its name says ({type(error).__name__}). "
+        "Write the file again, or rename it to match its format."
+    )
+
+
+def _parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
+    from pyarrow import parquet
+
+    file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)  # else a row group is held whole
+    check_columns(file.schema_arrow.names, *columns)
+    rows = 0
+    for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns), use_threads=False):
+        yield batch
+        rows += batch.num_rows
+        progress.report(rows / file.metadata.num_rows)

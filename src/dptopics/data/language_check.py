@@ -1,0 +1,45 @@
+"""Whether texts are in the language that was said. For the owner's eyes: it decides nothing."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.data.corpus import Corpus
+from dptopics.errors import InputError, tell_owner
+from dptopics.public.embeddings import common_words
+from dptopics.public.languages import another_language, identifies, without_blanks
+from dptopics.public.text import TextSettings, language_code, language_name
+
+_OF_THE_LANGUAGE = 0.5  # share of words that a language's common ones make up; in English corpora 0.7 to 1
+
+
+def warn_if_other_language(corpus: Corpus, text: TextSettings) -> None:
+    """Tell the owner if words are whole sentences, or of another language."""
+    counts = np.bincount(corpus.word, corpus.count, len(corpus.words)).astype(np.int64)
+    if not counts.any():
+        return
+    if text.cutter is None and without_blanks(corpus.words, counts):
+        tell_owner(
+            "these texts are in a script without blanks between words, so that whole sentences count as words. Say "
+            "their language (--language chinese, japanese or thai), or how to cut them (--tokenizer)."
+        )
+    elif text.language != "none" and text.ngrams == 1:
+        code = language_code(text.language)
+        name = another_language(corpus.words, counts, code)
+        if name is not None or not (identifies(code) or _common(corpus, counts, text)):
+            like = "" if name is None else f": they look like {language_name(name)!r}"
+            tell_owner(
+                f"most words of these texts are no common words of the language that was said ({text.language}){like}. "
+                "If they are in another one, give it (--language), or topics will be poor."
+            )
+
+
+def _common(corpus: Corpus, counts: NDArray[np.int64], text: TextSettings) -> bool:
+    """Whether most words are common ones of the language. True as well where there is no list of these."""
+    if text.cutter is not None:
+        return True  # the list is of words that are cut in another way
+    try:
+        common = common_words(text).index
+    except InputError:  # no list for this language, or the extra is missing
+        return True
+    known = np.fromiter((word in common for word in corpus.words), bool, len(corpus.words))
+    return bool(counts[known].sum() >= _OF_THE_LANGUAGE * counts.sum())
