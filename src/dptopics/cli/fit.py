@@ -11,7 +11,7 @@ from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.terminal import err
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.text import TextSettings
+from dptopics.public.text import MOST_PHRASE, TextSettings
 from dptopics.public.word_lists import check_not_the_data, read_seed_words
 
 if TYPE_CHECKING:
@@ -71,6 +71,9 @@ def fit(
             help="Public words of topics that you want to see, the words of one topic on a line.", show_default=False
         ),
     ] = None,
+    phrases: Annotated[
+        bool, typer.Option("--phrases", help="Show phrases of two or three words too. In the same budget.")
+    ] = False,
     steps: Annotated[int | None, typer.Option(help="Rounds of learning.", show_default="the mechanism's own")] = None,
     gamma: o.Gamma = None,
     learner: o.LearnerName = None,
@@ -113,6 +116,7 @@ def fit(
         lemmas=lemmas,
         min_length=min_length,
         max_length=max_length,
+        phrases=MOST_PHRASE if phrases else 1,
         tokenizer=named_tokenizer(tokenizer),
     )
     model = _embedding(mechanism or usual_mechanism(settings), embedding, embedding_cache)

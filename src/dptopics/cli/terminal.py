@@ -44,11 +44,15 @@ def show_topics(model: "TopicModel", words: int, min_deviations: float | None = 
     others = "; in brackets: may be chance" if asked < SURE else ""
     table = Table("Topic", "Share", f"Words at least {max(asked, SURE):g} standard deviations above the noise{others}")
     sure = model.top_words(words, min_deviations=max(asked, SURE))
+    phrases = model.top_phrases(5)
+    if any(phrases):
+        table.add_column("Phrases")
     for k, row in enumerate(model.top_words(words, min_deviations=asked)):
         marked = [Text(word) if word in sure[k] else Text(f"({word})", "dim") for word in row]
         line = Text(", ").join(marked) if marked else Text("none: this topic is mostly noise", "dim")
         seeded = "" if model.seeds is None or model.seeds[k] < 0 else f" (seed {model.seeds[k] + 1})"
-        table.add_row(f"{k}{seeded}", f"{model.topic_share[k]:.0%}", line)
+        more = [", ".join(phrases[k])] if any(phrases) else []
+        table.add_row(f"{k}{seeded}", f"{model.topic_share[k]:.0%}", line, *more)
     out.print(table)
 
 

@@ -96,8 +96,9 @@ def frequencies(words: Sequence[str], language: str) -> NDArray[np.float64]:
 
 
 def word_weights(words: Sequence[str], language: str) -> NDArray[np.float64]:
-    """How much each word counts in the mean of a document: common words little."""
-    return np.asarray(_RARE / (_RARE + frequencies(words, language)))
+    """How much each word counts in the mean of a document: common words little, and phrases not, as their words do."""
+    single = np.array([" " not in word for word in words], np.float64)
+    return np.asarray(single * _RARE / (_RARE + frequencies(words, language)))
 
 
 def place_words(

@@ -18,9 +18,12 @@ _WORD = regex.compile(r"\p{L}[\p{L}\p{M}\p{Nd}]*")  # a letter, then letters, co
 # For n-grams neighbours matter, so that numbers and the second half of "don't" are kept.
 _TOKEN = regex.compile(r"[\p{L}\p{Nd}][\p{L}\p{M}\p{Nd}]*(?:['’]\p{L}[\p{L}\p{M}]*)*")
 _WIDE_END = regex.compile("[。！？｡]+")  # no blank follows these
+# Words with nothing but a blank or a hyphen between them: what phrases are made of.
+_RUN = regex.compile(r"\p{L}[\p{L}\p{M}\p{Nd}]*(?:[ \t-]\p{L}[\p{L}\p{M}\p{Nd}]*)*")
 _SENTENCE_END = regex.compile(r"[.!?…。！？]+(?=\s|$)|\n+")
 START, END = "<s>", "</s>"  # of a sentence; no token can hold these signs
 MOST_NGRAMS = 5
+MOST_PHRASE = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +32,8 @@ class TextSettings:
 
     Lengths are by default what is usual in the language. ``tokenizer``: how texts are cut, if not at what is no letter:
     "chinese", "japanese" or "thai" (by default for these languages; extra ``languages``), a function from one text to
-    its words, or its name, module:function.
+    its words, or its name, module:function. ``phrases``: beside its words a text gives phrases of up to so many words,
+    next to each other and none of them a stop word.
 
     >>> TextSettings(language="english").words("The MRI of 3 May didn't show anything; Zoë's knee is fine.")
     ['mri', 'show', 'zoë', 'knee', 'fine']
@@ -40,6 +44,7 @@ class TextSettings:
     max_length: int | None = None
     lemmas: bool = False
     ngrams: int = 1
+    phrases: int = 1
     tokenizer: Tokenizer | Split | str | None = None
 
     @classmethod
@@ -54,6 +59,11 @@ class TextSettings:
     def __post_init__(self) -> None:
         if not 1 <= self.ngrams <= MOST_NGRAMS:
             raise InputError(f"n-grams may have 1 to {MOST_NGRAMS} words, got {self.ngrams}.")
+        if not 1 <= self.phrases <= MOST_PHRASE or (self.phrases > 1 and self.ngrams > 1):
+            raise InputError(
+                f"phrases may have up to {MOST_PHRASE} words and stand beside words, not n-grams; got phrases of "
+                f"{self.phrases} and {self.ngrams}-grams."
+            )
         name = language_name(self.language)
         for place, field in enumerate(("min_length", "max_length")):
             if getattr(self, field) is None:
@@ -91,6 +101,8 @@ class TextSettings:
         With ``ngrams`` = n > 1, the n-grams of its sentences instead: n words joined by blanks, where a sentence begins
         with one ``<s>`` and ends with one ``</s>``. A sentence that is shorter has none.
         """
+        if self.phrases > 1:
+            return self._with_phrases(text)
         if self.ngrams == 1:
             return self._filtered(self._cut(text, _WORD))
         n, found = self.ngrams, []
@@ -108,13 +120,38 @@ class TextSettings:
             return False
         own = self.cutter is not None and not self.cutter.built_in
         if self.ngrams == 1:
-            return self._own_word(entry) if own else _WORD.fullmatch(entry) is not None
+            parts = entry.split(" ") if self.phrases > 1 else [entry]
+            single = all(self._own_word(part) if own else _WORD.fullmatch(part) for part in parts)
+            return single and len(parts) <= self.phrases
         first, *rest = entry.split(" ")
         if len(rest) != self.ngrams - 1:
             return False
         inner = ([] if first == START else [first]) + (rest[:-1] if rest[-1] == END else rest)
         form = self._own_word if own else _TOKEN.fullmatch
         return all(form(word) for word in inner) and "’" not in entry
+
+    def _with_phrases(self, text: str) -> list[str]:
+        """The words of a text, then its phrases: a word that is left out, or any sign but a hyphen, ends one."""
+        words: list[str] = []
+        phrases: list[str] = []
+        for run in self._runs(text):
+            piece: list[str] = []
+            for word in [*run, ""]:
+                kept = self._filtered([word]) if word else []
+                if kept:
+                    piece += kept
+                    continue
+                words += piece
+                for n in range(2, self.phrases + 1):
+                    phrases += [" ".join(piece[i : i + n]) for i in range(len(piece) - n + 1)]
+                piece = []
+        return words + phrases
+
+    def _runs(self, text: str) -> list[list[str]]:
+        """Words that stand next to each other; a tokenizer's words all do."""
+        if self.cutter is not None:
+            return [self._cut(text, _WORD)]
+        return [_WORD.findall(run) for run in _RUN.findall(normalize("NFKC", text).lower())]
 
     def _own_word(self, entry: str) -> bool:
         """An owner's tokenizer may give any sign, but no sentence."""

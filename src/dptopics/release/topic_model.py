@@ -95,6 +95,10 @@ class TopicModel:
         """Number of topics."""
         return int(self.topic_word.shape[0])
 
+    def top_phrases(self, n: int = 10, *, min_deviations: float = SURE) -> list[list[str]]:
+        """The n most relevant phrases of each topic that stand above the noise, where texts were read with phrases."""
+        return self._top(n, 0.6, min_deviations, phrases=True)
+
     def top_words(self, n: int = 10, *, relevance: float = 0.6, min_deviations: float = SURE) -> list[list[str]]:
         """The n most relevant words of each topic that stand above the noise: often fewer, for a small topic none.
 
@@ -102,13 +106,23 @@ class TopicModel:
         shows all. Relevance is ``relevance`` · log weight + (1 − ``relevance``) · log lift, the weight over the mean of
         all topics (Sievert & Shirley 2014): one ranks by weight, zero by what sets the topic apart.
         """
+        return self._top(n, relevance, min_deviations, phrases=False)
+
+    @cached_property
+    def _phrases(self) -> NDArray[np.bool_]:
+        """Which entries of the vocabulary are phrases. Words of a count matrix may hold blanks, and are words."""
+        if self.text is None or self.text.phrases == 1:
+            return np.zeros(len(self.vocabulary), bool)
+        return np.array([" " in word for word in self.vocabulary.words], bool)
+
+    def _top(self, n: int, relevance: float, min_deviations: float, *, phrases: bool) -> list[list[str]]:
         if not 0 <= relevance <= 1:
             raise InputError(f"relevance must lie between 0 and 1, got {relevance}.")
         with np.errstate(divide="ignore", invalid="ignore"):
             weight, mean = np.log(self.topic_word), np.log(self.topic_share @ self.topic_word)
             rank = np.where(self.topic_word > 0, weight - (1 - relevance) * mean, -np.inf)
         floor = np.zeros(self.n_topics) if self.deviation is None else min_deviations * self.deviation
-        shown = self.topic_word >= floor[:, None]
+        shown = (self.topic_word >= floor[:, None]) & (self._phrases if phrases else ~self._phrases)
         order = np.argsort(np.where(shown, -rank, np.inf), axis=1, kind="stable")[:, :n]
         return [[self.vocabulary.words[w] for w in row if shown[k, w]] for k, row in enumerate(order)]
 
@@ -251,7 +265,11 @@ class TopicModel:
             for rank, word in enumerate(words, start=1):
                 weight = self.topic_word[topic, self.vocabulary.index[word]]
                 writer.writerow([topic, f"{self.topic_share[topic]:.4f}", rank, word, f"{weight:.6f}", deviation])
-        return {"topics.csv": out.getvalue()}
+        phrases = self.top_phrases(_CSV_WORDS)
+        if not any(phrases):
+            return {"topics.csv": out.getvalue()}
+        lines = [f"{topic},{rank},{phrase}" for topic, row in enumerate(phrases) for rank, phrase in enumerate(row, 1)]
+        return {"topics.csv": out.getvalue(), "phrases.csv": "\n".join(["topic,rank,phrase", *lines]) + "\n"}
 
     def summary(self) -> list[str]:
         """Words that stand out of the noise."""
@@ -278,7 +296,7 @@ class TopicModel:
 
     def shown(self, n: int, *, min_deviations: float = SURE) -> dict[str, Any]:
         """Topics with their n most relevant words above the noise, and how many of these are so by three deviations."""
-        sure = self.top_words(n)
+        sure, phrases = self.top_words(n), self.top_phrases(n)
         rows = enumerate(self.top_words(n, min_deviations=min_deviations))
         return {
             "topics": [
@@ -286,6 +304,7 @@ class TopicModel:
                     "share": float(self.topic_share[k]),
                     "words": row,
                     "above_noise": sum(word in sure[k] for word in row),
+                    **({"phrases": phrases[k]} if any(phrases) else {}),
                 }
                 for k, row in rows
             ]
