@@ -189,6 +189,7 @@ TOP_TESTS = {
     "exports",
     "metrics",
     "notebook",
+    "packaging",
     "plan",
     "plots",
     "scikit_learn",

@@ -10,6 +10,7 @@ from dptopics.privacy.mechanism import REGISTERED, Job
 from dptopics.privacy.relation import Relation
 
 _ROOMS = ("vocabulary", "topics", "ngrams", "insight", "local", "published")
+_SERVER = "dptopics.local.server"  # no mechanisms, and packages that not everybody has
 
 
 def mechanisms(job: Job | str) -> dict[str, Any]:
@@ -44,7 +45,8 @@ def _import_all() -> None:
     for room in _ROOMS:
         package = import_module(f"dptopics.{room}")
         for module in walk_packages(package.__path__, f"dptopics.{room}."):
-            import_module(module.name)
+            if not module.name.startswith(_SERVER):
+                import_module(module.name)
 
 
 def _row(job: str, example: Any) -> dict[str, str]:

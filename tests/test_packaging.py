@@ -1,0 +1,125 @@
+"""What is uploaded: wheel and source archive are well-formed, small, whole, and work from elsewhere."""
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LARGEST_WHEEL = 1_500_000
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True)
+    (wheel,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return wheel, source
+
+
+def test_the_package_index_would_take_them(built):
+    ran = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *built], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_they_hold_everything_and_little_else(built):
+    wheel, source = built
+    assert wheel.stat().st_size < LARGEST_WHEEL
+    assert source.stat().st_size < 2 * LARGEST_WHEEL
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    package = ROOT / "src" / "dptopics"
+    files = {p for p in package.rglob("*") if p.is_file() and "__pycache__" not in p.parts and p.suffix != ".nbi"}
+    files = {p for p in files if p.suffix not in (".nbc", ".pyc")}
+    assert {p.relative_to(package.parent).as_posix() for p in files} <= inside
+    with tarfile.open(source) as archive:
+        assert not {name for name in archive.getnames() if "/tests/" in name or "/results/" in name}
+
+
+def test_the_wheel_works_from_elsewhere(built, tmp_path):
+    """Unpacked into a folder of its own, with nothing of this repository in reach."""
+    zipfile.ZipFile(built[0]).extractall(tmp_path / "site")
+    code = (
+        "import dptopics, pathlib; assert 'site' in pathlib.Path(dptopics.__file__).parts; "
+        "from dptopics.public.datasets import demo_corpus; from dptopics.cli import main; "
+        "from dptopics.release import report; print(len(demo_corpus().texts))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "site"), "PATH": ""},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert int(ran.stdout) > 20_000
+
+
+# What an installation without extras has not.
+EXTRAS = (
+    "calamine", "python_calamine", "cryptography", "duckdb", "gensim", "jieba", "janome", "matplotlib", "pandas", "polars",
+    "psycopg", "pyspark", "pythainlp", "safetensors", "simplemma", "sqlalchemy", "starlette", "tokenizers", "tomotopy",
+    "uvicorn", "wordfreq", "wordllama", "yaml",
+)  # fmt: skip
+PLAIN = """
+import sys
+for name in {extras}:
+    sys.modules[name] = None  # importing it fails
+from dptopics.cli import main
+sys.argv = {command}
+main()
+"""
+
+
+def plain(command, folder):
+    """A command where only what every installation has can be imported."""
+    code = PLAIN.format(extras=EXTRAS, command=["dptopics", *command.split()])
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bare")
+    rows = "".join(f"my knee hurts when I run,p{i}\nnew glasses for reading,q{i}\n" for i in range(300))
+    (folder / "notes.csv").write_text("note,patient\n" + rows)
+    table = "fit notes.csv --text note --author patient --topics 2 --epsilon 8 --delta 1e-6 --out release"
+    ran = plain(table, folder)
+    assert ran.returncode == 0, ran.stderr
+    return folder
+
+
+def test_everything_usual_works_without_extras(bare):
+    for command in (
+        "show release", "show release --tree", "verify release", "approve release", "mechanisms", "report release --out r.html",
+        "ledger create a.ledger --epsilon 9 --delta 1e-5", "vocabulary notes.csv --text note --author patient --epsilon 2 "
+        "--delta 1e-6 --ledger a.ledger --out words", "ledger show a.ledger", "transform release notes.csv --text note --out t.csv",
+        "ngrams notes.csv --text note --author patient --n 2 --epsilon 2 --delta 1e-6 --out pairs",
+    ):  # fmt: skip
+        ran = plain(command, bare)
+        assert ran.returncode == 0, (command, ran.stderr)
+
+
+@pytest.mark.parametrize(
+    "command, extra",
+    [
+        ("registry release", "officers"),
+        ("sign --new-key key", "officers"),
+        ("label release", "embeddings"),
+        (
+            "fit notes.csv --text note --author patient --epsilon 8 --delta 1e-6 --mechanism embedded --out e",
+            "embeddings",
+        ),
+        ("fit notes.csv --text note --author patient --epsilon 8 --delta 1e-6 --lemmas --out e", "lemmas"),
+        (
+            "fit notes.csv --text note --author patient --epsilon 8 --delta 1e-6 --language japanese --out e",
+            "languages",
+        ),
+        ("fit notes.csv --text note --author patient --epsilon 8 --delta 1e-6 --engine spark --out e", "spark"),
+        ("fit notes.xlsx --text note --author patient --epsilon 8 --delta 1e-6 --out e", "excel"),
+    ],
+)
+def test_what_is_missing_says_how_to_get_it(bare, command, extra):
+    (bare / "notes.xlsx").write_bytes(b"PK")
+    ran = plain(command, bare)
+    assert ran.returncode == 2, ran.stderr
+    assert f"dptopics[{extra}]" in " ".join(ran.stderr.split()), ran.stderr
