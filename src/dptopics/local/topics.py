@@ -40,6 +40,7 @@ def fit_reports(
     sweeps: int = 300,
     key: int = 0,
     clip: float | None = None,
+    period: str | None = None,
 ) -> Release[TopicModel]:
     """Topics from the bytes of all reports, with the guarantee of the collection.
 
@@ -52,6 +53,7 @@ def fit_reports(
         sweeps: of the published method's sampler.
         key: a public number that the learner's random choices follow from.
         clip: for pairs, limit what one report may do to a topic (:class:`dptopics.local.robust.ClippedPairs`).
+        period: the day or week that these reports came from, for the record.
     """
     randomizer = collection.randomizer
     if method not in METHODS:
@@ -80,6 +82,8 @@ def fit_reports(
     settings = describe(randomizer) | {"collection": collection.name, "version": collection.version}
     if clip is not None:
         settings["clip"] = clip
+    if period is not None:
+        settings["period"] = period
     settings |= {"reports": len(data), "method": method, "n_topics": n_topics, "key": key}
     return Release(value=model, guarantee=collection.guarantee, settings=settings)
 
