@@ -10,8 +10,10 @@ import asyncio
 import json
 import os
 import random
+import resource
 import secrets
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -268,7 +270,35 @@ def fuzz(folder, store, n_requests=10_000):
     return {"requests": n_requests, "statuses": dict(sorted(statuses.items()))}
 
 
-JOBS = {"speed": speed, "kills": kills, "million": million, "fuzz": fuzz}
+def silent(folder, store, n_silent=10_000, n_honest=1000):
+    """Connections that say nothing, opened as fast as they can be, and honest single reports among them."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    n_silent = n_silent if hard == resource.RLIM_INFINITY else min(n_silent, hard - 500)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (n_silent + 500, hard))
+    server, rng, opened, waits = Server(folder, store), np.random.default_rng(0), [], []
+    honest = [body(1, rng) for _ in range(n_honest)]
+    most_files = 0
+    for number in range(n_silent):
+        opened.append(socket.create_connection(("127.0.0.1", server.port)))
+        if number % (n_silent // n_honest) == 0:  # a new connection each, as people in browsers have
+            data, _ = honest.pop()
+            began = time.perf_counter()
+            with socket.create_connection(("127.0.0.1", server.port)) as one:
+                one.sendall(data)
+                assert one.recv(4096).startswith(b"HTTP/1.1 200")
+            waits.append(time.perf_counter() - began)
+            most_files = max(most_files, len(os.listdir(f"/proc/{server.process.pid}/fd")))
+    for one in opened:
+        one.close()
+    assert server.end() == 0
+    print(
+        f"{n_silent} silent: {len(waits)} honest reports, slowest {max(waits):.3f} s, {most_files} files of the server"
+    )
+    return {"silent": n_silent, "honest_accepted": len(waits), "p99_ms": 1000 * float(np.quantile(waits, 0.99)),
+            "slowest_ms": 1000 * max(waits), "most_files_of_the_server": most_files}  # fmt: skip
+
+
+JOBS = {"speed": speed, "kills": kills, "million": million, "fuzz": fuzz, "silent": silent}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
