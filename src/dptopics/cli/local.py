@@ -111,7 +111,8 @@ def fit(
     ] = "likelihood",
     sweeps: Annotated[int, typer.Option(help="Sweeps of the published method.")] = 300,
     clip: Annotated[
-        float | None, typer.Option(help="pair: limit what one report may do to a topic, in standard deviations; try 1.")
+        float | None,
+        typer.Option(help="Limit what a liar can do. pair: in standard deviations, try 1; bits: in documents, try 2."),
     ] = None,
     period: Annotated[
         str | None, typer.Option(help="Only reports of this day or week, if the collection keeps it: 2026-W47.")
