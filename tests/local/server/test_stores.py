@@ -174,6 +174,20 @@ def test_schemas_have_plain_names(name):
         in_schema("postgresql:///x", name)
 
 
+def test_a_lost_connection_to_postgresql_is_made_anew(postgres):
+    """The database ends our connection: nothing of that call is kept, it says so, and the next one is kept."""
+    import psycopg
+
+    with open_store(fresh_schema(postgres, f"lost_{os.getpid()}"), MADE) as store:
+        store.add(ROWS[:1])
+        with psycopg.connect(postgres, autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s)", (store._connection.info.backend_pid,))
+        with pytest.raises(StoreError, match="Nothing of this request was kept"):
+            store.add(ROWS[1:])
+        store.add(ROWS[1:])
+        assert stored(store) == sorted(ROWS)
+
+
 # --- coarse times ---
 
 WEEKLY = replace(MADE, period="week")
