@@ -421,6 +421,23 @@ def test_another_text_for_the_same_survey_is_refused(opened, survey):
     assert survey.bodies == []
 
 
+def test_weeks_add_up_until_the_limit(opened, survey):
+    """A person who is asked every week: each is a collection of its own, and the client stops at the person's limit."""
+    script = """
+      const done = arguments[arguments.length - 1];
+      import("/dptopics-client.js").then(async (m) => {
+        const survey = await m.fetchCollection(location.href);
+        const client = await m.Client.open({ maxEpsilon: 8 });
+        const codes = [];
+        for (const week of ["week-1", "week-2", "week-3"]) {
+          await client.report({ ...survey, collection: week }, "knee").then(() => codes.push("drawn"),
+                                                                          (error) => codes.push(error.code));
+        }
+        done([codes, (await client.card(survey)).total]);
+      });"""
+    assert opened.execute_async_script(script) == [["drawn", "drawn", "over-limit"], 8]
+
+
 # --- browsers that cannot ---
 
 

@@ -65,12 +65,14 @@ export interface Memory {
 }
 
 export class BrowserMemory implements Memory {
+  private constructor();
   static open(): Promise<BrowserMemory>;
   read(key: string): Promise<string | null>;
   write(key: string, value: string): Promise<void>;
 }
 
 export class Client {
+  private constructor();
   static open(options: { maxEpsilon: number; memory?: Memory }): Promise<Client>;
   readonly maxEpsilon: number;
   readonly memory: Memory;
