@@ -96,8 +96,9 @@ def mixture_pass(
             a = answers * d + i
             chance[i] = 0.0
             for e in range(start[a], start[a + 1]):
+                v = value[e]  # read once: the compiler cannot know that chance does not overlap it
                 for k in range(n_topics):
-                    chance[i, k] += topics[value[e], k]
+                    chance[i, k] += topics[v, k]
             for k in range(n_topics):
                 chance[i, k] = miss + (hit - miss) * chance[i, k]
                 belongs[k] *= chance[i, k]
@@ -113,8 +114,9 @@ def mixture_pass(
                 rest[k] += miss * weight[k]
                 weight[k] *= hit - miss
             for e in range(start[a], start[a + 1]):
+                v = value[e]
                 for k in range(n_topics):
-                    counts[value[e], k] += weight[k]
+                    counts[v, k] += weight[k]
     for v in range(topics.shape[0]):
         for k in range(n_topics):
             counts[v, k] = topics[v, k] * (counts[v, k] + rest[k])
