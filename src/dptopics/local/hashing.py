@@ -93,8 +93,12 @@ class LocalHash:
         def count(some: NDArray[np.void]) -> NDArray[np.int64]:
             return support(some["seed"], some["bucket"], self.n_buckets, n_values)
 
-        total = np.sum(in_threads(count, answers), axis=0)  # whole numbers: any order gives the same
-        return np.asarray((total - answers.size / self.n_buckets) / (self.keep - 1 / self.n_buckets))
+        # Whole numbers: any order gives the same.
+        return self.unbiased(np.sum(in_threads(count, answers), axis=0), answers.size)
+
+    def unbiased(self, total: NDArray[np.int64], n_answers: int) -> NDArray[np.float64]:
+        """The same from how many of the answers fall into the bucket of each value."""
+        return np.asarray((total - n_answers / self.n_buckets) / (self.keep - 1 / self.n_buckets))
 
 
 @dataclass(frozen=True, kw_only=True)

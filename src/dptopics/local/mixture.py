@@ -76,7 +76,8 @@ class HashedMixture:
             return supported_values(seed, sent, hashing.n_buckets, three.n_values)
 
         parts = in_threads(listed, answers)
-        found = hashing.estimate(flat, three.n_values)
+        total = np.sum([np.bincount(value, minlength=three.n_values) for _, value in parts], axis=0)
+        found = hashing.unbiased(total, flat.size)
         frequency = posterior_means(found, hashing.unit_deviation * np.sqrt(flat.size), flat.size)
         frequency /= frequency.sum()
         runs = []
