@@ -184,6 +184,7 @@ at("languages").addEventListener("click", (event) => {
 at("survey").addEventListener("submit", async (event) => {
   event.preventDefault();
   try {
+    at("send").disabled = true; // until tell() says otherwise: a second click draws nothing
     const limit = at("limit").valueAsNumber;
     client = await Client.open({ maxEpsilon: limit });
     await client.memory.write(LIMIT, String(limit));
