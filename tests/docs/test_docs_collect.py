@@ -66,6 +66,8 @@ def test_liars_among_bits_and_three_words():
     assert f"takes away {100 * (1 - max(left)):.0f} to {100 * (1 - min(left)):.0f} % of what liars do to bits" in PAGE
     changed = max(abs(row["clip 2"] - row["plain"]) for row in honest.values() if "clip 2" in row)
     assert f"moves honest results by {100 * changed:.1f} points at most" in PAGE
+    tighter = max(abs(row["clip 1"] - row["plain"]) for row in honest.values() if "clip 1" in row)
+    assert f"with 1, honest results moved by {100 * tighter:.1f} points" in PAGE
     lost = [100 * row["honest_left_out"] for row in honest.values()]
     assert f"({min(lost):.0f} to {max(lost):.0f} % of them)" in PAGE
     bits, three = ([row["one_word_bound"] for row in honest.values() if row["kind"] == kind] for kind in
@@ -92,6 +94,11 @@ def test_bars_of_the_collector():
         f"{silent['silent']:,} connections that said nothing: {silent['honest_accepted']:,} of 1,000 honest reports "
         f"accepted meanwhile, the slowest in {silent['slowest_ms']:.0f} ms" in PAGE
     )
+
+
+def test_the_slower_run_is_told_too():
+    slower = stored("benchmarks/results/collector.json")["million sqlite three-words, another run"]
+    assert f"and {slower['bars'][0]['measured']:.0f} s in another run" in PAGE
 
 
 @pytest.mark.parametrize("kind, name", [("", "`pair`"), (" three-words", "`three-words`"), (" bits", "`bits`")])
