@@ -1,6 +1,6 @@
 """The collector's bars: durable reports a second, waiting times, kill -9 under load, fuzz, and a fit of a million.
 
-    python benchmarks/collector.py speed|kills|fuzz|million [--store postgresql://…]
+    python benchmarks/collector.py speed|kills|fuzz|silent|million [--store postgresql://…] [--kind bits]
 
 Client and server run on one machine and share its cores. The load comes from one asyncio process over real sockets.
 """
@@ -10,8 +10,10 @@ import asyncio
 import json
 import os
 import random
+import resource
 import secrets
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -23,14 +25,20 @@ import numpy as np
 
 from dptopics import Vocabulary
 from dptopics.local.collection import Collection, Report
-from dptopics.local.hashing import HashedPair
+from dptopics.local.hashing import HashedPair, ThreeWords
+from dptopics.local.randomizer import BitFlips
 from dptopics.local.report_files import to_line, write_collection
 from dptopics.local.server.store import open_store
 from results import RESULTS, bar, save
 
 WORDS = Vocabulary.of([f"w{i:03d}" for i in range(1000)])
 TOPICS = tuple(tuple(WORDS.words[50 * k : 50 * k + 50]) for k in range(20))
-MADE = Collection(name="bench", randomizer=HashedPair(vocabulary=WORDS, topics=TOPICS, epsilon=4.0))
+KINDS = {
+    "pair": Collection(name="bench", randomizer=HashedPair(vocabulary=WORDS, topics=TOPICS, epsilon=4.0)),
+    "bits": Collection(name="bench", randomizer=BitFlips(vocabulary=WORDS, f=0.1, max_words=10)),
+    "three-words": Collection(name="bench", randomizer=ThreeWords(vocabulary=WORDS, epsilon=18.0)),
+}
+MADE = KINDS["pair"]
 
 
 def body(n, rng):
@@ -168,16 +176,30 @@ def kills(folder, store, times=200):
     return {"kills": times, "acknowledged": len(acknowledged), "lost": lost, "twice": len(found) - len(set(found))}
 
 
-def million(folder, _store):
-    """A store of a million reports of planted topics, and how long a fit takes in a process of its own."""
-    store, rng, pair = Path(folder) / "million.db", np.random.default_rng(0), MADE.randomizer
-    with open_store(store, MADE) as opened:
-        for _ in range(100):
-            topic = rng.integers(0, len(TOPICS), 10_000)
-            value = topic * len(WORDS) + 50 * topic + np.minimum(rng.geometric(0.1, 10_000) - 1, 49)
-            sent = pair.hash.send(value, rng)
-            opened.add([(secrets.token_bytes(16), one.tobytes()) for one in sent])
-    write_collection(MADE, Path(folder) / "c.json")
+def planted(kind, rng, n):
+    """Bytes of n reports of one kind: everybody has one topic, and words of it, the first ones often."""
+    topic = rng.integers(0, len(TOPICS), n)
+
+    def words(times):
+        return 50 * topic[:, None] + np.minimum(rng.geometric(0.1, (n, times)) - 1, 49)
+
+    randomizer = KINDS[kind].randomizer
+    if kind == "pair":
+        return randomizer.hash.send(topic * len(WORDS) + words(1)[:, 0], rng).view(np.uint8).reshape(n, -1)
+    if kind == "three-words":
+        return randomizer.hash.send(words(3).ravel(), rng).view(np.uint8).reshape(n, -1)
+    there = np.zeros((n, len(WORDS)), bool)
+    np.put_along_axis(there, words(10), True, axis=1)
+    return np.packbits(randomizer.randomize(there, rng), axis=1)
+
+
+def million(folder, _store, kind="pair", n_reports=1_000_000):
+    """A store of so many reports of planted topics, and how long a fit takes in a process of its own."""
+    made, store, rng = KINDS[kind], Path(folder) / "million.db", np.random.default_rng(0)
+    with open_store(store, made) as opened:
+        for _ in range(0, n_reports, 10_000):
+            opened.add([(secrets.token_bytes(16), one.tobytes()) for one in planted(kind, rng, 10_000)])
+    write_collection(made, Path(folder) / "c.json")
     began = time.perf_counter()
     command = [sys.executable, "-m", "dptopics", "local", "fit", "c.json", "million.db", "--out", "release", "--json"]
     done = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -185,13 +207,14 @@ def million(folder, _store):
     _, code, used = os.wait4(done.pid, 0)
     seconds = time.perf_counter() - began
     assert code == 0
-    assert json.loads(output)["reports"] == 1_000_000
+    assert json.loads(output)["reports"] == n_reports
     return {
         "bars": [
-            bar("fit of 1,000,000 stored pairs, 20 topics, 1,000 words", seconds, 60, unit="s", at_least=False),
+            bar(f"fit of {n_reports:,} stored reports of {kind}, 20 topics, 1,000 words", seconds, 60, unit="s",
+                at_least=False),
             bar("its memory", used.ru_maxrss / 2**20, 2, unit="GB", at_least=False),
         ],
-        "store_bytes": store.stat().st_size, "cpu_seconds": used.ru_utime + used.ru_stime,
+        "reports": n_reports, "store_bytes": store.stat().st_size, "cpu_seconds": used.ru_utime + used.ru_stime,
     }  # fmt: skip
 
 
@@ -247,17 +270,49 @@ def fuzz(folder, store, n_requests=10_000):
     return {"requests": n_requests, "statuses": dict(sorted(statuses.items()))}
 
 
-JOBS = {"speed": speed, "kills": kills, "million": million, "fuzz": fuzz}
+def silent(folder, store, n_silent=10_000, n_honest=1000):
+    """Connections that say nothing, opened as fast as they can be, and honest single reports among them."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    n_silent = n_silent if hard == resource.RLIM_INFINITY else min(n_silent, hard - 500)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (n_silent + 500, hard))
+    server, rng, opened, waits = Server(folder, store), np.random.default_rng(0), [], []
+    honest = [body(1, rng) for _ in range(n_honest)]
+    most_files = 0
+    for number in range(n_silent):
+        opened.append(socket.create_connection(("127.0.0.1", server.port)))
+        if number % (n_silent // n_honest) == 0:  # a new connection each, as people in browsers have
+            data, _ = honest.pop()
+            began = time.perf_counter()
+            with socket.create_connection(("127.0.0.1", server.port)) as one:
+                one.sendall(data)
+                assert one.recv(4096).startswith(b"HTTP/1.1 200")
+            waits.append(time.perf_counter() - began)
+            most_files = max(most_files, len(os.listdir(f"/proc/{server.process.pid}/fd")))
+    for one in opened:
+        one.close()
+    assert server.end() == 0
+    print(
+        f"{n_silent} silent: {len(waits)} honest reports, slowest {max(waits):.3f} s, {most_files} files of the server"
+    )
+    return {"silent": n_silent, "honest_accepted": len(waits), "p99_ms": 1000 * float(np.quantile(waits, 0.99)),
+            "slowest_ms": 1000 * max(waits), "most_files_of_the_server": most_files}  # fmt: skip
+
+
+JOBS = {"speed": speed, "kills": kills, "million": million, "fuzz": fuzz, "silent": silent}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("job", choices=JOBS)
     parser.add_argument("--store", help="a postgresql:// address; SQLite without it")
+    parser.add_argument("--kind", choices=KINDS, default="pair", help="million: which randomiser")
+    parser.add_argument("--reports", type=int, default=1_000_000, help="million: how many reports")
     parser.add_argument("--folder", help="where the SQLite store lies; a temporary folder without it")
     given, load = parser.parse_args(), os.getloadavg()[0]  # a busy machine waits longer
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        result = JOBS[given.job](folder, given.store or str(Path(folder) / "reports.db"))
+        more = {"kind": given.kind, "n_reports": given.reports} if given.job == "million" else {}
+        result = JOBS[given.job](folder, given.store or str(Path(folder) / "reports.db"), **more)
     kind = "postgres" if given.store else "sqlite"
+    kind += f" {given.kind}" if given.job == "million" and given.kind != "pair" else ""
     path = RESULTS / "collector.json"
     all_results = json.loads(path.read_text()) if path.exists() else {}
     save(

@@ -1,4 +1,4 @@
-"""Clipped counts: unbiased for honest reports, and a liar's reach is bounded as stated."""
+"""Clipped estimates: right for honest reports, and a liar's reach is bounded as stated."""
 
 from dataclasses import replace
 
@@ -10,6 +10,8 @@ from dptopics.errors import InputError
 from dptopics.kernels.local_hash import bucket, buckets, clipped_support
 from dptopics.local.collection import Collection
 from dptopics.local.hashing import ANSWER, HashedPair, ThreeWords
+from dptopics.local.inference import FlipChannelLda
+from dptopics.local.randomizer import BitFlips
 from dptopics.local.robust import ClippedPairs
 from dptopics.local.topics import fit_reports
 
@@ -91,7 +93,54 @@ def test_the_fit_takes_it():
     plain, clipped = fit_reports(made, data), fit_reports(made, data, clip=1.0)
     assert clipped.settings["clip"] == 1.0
     assert abs(clipped.value.topic_share[2] - 0.2) < abs(plain.value.topic_share[2] - 0.2) - 0.05
-    with pytest.raises(InputError, match="only reports of pairs"):
+    with pytest.raises(InputError, match="only pairs, and bits by likelihood"):
         fit_reports(replace(made, randomizer=ThreeWords(vocabulary=WORDS, epsilon=1.0)), data, clip=1.0)
     with pytest.raises(InputError, match=r"at least 0\.5"):
         fit_reports(made, data, clip=0.1)
+
+
+# --- bits ---
+
+FLIPS = BitFlips(vocabulary=WORDS, f=0.1, max_words=6)
+
+
+def bits(n=2000, liars=0):
+    """Reports about one of two topics, six draws from the first or last twenty words; liars have all of the first."""
+    rng = np.random.default_rng(0)
+    there = np.zeros((n, 40), bool)
+    topic = rng.integers(0, 2, n)
+    np.put_along_axis(there, 20 * topic[:, None] + rng.integers(0, 20, (n, 6)), True, axis=1)
+    lies = np.tile(np.arange(40) < 20, (liars, 1))
+    return np.packbits(np.concatenate([FLIPS.randomize(there, rng), lies]), axis=1)
+
+
+def weight_of_first(data, clip=None):
+    made = Collection(name="survey", randomizer=FLIPS)
+    model = fit_reports(made, data, n_topics=3, clip=clip).value
+    return model.topic_share @ model.topic_word[:, :20].sum(axis=1)
+
+
+def test_clipped_bits_move_less_and_honest_ones_stay():
+    honest, lied = bits(), bits(liars=100)
+    assert weight_of_first(honest, 2.0) == pytest.approx(weight_of_first(honest), abs=0.01)
+    moved, clipped = (weight_of_first(lied, clip) - weight_of_first(honest, clip) for clip in (None, 2.0))
+    assert moved > 0.05
+    assert clipped < 0.6 * moved
+
+
+def test_no_report_of_bits_adds_more_tokens_than_stated():
+    learner = FlipChannelLda(n_topics=3, clip=2.0)
+    gamma = np.random.default_rng(0).gamma(0.5, 20.0, (500, 3)).astype(np.float32) + np.float32(0.1)
+    tokens = gamma.sum(axis=1, keepdims=True) - 0.3
+    weights = learner._weights(gamma, 7.0)
+    assert np.all(tokens * weights <= 14 * (1 + 1e-5))
+    np.testing.assert_array_equal(weights[tokens < 13.9], 1)  # others are left alone
+    np.testing.assert_array_equal(replace(learner, clip=None)._weights(gamma, 7.0), 1)
+
+
+def test_bits_that_cannot_be_clipped():
+    made = Collection(name="survey", randomizer=FLIPS)
+    with pytest.raises(InputError, match="at least 1 usual document"):
+        fit_reports(made, bits(50), n_topics=2, clip=0.5)
+    with pytest.raises(InputError, match="by likelihood"):
+        fit_reports(made, bits(50), n_topics=2, clip=2.0, method="published")

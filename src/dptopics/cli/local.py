@@ -26,6 +26,7 @@ def create(
         Path | None, typer.Option(help="pair: file with the public words of one topic on each line.")
     ] = None,
     delta: Annotated[float, typer.Option(help="State ε at this δ; 0 for pure ε.")] = 0.0,
+    period: Annotated[str, typer.Option(help="Finest time that a collector keeps: none, day or week.")] = "none",
     language: o.Language = "english",
 ) -> None:
     """Write the public parameters of a collection, for clients and server."""
@@ -60,7 +61,8 @@ def create(
             randomizer = HashedPair(vocabulary=words, topics=lists, epsilon=epsilon, delta=delta)
     else:
         raise InputError(f"there is no kind {kind!r}. The kinds are: bits, pair, three-words.")
-    collection = Collection(name=name, randomizer=randomizer, text=TextSettings(language=language))
+    text = TextSettings(language=language)
+    collection = Collection(name=name, randomizer=randomizer, text=text, period=period)
     write_collection(collection, path)
     show_card(collection.guarantee)
     err.print(f"Written to [bold]{path}[/], version {collection.version}. It is public: give it to every client.")
@@ -109,7 +111,11 @@ def fit(
     ] = "likelihood",
     sweeps: Annotated[int, typer.Option(help="Sweeps of the published method.")] = 300,
     clip: Annotated[
-        float | None, typer.Option(help="pair: limit what one report may do to a topic, in standard deviations; try 1.")
+        float | None,
+        typer.Option(help="Limit what a liar can do. pair: in standard deviations, try 1; bits: in documents, try 2."),
+    ] = None,
+    period: Annotated[
+        str | None, typer.Option(help="Only reports of this day or week, if the collection keeps it: 2026-W47.")
     ] = None,
     as_json: o.Json = False,
 ) -> None:
@@ -121,7 +127,7 @@ def fit(
 
     bundle.check_target(out_folder)
     parameters = read_collection(collection)
-    inbox = Inbox(parameters)
+    inbox = Inbox(parameters, period=period)
     with err.status("Reading reports"):
         for path in reports:
             inbox.read(path)
@@ -129,7 +135,7 @@ def fit(
     for reason, number in sorted(inbox.rejected.items()):
         warn(f"{number} reports left out: {reason}.")
     with progress_bar("Learning topics") as sink, progress.shown_by(sink):
-        release = fit_reports(parameters, data, n_topics=topics, method=method, sweeps=sweeps, clip=clip)
+        release = fit_reports(parameters, data, n_topics=topics, method=method, sweeps=sweeps, clip=clip, period=period)
     bundle.save(release, out_folder)
     if as_json:
         content: dict[str, Any] = {"reports": len(data), "rejected": dict(inbox.rejected)}

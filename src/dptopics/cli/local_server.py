@@ -52,16 +52,35 @@ def serve(
 def seal(
     collection: Parameters,
     store: StoreName,
-    out_file: Annotated[Path, typer.Option("--out", help="New .db file for the sealed copy.", show_default=False)],
+    out_file: Annotated[
+        Path | None, typer.Option("--out", help="New .db file for the sealed copy.", show_default=False)
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option(help="PostgreSQL: new schema of the same database for the sealed copy.")
+    ] = None,
 ) -> None:
     """Copy a store under fresh random numbers, in their order: the copy tells nothing of who sent what, or when."""
     from dptopics.local.report_files import read_collection
     from dptopics.local.server.seal import seal as write
-    from dptopics.local.server.store import SQLITE, open_store
+    from dptopics.local.server.store import POSTGRES, SQLITE, open_store
 
+    if (out_file is None) == (schema is None):
+        raise InputError("a sealed copy needs one place: --out FILE.db, or --schema NAME for a store in PostgreSQL.")
+    parameters = read_collection(collection)
+    if schema is not None:
+        if not store.startswith(POSTGRES):
+            raise InputError("--schema is for stores in PostgreSQL. Use --out FILE.db for this one.")
+        open_store(store, parameters, create=False).close()  # refuses what is no store of this collection
+        from dptopics.local.server.seal_postgres import in_schema, seal_in_postgres
+
+        n_reports = seal_in_postgres(store, parameters, schema)
+        out.print(f"{n_reports} reports sealed in schema {schema}.", highlight=False, markup=False)
+        # Not the whole address: it may hold a password.
+        err.print(f"Its address ends in {in_schema('', schema)}", highlight=False, markup=False)
+        return
+    assert out_file is not None
     if out_file.suffix.lower() not in SQLITE:
         raise InputError(f"the sealed copy is a store: its name must end in {', '.join(SQLITE)}.")
-    parameters = read_collection(collection)
     with open_store(store, parameters, create=False) as opened:
         n_reports = write(opened, parameters, out_file)
     out.print(f"{n_reports} reports sealed in {out_file}.", highlight=False, markup=False)

@@ -26,15 +26,22 @@ def buckets(seed: U64, value: I64, n_buckets: int) -> I64:
 
 
 @jit
+def _span(sent: np.uint32, n_buckets: int) -> tuple[np.uint64, np.uint64]:
+    """The 32 bits that fall into bucket b are those from ⌈b·2³²/g⌉ on: the first, and how many there are.
+
+    A comparison in place of a multiplication for each value.
+    """
+    g, one, place = np.uint64(n_buckets), np.uint64(1), np.uint64(sent) << np.uint64(32)
+    first = (place + g - one) // g
+    return first, (place + (one << np.uint64(32)) + g - one) // g - first
+
+
+@jit
 def support(seed: U64, sent: U32, n_buckets: int, n_values: int) -> I64:
     """How many answers fall into the bucket of each value."""
     total = np.zeros(n_values, np.int64)
-    g, one = np.uint64(n_buckets), np.uint64(1)
     for d in range(seed.size):
-        # The 32 bits that fall into bucket b are those from ⌈b·2³²/g⌉ on: a comparison in place of a multiplication.
-        place = np.uint64(sent[d]) << np.uint64(32)
-        first = (place + g - one) // g
-        width = (place + (one << np.uint64(32)) + g - one) // g - first
+        first, width = _span(sent[d], n_buckets)
         for i in range(n_values):
             total[i] += (draw(seed[d], i + 1) >> np.uint64(32)) - first < width
     return total
@@ -53,14 +60,16 @@ def supported_values(seed: U64, sent: U32, n_buckets: int, n_values: int) -> tup
     """The values in the bucket that each answer names, listed: answer a owns start[a]:start[a+1]."""
     start = np.zeros(seed.size + 1, np.int64)
     for a in range(seed.size):
-        start[a + 1] = start[a]
+        first, width = _span(sent[a], n_buckets)
         for i in range(n_values):
-            start[a + 1] += bucket(seed[a], i, n_buckets) == sent[a]
+            start[a + 1] += (draw(seed[a], i + 1) >> np.uint64(32)) - first < width
+        start[a + 1] += start[a]
     value = np.empty(start[-1], np.int32)
     for a in range(seed.size):
         place = start[a]
+        first, width = _span(sent[a], n_buckets)
         for i in range(n_values):
-            if bucket(seed[a], i, n_buckets) == sent[a]:
+            if (draw(seed[a], i + 1) >> np.uint64(32)) - first < width:
                 value[place] = i
                 place += 1
     return start, value
@@ -87,8 +96,9 @@ def mixture_pass(
             a = answers * d + i
             chance[i] = 0.0
             for e in range(start[a], start[a + 1]):
+                v = value[e]  # read once: the compiler cannot know that chance does not overlap it
                 for k in range(n_topics):
-                    chance[i, k] += topics[value[e], k]
+                    chance[i, k] += topics[v, k]
             for k in range(n_topics):
                 chance[i, k] = miss + (hit - miss) * chance[i, k]
                 belongs[k] *= chance[i, k]
@@ -104,8 +114,9 @@ def mixture_pass(
                 rest[k] += miss * weight[k]
                 weight[k] *= hit - miss
             for e in range(start[a], start[a + 1]):
+                v = value[e]
                 for k in range(n_topics):
-                    counts[value[e], k] += weight[k]
+                    counts[v, k] += weight[k]
     for v in range(topics.shape[0]):
         for k in range(n_topics):
             counts[v, k] = topics[v, k] * (counts[v, k] + rest[k])

@@ -99,10 +99,11 @@ class Client:
 
     def card(self, collection: Collection) -> str:
         """What a collection asks, and what was sent so far: to be read before anything is sent."""
+        noted = "" if collection.period == "none" else f"\nKept        the {collection.period} in which it came."
         return (
             f"{collection.guarantee.card()}\n"
             f"Counted     ε = {show(collection.asks)} for a whole document at δ = 0; sent so far: "
-            f"ε = {show(self.total)} of at most {self.max_epsilon:g}."
+            f"ε = {show(self.total)} of at most {self.max_epsilon:g}.{noted}"
         )
 
     def report(self, collection: Collection, text: str, rng: Generator) -> Report:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from dptopics.errors import BundleError, InputError
 from dptopics.local.hashing import HashedPair, ThreeWords
+from dptopics.local.periods import check_kind
 from dptopics.local.randomizer import BitFlips
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.public.text import TextSettings
@@ -23,6 +24,8 @@ RANDOMIZERS: dict[str, type[BitFlips | HashedPair | ThreeWords]] = {
 class Collection:
     """What is asked of everybody: a name, how documents are read, and how they are randomised. All of it is public.
 
+    ``period`` is the finest time that a collector's store keeps of a report: "none", the "day" or the "week".
+
     >>> flips = BitFlips(vocabulary=Vocabulary.of(["knee", "skin"]), f=0.5, max_words=1)
     >>> collection = Collection(name="survey", randomizer=flips)
     >>> Collection.from_dict(collection.to_dict()) == collection
@@ -32,8 +35,10 @@ class Collection:
     name: str
     randomizer: BitFlips | HashedPair | ThreeWords
     text: TextSettings = field(default_factory=TextSettings)
+    period: str = "none"
 
     def __post_init__(self) -> None:
+        check_kind(self.period)
         if not self.name.strip() or self.name != self.name.strip() or not self.name.isprintable():
             raise InputError(f"a collection needs a printable name without blanks around it, got {self.name!r}.")
         if self.text.cutter is not None:
@@ -67,6 +72,7 @@ class Collection:
         settings = {f.name: getattr(randomizer, f.name) for f in fields(randomizer) if f.name != "vocabulary"}
         if isinstance(randomizer, HashedPair):
             settings["topics"] = [list(topic) for topic in randomizer.topics]
+        timed = {} if self.period == "none" else {"period": self.period}  # as before there were any
         return {
             "schema": SCHEMA,
             "collection": self.name,
@@ -74,6 +80,7 @@ class Collection:
             "settings": settings,
             "text": self.text.to_dict(),
             "words": list(randomizer.vocabulary.words),
+            **timed,
         }
 
     @classmethod
@@ -89,7 +96,8 @@ class Collection:
             if "topics" in settings:
                 settings["topics"] = tuple(tuple(map(str, topic)) for topic in settings["topics"])
             randomizer = RANDOMIZERS[data["kind"]](vocabulary=Vocabulary(tuple(data["words"])), **settings)
-            found = cls(name=data["collection"], randomizer=randomizer, text=TextSettings(**data["text"]))
+            text, period = TextSettings(**data["text"]), data.get("period", "none")
+            found = cls(name=data["collection"], randomizer=randomizer, text=text, period=period)
             wanted = data["version"]
         except (KeyError, TypeError, AttributeError) as error:
             raise BundleError(f"the collection is damaged ({type(error).__name__}). Get its file again.") from None

@@ -24,11 +24,11 @@ from dptopics.release.vocabulary import Vocabulary
 
 _MOST_BUCKETS = 2**31
 _PARTS = 64  # of the answers, for threads
-T = TypeVar("T", np.int64, np.float64)
+T = TypeVar("T")
 ANSWER = np.dtype([("seed", "<u8"), ("bucket", "<u4")])  # one hashed answer as it is sent
 
 
-def in_threads(count: Callable[[NDArray[np.void]], NDArray[T]], answers: NDArray[np.void]) -> list[NDArray[T]]:
+def in_threads(count: Callable[[NDArray[np.void]], T], answers: NDArray[np.void]) -> list[T]:
     """``count`` of each part of the answers, in order. The parts do not depend on the machine."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # kernels let go of the interpreter's lock
         return list(pool.map(count, np.array_split(answers, max(1, min(_PARTS, answers.size // 1000)))))
@@ -93,8 +93,12 @@ class LocalHash:
         def count(some: NDArray[np.void]) -> NDArray[np.int64]:
             return support(some["seed"], some["bucket"], self.n_buckets, n_values)
 
-        total = np.sum(in_threads(count, answers), axis=0)  # whole numbers: any order gives the same
-        return np.asarray((total - answers.size / self.n_buckets) / (self.keep - 1 / self.n_buckets))
+        # Whole numbers: any order gives the same.
+        return self.unbiased(np.sum(in_threads(count, answers), axis=0), answers.size)
+
+    def unbiased(self, total: NDArray[np.int64], n_answers: int) -> NDArray[np.float64]:
+        """The same from how many of the answers fall into the bucket of each value."""
+        return np.asarray((total - n_answers / self.n_buckets) / (self.keep - 1 / self.n_buckets))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,9 @@ class FlipChannelLda:
     ``background`` is that prior's weight, in tokens for each word of the vocabulary. None: the strongest of
     ``strengths`` that predicts held-out reports as well as any, up to one standard error, when one half of a report's
     words predicts the other half. Reports are private already, so choosing costs nothing.
+
+    ``clip`` limits liars: in every pass a report adds at most ``clip`` times the mean number of a document's tokens.
+    A report with many bits of one topic would else count as a very long document about it.
     """
 
     n_topics: int
@@ -37,11 +40,14 @@ class FlipChannelLda:
     strengths: tuple[float, ...] = (1.0, 3.0, 10.0)
     passes: int = 30
     key: int = 0
+    clip: float | None = None
 
     def __post_init__(self) -> None:
         check_topics(self.n_topics, self.alpha, self.background or 1.0)
         if self.passes < 1 or not self.strengths:
             raise InputError("passes must be at least 1, and there must be a strength to try.")
+        if self.clip is not None and not self.clip >= 1:
+            raise InputError(f"clip must be at least 1 usual document for bits, got {self.clip}. 2 is a good choice.")
 
     def __call__(self, bits: Bits, n_words: int, f: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Learn from packed reports: topics × words, and the topics' shares of all tokens."""
@@ -83,11 +89,19 @@ class FlipChannelLda:
                     channel_weights(bits[part], f / 2, seen)
                     gamma[part] = self.alpha + share * (seen @ pull.T)
                     if last:
-                        total += share.T @ seen
+                        total += (share * self._weights(gamma[part], length)).T @ seen
             weights = prior + pull * total
             progress.report((number + 1) / passes)
         size = np.sum(pull * total, axis=1, dtype=np.float64)
         return np.asarray(weights / weights.sum(axis=1, keepdims=True)), size / size.sum(), length
+
+    def _weights(self, gamma: NDArray[np.float32], length: float) -> NDArray[np.float32]:
+        """How much each report counts: less than 1 where it seems to hold more than ``clip`` times the mean length."""
+        if self.clip is None:
+            return np.ones((len(gamma), 1), np.float32)
+        tokens = gamma.sum(axis=1, keepdims=True) - np.float32(self.alpha * self.n_topics)
+        most = np.float32(self.clip * length)
+        return np.asarray(np.minimum(np.float32(1), most / np.maximum(tokens, np.float32(1e-6))))
 
     def _held_out(
         self, bits: Bits, n_words: int, f: float, topics: NDArray[np.float64], length: float

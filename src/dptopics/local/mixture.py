@@ -1,5 +1,7 @@
 """Topics from three hashed words of each document: unbiased moments, and likelihood inference through the hashes."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,12 +10,13 @@ from numpy.typing import NDArray
 from dptopics import progress
 from dptopics.errors import InputError
 from dptopics.kernels.local_hash import mixture_pass, supported_values, supports
-from dptopics.local.hashing import ThreeWords
+from dptopics.local.hashing import ThreeWords, in_threads
 from dptopics.local.reconstruct import posterior_means
 
 _BLOCK = 4096
 
 Matrix = NDArray[np.float64]
+Listed = tuple[NDArray[np.int64], NDArray[np.int32]]  # values that the answers of some reports support
 
 
 def word_indicators(three: ThreeWords, answers: NDArray[np.void], place: int) -> NDArray[np.float32]:
@@ -66,21 +69,28 @@ class HashedMixture:
     def __call__(self, three: ThreeWords, answers: NDArray[np.void]) -> tuple[Matrix, Matrix]:
         """Topics × words and the topics' shares."""
         hashing, flat = three.hash, answers.reshape(-1)
-        seed, sent = np.ascontiguousarray(flat["seed"]), np.ascontiguousarray(flat["bucket"])
-        start, value = supported_values(seed, sent, hashing.n_buckets, three.n_values)
-        found = hashing.estimate(flat, three.n_values)
+
+        def listed(some: NDArray[np.void]) -> Listed:
+            part = some.reshape(-1)
+            seed, sent = np.ascontiguousarray(part["seed"]), np.ascontiguousarray(part["bucket"])
+            return supported_values(seed, sent, hashing.n_buckets, three.n_values)
+
+        parts = in_threads(listed, answers)
+        total = np.sum([np.bincount(value, minlength=three.n_values) for _, value in parts], axis=0)
+        found = hashing.unbiased(total, flat.size)
         frequency = posterior_means(found, hashing.unit_deviation * np.sqrt(flat.size), flat.size)
         frequency /= frequency.sum()
         runs = []
-        for attempt in range(self.starts):
-            with progress.part(attempt / self.starts, (attempt + 1) / self.starts):
-                runs.append(self._fit(three, start, value, frequency, attempt))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for attempt in range(self.starts):
+                with progress.part(attempt / self.starts, (attempt + 1) / self.starts):
+                    runs.append(self._fit(three, parts, frequency, attempt, pool))
         topics, share, _ = max(runs, key=lambda run: run[2])
         words = topics[:, :-1]  # without "no word"
         return words / words.sum(axis=1, keepdims=True), share
 
     def _fit(
-        self, three: ThreeWords, start: NDArray[np.int64], value: NDArray[np.int32], frequency: Matrix, attempt: int
+        self, three: ThreeWords, parts: list[Listed], frequency: Matrix, attempt: int, pool: ThreadPoolExecutor
     ) -> tuple[Matrix, Matrix, float]:
         """EM from one random start: topics × values, shares, and the log-likelihood before the last pass."""
         keep, g = three.hash.keep, three.hash.n_buckets
@@ -89,10 +99,16 @@ class HashedMixture:
         topics /= topics.sum(axis=0)
         share = np.full(self.n_topics, 1 / self.n_topics)
         score = 0.0
+
+        def expected(part: Listed) -> tuple[Matrix, Matrix, float]:
+            counts, heads = np.zeros_like(topics), np.zeros(self.n_topics)
+            return counts, heads, mixture_pass(*part, 3, keep, (1 - keep) / (g - 1), topics, share, counts, heads)
+
         for number in range(self.passes):
-            counts, heads = np.zeros_like(topics), np.ones(self.n_topics)
-            score = mixture_pass(start, value, 3, keep, (1 - keep) / (g - 1), topics, share, counts, heads)
-            counts += self.background * frequency[:, None]
+            done = list(pool.map(expected, parts))  # added up in the order of the parts, whoever was first
+            counts = sum((some for some, _, _ in done), self.background * frequency[:, None])
+            heads = sum((some for _, some, _ in done), np.ones(self.n_topics))
+            score = sum(some for _, _, some in done)
             topics, share = counts / counts.sum(axis=0), heads / heads.sum()
             progress.report((number + 1) / self.passes)
         return topics.T, share, score

@@ -18,6 +18,7 @@ from dptopics.data.files import check_file, explain
 from dptopics.data.json_tables import read_lines
 from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.local.collection import Collection, Report
+from dptopics.local.periods import check_period
 from dptopics.local.server.store import is_store, open_store
 from dptopics.public.packed import suffix_of
 
@@ -68,8 +69,10 @@ def to_table(reports: Iterable[Report]) -> pa.Table:
 class Inbox:
     """Takes in reports in batches, rejects and counts those that do not fit, and keeps the bytes of the others."""
 
-    def __init__(self, collection: Collection) -> None:
-        self._collection = collection
+    def __init__(self, collection: Collection, *, period: str | None = None) -> None:
+        if period is not None:
+            check_period(period, collection.period)
+        self._collection, self._period = collection, period
         self._numbers = GrowingArray(np.uint8)
         self._data = GrowingArray(np.uint8)
         self.rejected: Counter[str] = Counter()
@@ -78,10 +81,12 @@ class Inbox:
         """Add all reports of a Parquet or JSON Lines file or of a collector's store, batch by batch."""
         if is_store(path):
             with open_store(path, self._collection, create=False) as store:
-                for numbers, data in store.batches():
+                for numbers, data in store.batches(self._period):
                     named = [[value] * len(numbers) for value in (self._collection.name, self._collection.version)]
                     self._add_table(pa.table([*named, numbers, data], schema=_LOOSE))
             return
+        if self._period is not None:
+            raise InputError("files of reports hold no times: --period (period) chooses from a collector's store only.")
         path = Path(path)
         check_file(path)
         suffix = suffix_of(path)

@@ -40,6 +40,7 @@ def fit_reports(
     sweeps: int = 300,
     key: int = 0,
     clip: float | None = None,
+    period: str | None = None,
 ) -> Release[TopicModel]:
     """Topics from the bytes of all reports, with the guarantee of the collection.
 
@@ -51,15 +52,20 @@ def fit_reports(
         alpha: prior of a document's topics.
         sweeps: of the published method's sampler.
         key: a public number that the learner's random choices follow from.
-        clip: for pairs, limit what one report may do to a topic (:class:`dptopics.local.robust.ClippedPairs`).
+        clip: limit what one report may do to a topic: for pairs in standard deviations of its support
+            (:class:`dptopics.local.robust.ClippedPairs`), for bits in mean documents (:class:`FlipChannelLda`).
+        period: the day or week that these reports came from, for the record.
     """
     randomizer = collection.randomizer
     if method not in METHODS:
         raise InputError(f"there is no method {method!r}. The methods are: {', '.join(METHODS)}.")
     if method == "published" and not isinstance(randomizer, BitFlips):
         raise InputError("the published method rebuilds bits; this collection sends hashed words. Use 'likelihood'.")
-    if clip is not None and not isinstance(randomizer, HashedPair):
-        raise InputError("only reports of pairs can be clipped: leave out --clip (clip).")
+    if clip is not None and (isinstance(randomizer, ThreeWords) or method == "published"):
+        raise InputError(
+            "only pairs, and bits by likelihood, can be clipped: leave out --clip (clip). Three words count as one "
+            "document and three words whatever they say."
+        )
     if not len(data):
         raise InputError("there are no valid reports. Collect at least one.")
     own = len(randomizer.topics) if isinstance(randomizer, HashedPair) else None
@@ -80,6 +86,8 @@ def fit_reports(
     settings = describe(randomizer) | {"collection": collection.name, "version": collection.version}
     if clip is not None:
         settings["clip"] = clip
+    if period is not None:
+        settings["period"] = period
     settings |= {"reports": len(data), "method": method, "n_topics": n_topics, "key": key}
     return Release(value=model, guarantee=collection.guarantee, settings=settings)
 
@@ -104,7 +112,7 @@ def _learner(
             size = state.topic_total[:n_topics] + alpha
             topics, share = learner.topics(state), size / size.sum()
         else:
-            topics, share = FlipChannelLda(n_topics=n_topics, alpha=alpha, key=key)(bits, n_words, f)
+            topics, share = FlipChannelLda(n_topics=n_topics, alpha=alpha, key=key, clip=clip)(bits, n_words, f)
         tokens = max(1.0, float(np.maximum(present, 0.0).sum()))
         return topics, share, count_deviation(len(bits), f) / (np.sqrt(share) * tokens)
 

@@ -1,12 +1,17 @@
 """The page in a real browser: what it shows, what leaves it, what it keeps, and that nothing is drawn twice."""
 
+import base64
+import hashlib
 import json
+import os
 import re
 import shutil
+import signal
 import tempfile
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -66,7 +71,7 @@ class Survey:
     """A collector that does as it is told: 200, another status, or None to hang up without an answer."""
 
     def __init__(self, data):
-        self.description, self.bodies, self.answers = data, [], []
+        self.description, self.bodies, self.answers, self.importmap = data, [], [], None
         survey = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -74,11 +79,13 @@ class Survey:
                 if self.path == "/collection":
                     self.reply(200, json.dumps(survey.description).encode(), "application/json")
                 elif self.path in _PAGE:
-                    from importlib import resources
-
                     name, kind = _PAGE[self.path]
                     content = resources.files("dptopics").joinpath("resources", "collector", name).read_bytes()
-                    self.reply(200, content, kind, _PAGE_HEADERS)
+                    headers = _PAGE_HEADERS
+                    if survey.importmap is not None:  # a survey's own page
+                        text = f'<script type="importmap">{survey.importmap}</script>\n<script type="module"'
+                        content, headers = content.replace(b'<script type="module"', text.encode()), {}
+                    self.reply(200, content, kind, headers)
                 else:
                     self.reply(404, b"", "text/plain")
 
@@ -146,8 +153,27 @@ def status(browser):
     return browser.find_element("id", "status").text
 
 
+DATABASE = """
+  const [work, done] = arguments;
+  const request = indexedDB.open("dptopics", 1);
+  request.onupgradeneeded = () => request.result.createObjectStore("kept");
+  request.onsuccess = () => {
+    const transaction = request.result.transaction("kept", "readwrite");
+    const store = transaction.objectStore("kept");
+    const found = work === null ? store.getAll() : store.put(work, "sent");
+    const keys = store.getAllKeys();
+    transaction.oncomplete = () => { request.result.close(); done([keys.result, found.result]); };
+  };"""
+
+
+def database(browser, put=None):
+    """All that the page keeps, by name; or something put in the place of what was sent."""
+    names, values = browser.execute_async_script(DATABASE, put)
+    return {} if put is not None else dict(zip(names, values, strict=True))
+
+
 def kept(browser):
-    return json.loads(browser.execute_script("return localStorage.getItem('dptopics.sent')") or '{"sent": []}')["sent"]
+    return json.loads(database(browser).get("sent", '{"sent": []}'))["sent"]
 
 
 def answer(browser, text=SECRET, limit="5"):
@@ -187,7 +213,10 @@ def test_only_the_randomised_report_leaves_the_page(opened, survey):
     assert len(inbox.finish()) == 1
     (one,) = kept(opened)
     assert (one["epsilon"], one["accepted"], one["report"]) == (4, True, json.loads(body)["report"])
-    storage = opened.execute_script("return JSON.stringify(localStorage) + document.cookie").lower()
+    storage = opened.execute_script("return JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")
+    assert (storage, opened.get_cookies()) == ("{}{}", [])
+    storage = json.dumps(database(opened)).lower()
+    assert set(database(opened)) == {"limit", "sent", "try"}
     assert not [word for word in ("knee", "zanzibar", "secret", "rash") if word in storage]
     assert opened.find_element("id", "text").get_attribute("value") == ""
     assert opened.get_log("browser") == []
@@ -199,6 +228,7 @@ def test_the_card_in_two_languages(opened):
     assert "with a chance of 49.8%" in lines
     assert "ε = 4. Whoever guesses what your text says can improve their odds at most 54.6-fold" in lines
     assert "so far: ε = 0. With this one: ε = 4." in lines
+    assert "The collector keeps no time." in lines
     opened.find_element("css selector", "[data-language=de]").click()
     assert opened.find_element("tag name", "html").get_attribute("lang") == "de"
     lines = opened.find_element("id", "card").text
@@ -208,8 +238,6 @@ def test_the_card_in_two_languages(opened):
 
 
 def test_both_languages_say_everything():
-    from importlib import resources
-
     text = resources.files("dptopics").joinpath("resources", "collector", "page.js").read_text("utf-8")
     english, german = text[text.index("  en: {") :].split("  de: {")
     names = [re.findall(r'^    "?([\w-]+)"?:', part, re.M) for part in (english, german[: german.index("\n};")])]
@@ -271,13 +299,13 @@ def test_a_page_loaded_again_sends_what_was_drawn(opened, survey, lost):
     assert not opened.find_element("id", "send").is_enabled()
 
 
+PUT = "const put = IDBObjectStore.prototype.put; IDBObjectStore.prototype.put = function (value, key) "
 STEPS = {
     "before the draw": "const old = crypto.getRandomValues; crypto.getRandomValues = () => { throw Error('gone'); };",
-    "before it is kept": "Storage.prototype.setItem = (key) => { if (key === 'dptopics.sent') throw Error('gone'); };",
+    "before it is kept": PUT + "{ if (key === 'sent') throw Error('gone'); return put.call(this, value, key); };",
     "before it is sent": "window.fetch = () => new Promise(() => {});",
     "before the answer": "const old = fetch; window.fetch = (...all) => old(...all).then(() => new Promise(() => {}));",
-    "before it is marked": "const old = Storage.prototype.setItem; Storage.prototype.setItem = function (key, value) "
-                           "{ if (!value.includes('\"accepted\":true')) old.call(this, key, value); };",
+    "before it is marked": PUT + "{ if (!value.includes('\"accepted\":true')) return put.call(this, value, key); };",
 }  # fmt: skip
 
 
@@ -303,20 +331,111 @@ def test_a_reload_at_every_point(opened, survey, step):
     assert len(set(survey.bodies)) == 1
 
 
+def test_what_was_drawn_is_on_disk_before_it_is_sent(opened, survey):
+    """The write asks for the disk, and is complete before the report leaves."""
+    opened.execute_script("""
+      window.seen = [];
+      const open = IDBDatabase.prototype.transaction;
+      IDBDatabase.prototype.transaction = function (stores, mode, options) {
+        const made = open.call(this, stores, mode, options);
+        if (mode === "readwrite") made.addEventListener("complete", () => seen.push(made.durability));
+        return made;
+      };
+      const old = fetch; window.fetch = (...all) => { seen.push("sent"); return old(...all); };""")
+    answer(opened)
+    until(lambda: "accepted" in status(opened))
+    # a try, the limit, the report; then it is sent; then it is marked as accepted
+    assert opened.execute_script("return seen") == ["strict", "strict", "strict", "sent", "strict"]
+
+
+def test_a_browser_that_is_killed_remembers_what_it_sent(survey):
+    """SIGKILL when the report has just left. Local storage, which browsers write down later, forgets it."""
+    survey.answers = [None] * 20
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        driver = new_browser(f"--user-data-dir={folder}")
+        try:
+            driver.get(survey.address)
+            ready(driver)
+            answer(driver)
+            until(lambda: survey.bodies)
+            os.kill(driver.capabilities["goog:processID"], signal.SIGKILL)
+        finally:
+            driver.service.stop()
+        survey.answers = []
+        driver = new_browser(f"--user-data-dir={folder}")
+        try:
+            driver.get(survey.address)
+            ready(driver)
+            assert "has not answered yet" in status(driver)
+            driver.find_element("id", "again").click()
+            until(lambda: "accepted" in status(driver))
+        finally:
+            driver.quit()
+    assert len(set(survey.bodies)) == 1
+
+
+# --- which client it is ---
+
+
+def test_the_page_shows_which_client_randomises(opened, survey):
+    content = resources.files("dptopics").joinpath("resources", "collector", "dptopics-client.js").read_bytes()
+    wanted = "sha256-" + base64.b64encode(hashlib.sha256(content).digest()).decode()
+    assert survey.description["client"] == wanted
+    shown = opened.find_element("id", "client").text
+    assert f"has the fingerprint {wanted}. The collector names the same one" in shown
+    survey.description = survey.description | {"client": "sha256-another"}
+    opened.refresh()
+    ready(opened)
+    assert f"{wanted}. The collector names another one" in opened.find_element("id", "client").text
+
+
+@pytest.mark.parametrize("pinned", ["the right hash", "another hash"])
+def test_a_survey_may_pin_the_client(browser, survey, pinned):
+    """As the howto says: an import map with the hash, on the survey's own page."""
+    hash_ = survey.description["client"] if pinned == "the right hash" else "sha256-" + 43 * "A" + "="
+    survey.importmap = json.dumps({"integrity": {"./dptopics-client.js": hash_}})
+    browser.get(survey.address)
+    if pinned == "the right hash":
+        ready(browser)
+        assert browser.find_element("id", "send").is_enabled()
+    else:
+        until(lambda: "integrity" in json.dumps(browser.get_log("browser")))
+        assert not browser.find_element("id", "send").is_enabled()
+        assert browser.find_elements("css selector", "#card-lines li") == []
+
+
 def test_another_text_for_the_same_survey_is_refused(opened, survey):
     script = """
       const done = arguments[arguments.length - 1];
       import("/dptopics-client.js").then(async (m) => {
         const survey = await m.fetchCollection(location.href);
-        const client = new m.Client({ maxEpsilon: 100 });
+        const client = await m.Client.open({ maxEpsilon: 100 });
         const many = await Promise.all([1, 2, 3, 4].map(() => client.report(survey, "knee")));
         const code = await client.report(survey, "skin").catch((error) => error.code);
         const other = await client.report({ ...survey, version: "2" }, "knee").catch((error) => error.code);
         const forged = await client.send(location.href, { ...many[0], data: "AAAA" }).catch((error) => error.code);
-        done([new Set(many.map((one) => one.report + one.data)).size, client.total, code, other, forged]);
+        const { total } = await client.card(survey);
+        done([new Set(many.map((one) => one.report + one.data)).size, total, code, other, forged]);
       });"""
     assert opened.execute_async_script(script) == [1, 4, "sent-already", "sent-already", "not-kept"]
     assert survey.bodies == []
+
+
+def test_weeks_add_up_until_the_limit(opened, survey):
+    """A person who is asked every week: each is a collection of its own, and the client stops at the person's limit."""
+    script = """
+      const done = arguments[arguments.length - 1];
+      import("/dptopics-client.js").then(async (m) => {
+        const survey = await m.fetchCollection(location.href);
+        const client = await m.Client.open({ maxEpsilon: 8 });
+        const codes = [];
+        for (const week of ["week-1", "week-2", "week-3"]) {
+          await client.report({ ...survey, collection: week }, "knee").then(() => codes.push("drawn"),
+                                                                          (error) => codes.push(error.code));
+        }
+        done([codes, (await client.card(survey)).total]);
+      });"""
+    assert opened.execute_async_script(script) == [["drawn", "drawn", "over-limit"], 8]
 
 
 # --- browsers that cannot ---
@@ -325,12 +444,14 @@ def test_another_text_for_the_same_survey_is_refused(opened, survey):
 @pytest.mark.parametrize("break_it, said", [
     ("Object.defineProperty(window, 'crypto', { value: undefined });", "no secure randomness"),
     ("Object.defineProperty(Crypto.prototype, 'subtle', { get: () => undefined });", "no secure randomness"),
-    ("Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no', 'SecurityError'); } });",
+    ("Object.defineProperty(window, 'indexedDB', { get() { throw new DOMException('no', 'SecurityError'); } });",
      "keeps nothing for this page"),
-    ("Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); };",
+    ("IDBFactory.prototype.open = () => { throw new DOMException('no', 'SecurityError'); };",
+     "keeps nothing for this page"),
+    ("IDBObjectStore.prototype.put = () => { throw new DOMException('full', 'QuotaExceededError'); };",
      "keeps nothing for this page"),
     ("Object.defineProperty(Navigator.prototype, 'locks', { get: () => undefined });", "too old"),
-    ("localStorage.setItem('dptopics.sent', '{oops');", "Treat your limit as reached"),
+    ("delete IDBTransaction.prototype.durability;", "too old"),
 ])  # fmt: skip
 def test_browsers_that_cannot_keep_the_promise_send_nothing(browser, survey, break_it, said):
     found = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": break_it})
@@ -343,10 +464,55 @@ def test_browsers_that_cannot_keep_the_promise_send_nothing(browser, survey, bre
     assert survey.bodies == []
 
 
+def test_a_memory_that_cannot_be_read_sends_nothing(opened, survey):
+    database(opened, "{oops")
+    opened.refresh()
+    until(lambda: "Treat your limit as reached" in status(opened))
+    assert not opened.find_element("id", "send").is_enabled()
+    assert survey.bodies == []
+
+
+def test_storage_that_the_person_forbade(survey):
+    """Chromium's own setting, and no script: cookies and site data are blocked."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        driver = new_browser(
+            f"--user-data-dir={folder}", preferences={"profile.default_content_setting_values.cookies": 2}
+        )
+        try:
+            driver.get(survey.address)
+            until(lambda: "keeps nothing for this page" in status(driver))
+            assert not driver.find_element("id", "send").is_enabled()
+        finally:
+            driver.quit()
+    assert survey.bodies == []
+
+
+def test_a_clock_that_is_wrong_changes_nothing(browser, survey):
+    """The device's clock is never asked: the page works in 1970 and in 2099, and sends no time."""
+    survey.description = survey.description | {"period": "week"}
+    for year in (1970, 2099):
+        clock = f"const old = Date; Date = class extends old {{ constructor() {{ super('{year}-01-01'); }} "
+        clock += f"static now() {{ return old.parse('{year}-01-01'); }} }};"
+        found = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": clock})
+        try:
+            browser.get(survey.address)
+            ready(browser)
+        finally:
+            browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", {"identifier": found["identifier"]})
+        assert browser.execute_script("return new Date().getFullYear()") == year
+        assert "keeps the week in which your report comes, and no finer time" in browser.find_element("id", "card").text
+        if not survey.bodies:
+            answer(browser)
+        until(lambda: "accepted" in status(browser))
+    assert len(survey.bodies) == 1
+    assert set(json.loads(survey.bodies[0])) == {"collection", "version", "report", "data"}
+
+
 @pytest.mark.parametrize("change, said", [
     ({"schema": 2}, "newer than this page"),
     ({"kind": "all-of-it"}, "does not know"),
     ({"words": []}, "damaged"),
+    ({"period": "second"}, "does not know"),
     ({"settings": {"epsilon": -1.0, "topics": [["knee"]]}}, "damaged"),
 ])  # fmt: skip
 def test_surveys_that_are_not_understood(browser, survey, change, said):
@@ -431,9 +597,8 @@ def test_two_thousand_people_in_the_browser(browser, tmp_path):
         const survey = await m.fetchCollection(location.href);
         const person = async (text) => {
           const kept = new Map();
-          const storage = { getItem: (k) => kept.get(k) ?? null, setItem: (k, v) => kept.set(k, v),
-                            removeItem: (k) => kept.delete(k) };
-          const client = new m.Client({ maxEpsilon: 4, storage });
+          const memory = { read: async (k) => kept.get(k) ?? null, write: async (k, v) => { kept.set(k, v); } };
+          const client = await m.Client.open({ maxEpsilon: 4, memory });
           await client.send(location.href, await client.report(survey, text));
         };
         for (let i = 0; i < texts.length; i += 50) await Promise.all(texts.slice(i, i + 50).map(person));

@@ -1,6 +1,7 @@
 """The browser's client draws from the law that is proved for the Python client: same bits, and the same frequencies."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -142,6 +143,22 @@ def test_words_beyond_the_last_multiple_are_thrown_away():
     given = [2**64 - 1, 2**64 - 6, 17, 2**64 - 7, 2**64 - 3, 4]
     _, lines = node({"collection": data, "below": 10, "times": 3, "given": list(map(str, given))})
     assert lines == ["7", "9", "4"]
+
+
+def test_the_package_holds_what_it_names():
+    """npm form: every file is there, and the types name every export of the module."""
+    folder = Path(MODULE).parent
+    package = json.loads((folder / "package.json").read_text("utf-8"))
+    assert [name for name in package["files"] if not (folder / name).is_file()] == []
+    assert set(package["exports"]["."].values()) == {f"./{name}" for name in package["files"][:2]}
+    script, types = ((folder / name).read_text("utf-8") for name in ("dptopics-client.js", "dptopics-client.d.ts"))
+    exported = set(re.findall(r"^export (?:async )?(?:const|class|function) (\w+)", script, re.M))
+    assert exported == set(re.findall(r"^export (?:const|class|function) (\w+)", types, re.M))
+    codes = set(re.findall(r'ClientError\("([\w-]+)"', script))
+    named = types[types.index("ErrorCode =") : types.index("export class ClientError")]
+    assert codes == set(re.findall(r'"([\w-]+)"', named))
+    for word in ("Date", "localStorage", "Math.random", "console"):
+        assert not re.search(rf"\b{re.escape(word)}\b(?=[.(])", script), word
 
 
 # --- the same law ---

@@ -3,12 +3,15 @@
 import gzip
 import json
 import logging
+from dataclasses import replace
+from datetime import date
 
 import pytest
 from collector_tools import KINDS, as_json, collection, report, stored
 from starlette.testclient import TestClient
 
 from dptopics.errors import StoreError
+from dptopics.local import periods
 from dptopics.local.collection import Collection
 from dptopics.local.report_files import to_line
 from dptopics.local.server import app as pages
@@ -181,6 +184,22 @@ def test_a_store_that_fails_is_a_503_and_nothing_is_accepted(store, monkeypatch)
             patch.setattr(store, "add", lambda rows: 1 / 0)
             assert one.post("/reports", json=as_json(report(MADE, 1))).status_code == 503
         assert one.post("/reports", json=as_json(report(MADE, 1))).status_code == 200
+
+
+def test_a_report_brings_no_time_and_a_wrong_clock_is_a_503(tmp_path, monkeypatch):
+    """Whatever time a report names is dropped; the collector's own clock is refused where it cannot be right."""
+    made = replace(MADE, period="week")
+    with open_store(tmp_path / "a.db", made) as store, client(store, made) as one:
+        sent = as_json(report(made, 1)) | {"time": "2031-02-03T04:05:06Z", "period": "2031-W01"}
+        monkeypatch.setattr(periods, "_today", lambda: date(1970, 1, 1))
+        answer = one.post("/reports", json=sent)
+        assert (answer.status_code, "clock says 1970" in answer.json()["reason"]) == (503, True)
+        monkeypatch.setattr(periods, "_today", lambda: date(2026, 11, 16))
+        assert one.post("/reports", json=sent).status_code == 200
+        assert store.periods() == ("2026-W47",)
+        assert one.get("/collection").json()["period"] == "week"
+    for file in tmp_path.iterdir():
+        assert b"2031" not in file.read_bytes()
 
 
 def test_a_fault_of_ours_shows_no_traceback(asked, monkeypatch, caplog):

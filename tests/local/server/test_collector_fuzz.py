@@ -46,10 +46,10 @@ def bodies(draw, made):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_any_request_gets_an_answer(kind, tmp_path):
+def test_any_request_gets_an_answer(kind, where):
     made = collection(kind)
     n_requests = 0
-    with open_store(tmp_path / "a.db", made) as store:
+    with open_store(where, made) as store:
         with TestClient(make_app(made, store, Settings(per_minute=10**9)), raise_server_exceptions=True) as client:
 
             @settings(max_examples=300, suppress_health_check=list(HealthCheck))

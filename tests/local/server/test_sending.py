@@ -1,15 +1,19 @@
 """The Python client talks to a collector: card, limit, running total, and the same bytes until they are accepted."""
 
 import json
+import os
 import threading
+from datetime import date
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from collector_tools import collection, running, stored
+from collector_tools import collection, fresh_schema, running, stored
 
 from dptopics import cli
 from dptopics.errors import BundleError, InputError, StoreError
+from dptopics.local import periods
 from dptopics.local.client import Client, InMemory
+from dptopics.local.report_files import read_collection, write_collection
 from dptopics.local.sending import Collector
 from dptopics.local.server.app import public_description
 from dptopics.local.server.store import open_store
@@ -145,6 +149,46 @@ def test_send_seal_and_fit(run, tmp_path):
     assert run("local", "serve", survey, "--store", "sealed.db")[0] == 2
     with open_store("reports.db", MADE, create=False) as store:
         assert len(stored(store)) == 1
+
+
+def test_weeks_are_kept_and_learned_from_one_by_one(run, tmp_path, monkeypatch):
+    (tmp_path / "words.txt").write_text("knee\nskin\n")
+    (tmp_path / "note.txt").write_text("zanzibar knee")
+    make = ("local", "create", "c.json", "--name", "w", "--vocabulary", "words.txt", "--kind", "three-words")
+    assert run(*make, "--epsilon", 4, "--period", "minute")[0] == 2
+    assert run(*make, "--epsilon", 4, "--period", "week")[0] == 0
+    made = read_collection("c.json")
+    with running(tmp_path, made, "reports.db") as server:
+        code, message = run("local", "send", server.address, "note.txt", "--state", "s", "--yes", "--max-epsilon", 4)
+        assert (code, "Kept the week in which it came." in message) == (0, True)
+        server.stop()
+    with open_store("reports.db", made) as store:
+        (week,) = store.periods()
+        monkeypatch.setattr(periods, "_today", lambda: date(2031, 1, 1))
+        store.add([(b"\x05" * 16, bytes(36))])
+        assert store.periods() == (week, "2031-W01")
+    fit = ("local", "fit", "c.json", "reports.db", "--topics", 2, "--json")
+    for number, chosen in enumerate([(), ("--period", "2031-W01")]):
+        code, message = run(*fit, "--out", f"out{number}", *chosen)
+        assert (code, f'"reports": {2 - number}' in message) == (0, True)
+    assert '"period": "2031-W01"' in (tmp_path / "out1" / "bundle.json").read_text()
+    assert run(*fit, "--out", "out2", "--period", "yesterday")[0] == 2
+
+
+def test_seal_inside_postgresql(run, tmp_path, postgres):
+    address = fresh_schema(postgres, f"sending_{os.getpid()}")
+    write_collection(MADE, tmp_path / "c.json")
+    with open_store(address, MADE) as store:
+        store.add([(bytes(16), bytes(12))])
+    ask = ("local", "seal", "c.json", "--store")
+    name = f"sending_sealed_{os.getpid()}"
+    code, message = run(*ask, address, "--schema", name)
+    assert (code, message) == (0, f"1 reports sealed in schema {name}. Its address ends in "
+                                  f"?options=-csearch_path%3D{name}")  # fmt: skip
+    assert run("local", "fit", "c.json", f"{postgres}&options=-csearch_path%3D{name}", "--out", "release")[0] == 0
+    assert run(*ask, address, "--schema", name)[0] == 2
+    assert run(*ask, address)[0] == run(*ask, address, "--schema", "x", "--out", "x.db")[0] == 2
+    assert run(*ask, "reports.db", "--schema", "x")[0] == 2
 
 
 def test_send_asks_first(run, tmp_path, monkeypatch, scripted):

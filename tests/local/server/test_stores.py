@@ -1,15 +1,21 @@
 """Stores of both kinds: durable, once each, of one collection only, and without a trace of order or sender."""
 
+import os
 import sqlite3
 import threading
+from dataclasses import replace
+from datetime import date
 
 import numpy as np
 import pytest
-from collector_tools import collection, stored
+from collector_tools import collection, fresh_schema, stored
 
 from dptopics.errors import InputError, StoreError
+from dptopics.local import periods
+from dptopics.local.collection import Collection
 from dptopics.local.report_files import Inbox
 from dptopics.local.server.seal import seal
+from dptopics.local.server.seal_postgres import in_schema, seal_in_postgres
 from dptopics.local.server.store import open_store
 from dptopics.local.server.store_sqlite import SqliteStore
 
@@ -128,6 +134,135 @@ def test_pages_of_a_sealed_copy_lie_in_the_order_of_its_numbers(tmp_path):
     content = (tmp_path / "b.db").read_bytes()
     page = np.array([content.index(number) // 4096 for number in numbers])
     assert np.all(np.diff(page[page > page.min()]) >= -1)  # one inner entry may sit on its parent's page
+
+
+def test_a_copy_inside_postgresql_tells_no_order(postgres, tmp_path):
+    """Rows that came in 300 transactions: in the copy they have one xmin, and lie in the order of fresh numbers."""
+    import psycopg
+
+    source = fresh_schema(postgres, f"sealing_{os.getpid()}")
+    rng = np.random.default_rng(0)
+    rows = [(rng.bytes(16), bytes([8 * (i % 32)])) for i in range(3000)]
+    with open_store(source, MADE) as store:
+        for first in range(0, 3000, 10):
+            store.add(rows[first : first + 10])
+    name = f"sealed_{os.getpid()}"
+    assert seal_in_postgres(source, MADE, name) == 3000
+    with pytest.raises(InputError, match="exists already"):
+        seal_in_postgres(source, MADE, name)
+    places = "SELECT number, xmin::text FROM dptopics_reports ORDER BY ctid"
+    with psycopg.connect(source) as connection:
+        assert len({xmin for _, xmin in connection.execute(places)}) == 300  # what the running store tells
+    with psycopg.connect(in_schema(postgres, name)) as connection:
+        numbers, times = zip(*connection.execute(places).fetchall(), strict=True)
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            connection.execute("INSERT INTO dptopics_reports SELECT * FROM dptopics_reports")
+    assert len(set(times)) == 1
+    assert list(map(bytes, numbers)) == sorted(map(bytes, numbers))
+    assert not set(map(bytes, numbers)) & {number for number, _ in rows}
+    with open_store(in_schema(postgres, name), MADE, create=False) as store:
+        sealed = stored(store)
+    assert sorted(data for _, data in sealed) == sorted(data for _, data in rows)
+    assert np.mean(np.diff([data[0] // 8 for _, data in sealed]) == 1) < 0.1
+    with pytest.raises(InputError, match="sealed"):
+        open_store(in_schema(postgres, name), MADE)
+
+
+@pytest.mark.parametrize("name", ["", "Sealed", 'x"; DROP TABLE y', "a" * 64, "1st"])
+def test_schemas_have_plain_names(name):
+    with pytest.raises(InputError, match="small letters"):
+        in_schema("postgresql:///x", name)
+
+
+def test_a_lost_connection_to_postgresql_is_made_anew(postgres):
+    """The database ends our connection: nothing of that call is kept, it says so, and the next one is kept."""
+    import psycopg
+
+    with open_store(fresh_schema(postgres, f"lost_{os.getpid()}"), MADE) as store:
+        store.add(ROWS[:1])
+        with psycopg.connect(postgres, autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s)", (store._connection.info.backend_pid,))
+        with pytest.raises(StoreError, match="Nothing of this request was kept"):
+            store.add(ROWS[1:])
+        store.add(ROWS[1:])
+        assert stored(store) == sorted(ROWS)
+
+
+# --- coarse times ---
+
+WEEKLY = replace(MADE, period="week")
+
+
+def at(monkeypatch, *when):
+    monkeypatch.setattr(periods, "_today", lambda: date(*when))
+
+
+@pytest.mark.parametrize("kind, names", [("day", ("2027-01-03", "2027-01-04")), ("week", ("2026-W53", "2027-W01"))])
+def test_the_period_is_all_that_is_kept_of_a_time(where, monkeypatch, tmp_path, kind, names):
+    made = replace(MADE, period=kind)
+    with open_store(where, made) as store:
+        at(monkeypatch, 2027, 1, 3)  # a Sunday
+        store.add(ROWS[:3])
+        at(monkeypatch, 2027, 1, 4)
+        store.add(ROWS)  # those that were there keep their period
+        assert store.periods() == names
+        assert [len(next(store.batches(name))[0]) for name in names] == [3, 1]
+        assert stored(store) == sorted(ROWS)
+        seal(store, made, tmp_path / "sealed.db")
+    with open_store(tmp_path / "sealed.db", made, create=False) as store:
+        assert store.periods() == names
+        assert [len(next(store.batches(name))[0]) for name in names] == [3, 1]
+    if where.startswith("postgresql"):
+        name = f"sealed_{kind}_{os.getpid()}"
+        assert seal_in_postgres(where, made, name) == 4
+        with open_store(in_schema(where, name), made, create=False) as store:
+            assert store.periods() == names
+    inbox = Inbox(made, period=names[0])
+    inbox.read(where)
+    assert len(inbox.finish()) == 3
+
+
+def test_without_a_period_there_is_no_column_for_one(where):
+    with open_store(where, MADE) as store:
+        assert store.periods() == (None,)
+    with pytest.raises(InputError, match="version"):
+        open_store(where, WEEKLY)
+    assert Collection.from_dict(WEEKLY.to_dict()) == WEEKLY
+    assert "period" not in MADE.to_dict()
+
+
+def test_a_clock_that_was_never_set_stamps_nothing(where, monkeypatch):
+    with open_store(where, WEEKLY) as store:
+        at(monkeypatch, 1970, 1, 1)
+        with pytest.raises(StoreError, match=r"clock says 1970.*Nothing of this request was kept"):
+            store.add(ROWS)
+        assert stored(store) == []
+        at(monkeypatch, 2026, 11, 16)
+        store.add(ROWS)
+        assert store.periods() == ("2026-W47",)
+    with open_store(where, WEEKLY) as store:  # one that jumps makes a wrong week, and loses nothing
+        at(monkeypatch, 2099, 1, 1)
+        store.add([(b"\x05" * 16, b"\x10")])
+        at(monkeypatch, 2026, 11, 15)
+        store.add([(b"\x06" * 16, b"\x10")])
+        assert store.periods() == ("2026-W46", "2026-W47", "2099-W01")
+
+
+@pytest.mark.parametrize("kind, period", [
+    ("none", "2026-W47"), ("week", "2026-11-16"), ("week", "2026-W54"), ("day", "2026-W47"), ("day", "2026-02-30"),
+    ("day", "2026-11-16T10:00"), ("week", ""),
+])  # fmt: skip
+def test_periods_that_are_none(kind, period):
+    with pytest.raises(InputError, match=r"keeps no times|is called"):
+        Inbox(replace(MADE, period=kind), period=period)
+
+
+def test_only_coarse_periods_and_only_stores_have_them(tmp_path):
+    with pytest.raises(InputError, match=r"none, day, week, got 'hour'\. Finer times are not kept"):
+        replace(MADE, period="hour")
+    (tmp_path / "a.jsonl").write_text("{}")
+    with pytest.raises(InputError, match="files of reports hold no times"):
+        Inbox(WEEKLY, period="2026-W47").read(tmp_path / "a.jsonl")
 
 
 # --- SQLite alone ---

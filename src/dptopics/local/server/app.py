@@ -1,7 +1,9 @@
 """The collector's pages: the public description to take, and reports to bring."""
 
 import asyncio
+import base64
 import contextlib
+import hashlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -51,13 +53,17 @@ class Settings:
 
 
 def public_description(collection: Collection) -> dict[str, Any]:
-    """What ``GET /collection`` gives: the collection's file, and those stop words that its lists hold.
+    """What ``GET /collection`` gives: the collection's file, stop words that its lists hold, and the client's hash.
 
-    Python clients know stop words by the name of the language; a browser needs them only where they could matter.
+    Python clients know stop words by the name of the language; a browser needs them only where they could matter. The
+    hash is that of the module for browsers of this version, written as Subresource Integrity does.
     """
     data = collection.to_dict()
     listed = set(data["words"]).union(*data["settings"].get("topics", []))
-    return data | {"stop_words": sorted(listed & stop_words(collection.text.language))}
+    client = base64.b64encode(hashlib.sha256(_content("dptopics-client.js")).digest()).decode()
+    return data | {
+        "stop_words": sorted(listed & stop_words(collection.text.language)), "client": f"sha256-{client}"
+    }  # fmt: skip
 
 
 def make_app(collection: Collection, store: Store, settings: Settings) -> Starlette:
@@ -130,8 +136,12 @@ async def _receive(request: Request, collection: Collection, most: int) -> Recei
     return parse(body, request.headers.get("content-type", ""), collection)
 
 
+def _content(name: str) -> bytes:
+    return resources.files("dptopics").joinpath("resources", "collector", name).read_bytes()
+
+
 def _file(name: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:
-    content = resources.files("dptopics").joinpath("resources", "collector", name).read_bytes()
+    content = _content(name)
 
     async def give(_request: Request) -> Response:
         return Response(content, media_type=media_type, headers=_PAGE_HEADERS)

@@ -8,7 +8,7 @@ from pathlib import Path
 from dptopics.errors import InputError, StoreError
 from dptopics.local.collection import Collection
 from dptopics.local.server.store import Store, description
-from dptopics.local.server.store_sqlite import TABLES
+from dptopics.local.server.store_sqlite import tables
 from dptopics.privacy.durable import sync_folder
 
 
@@ -46,12 +46,14 @@ def _write(store: Store, collection: Collection, draft: Path, target: Path) -> i
         connection.execute("PRAGMA journal_mode = OFF")  # a draft that fails is thrown away
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("BEGIN")
-        for table in TABLES:
+        for table in tables(collection):
             connection.execute(table)
         connection.executemany("INSERT INTO about VALUES (?, ?)", description(collection, sealed=True).items())
-        for _, data in store.batches():
-            rows = ((secrets.token_bytes(16), one) for one in data)
-            connection.executemany("INSERT INTO reports VALUES (?, ?)", rows)
+        for period in store.periods():
+            more = () if period is None else (period,)
+            for _, data in store.batches(period):
+                rows = ((secrets.token_bytes(16), one, *more) for one in data)
+                connection.executemany(f"INSERT INTO reports VALUES (?, ?{', ?' * len(more)})", rows)
         connection.execute("COMMIT")
         connection.execute("VACUUM INTO ?", (str(target),))
         return int(connection.execute("SELECT count(*) FROM reports").fetchone()[0])

@@ -17,7 +17,8 @@ Batch = tuple[list[bytes], list[bytes]]
 
 
 class Store(Protocol):
-    """Keeps reports of one collection. It knows no address, no token, no time and no order of arrival."""
+    """Keeps reports of one collection. It knows no address, no token and no order of arrival, and no time but the
+    period that the collection names."""
 
     def add(self, rows: Sequence[Row]) -> None:
         """Keep reports. When this returns they are on disk; a number that is there already changes nothing.
@@ -27,8 +28,15 @@ class Store(Protocol):
         """
         ...
 
-    def batches(self) -> Iterator[Batch]:
-        """All numbers and bytes as they are at one moment, ordered by number; others may add meanwhile."""
+    def batches(self, period: str | None = None) -> Iterator[Batch]:
+        """All numbers and bytes, or those of one period, as they are at one moment, ordered by number.
+
+        Others may add meanwhile.
+        """
+        ...
+
+    def periods(self) -> tuple[str | None, ...]:
+        """Periods in which reports came; only None if the collection keeps no times."""
         ...
 
     def close(self) -> None:

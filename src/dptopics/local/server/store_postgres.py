@@ -7,6 +7,7 @@ from typing import Self
 
 from dptopics.errors import InputError, StoreError
 from dptopics.local.collection import Collection
+from dptopics.local.periods import period_now
 from dptopics.local.server.store import BATCH, Batch, Row, check_description, description
 
 try:
@@ -14,16 +15,14 @@ try:
 except ImportError:
     raise InputError("a store in PostgreSQL needs an extra package. Run: pip install 'dptopics[server]'") from None
 
-_PATIENCE = 10  # seconds to wait for a connection
+PATIENCE = 10  # seconds to wait for a connection
 _LOCK = 0x64707470  # servers that start at once make the tables one after the other
-_TABLES = (
-    "CREATE TABLE dptopics_about (key text PRIMARY KEY, value text NOT NULL)",
-    "CREATE TABLE dptopics_reports (number bytea PRIMARY KEY, data bytea NOT NULL)",
-)
+_ABOUT = "CREATE TABLE dptopics_about (key text PRIMARY KEY, value text NOT NULL)"
+_REPORTS = "CREATE TABLE dptopics_reports (number bytea PRIMARY KEY, data bytea NOT NULL{})"
 # Ordered, so that two servers with the same numbers wait for each other and never both.
 _ADD = (
-    "INSERT INTO dptopics_reports SELECT * FROM unnest(%s::bytea[], %s::bytea[]) AS new (number, data) ORDER BY number "
-    "ON CONFLICT DO NOTHING"
+    "INSERT INTO dptopics_reports SELECT number, data{} FROM unnest(%s::bytea[], %s::bytea[]) AS new (number, data) "
+    "ORDER BY number ON CONFLICT DO NOTHING"
 )
 
 
@@ -32,14 +31,15 @@ class PostgresStore:
 
     def __init__(self, address: str, collection: Collection, *, create: bool = True) -> None:
         self._address, self._connection = address, None  # type: str, psycopg.Connection | None
-        with _explained():
+        self._period = collection.period
+        with explained():
             connection = self._connected()
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
                 there = connection.execute("SELECT to_regclass('dptopics_about') IS NOT NULL").fetchone() == (True,)
                 if not there and create:
-                    for table in _TABLES:
-                        connection.execute(table)
+                    connection.execute(_ABOUT)
+                    connection.execute(_REPORTS.format("" if self._period == "none" else ", period text NOT NULL"))
                     with connection.cursor() as cursor:
                         rows = list(description(collection).items())
                         cursor.executemany("INSERT INTO dptopics_about VALUES (%s, %s)", rows)
@@ -54,17 +54,30 @@ class PostgresStore:
     def add(self, rows: Sequence[Row]) -> None:
         """Keep reports: all of them in one transaction, on disk when this returns, or none."""
         numbers, data = ([row[part] for row in rows] for part in (0, 1))
-        with _explained():
-            self._connected().execute(_ADD, (numbers, data))
+        period = period_now(self._period)
+        with explained():
+            if period is None:
+                self._connected().execute(_ADD.format(""), (numbers, data))
+            else:
+                self._connected().execute(_ADD.format(", %s::text"), (period, numbers, data))
 
-    def batches(self) -> Iterator[Batch]:
-        """All reports as they are at one moment."""
-        with _explained():
+    def batches(self, period: str | None = None) -> Iterator[Batch]:
+        """All reports, or those of one period, as they are at one moment."""
+        chosen, values = ("", ()) if period is None else ("WHERE period = %s", (period,))
+        with explained():
             connection = self._connected()
             with connection.transaction(), connection.cursor("reports") as cursor:
-                cursor.execute("SELECT number, data FROM dptopics_reports ORDER BY number")
+                cursor.execute(f"SELECT number, data FROM dptopics_reports {chosen} ORDER BY number", values)
                 while found := cursor.fetchmany(BATCH):
                     yield [bytes(number) for number, _ in found], [bytes(data) for _, data in found]
+
+    def periods(self) -> tuple[str | None, ...]:
+        """Periods in which reports came; only None if the collection keeps no times."""
+        if self._period == "none":
+            return (None,)
+        with explained():
+            found = self._connected().execute("SELECT DISTINCT period FROM dptopics_reports ORDER BY period")
+            return tuple(str(period) for (period,) in found)
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -73,7 +86,7 @@ class PostgresStore:
 
     def _connected(self) -> psycopg.Connection:
         if self._connection is None or self._connection.closed:
-            new = psycopg.connect(self._address, autocommit=True, connect_timeout=_PATIENCE, prepare_threshold=1)
+            new = psycopg.connect(self._address, autocommit=True, connect_timeout=PATIENCE, prepare_threshold=1)
             new.execute("SET synchronous_commit = on")  # a server may be set to answer before it has written
             self._connection = new
         return self._connection
@@ -88,7 +101,8 @@ class PostgresStore:
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def explained() -> Iterator[None]:
+    """Errors of the database as StoreError."""
     try:
         yield
     except psycopg.Error as error:

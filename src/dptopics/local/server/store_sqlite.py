@@ -10,16 +10,19 @@ from typing import Self
 
 from dptopics.errors import InputError, StoreError
 from dptopics.local.collection import Collection
+from dptopics.local.periods import period_now
 from dptopics.local.server.store import BATCH, Batch, Row, check_description, description
 from dptopics.privacy.durable import sync_folder
 
 _PATIENCE = 30.0  # seconds to wait while another server writes
-# Without rowids: a rowid counts, so it would keep the order in which people answered.
-TABLES = (
-    "CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE reports (number BLOB PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID",
-)
-_ADD = "INSERT INTO reports VALUES (?, ?) ON CONFLICT DO NOTHING"
+_ABOUT = "CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+_ADD = "INSERT INTO reports VALUES (?, ?{}) ON CONFLICT DO NOTHING"
+
+
+def tables(collection: Collection) -> tuple[str, str]:
+    """The two tables. Without rowids: a rowid counts, so it would keep the order in which people answered."""
+    period = "" if collection.period == "none" else ", period TEXT NOT NULL"
+    return _ABOUT, f"CREATE TABLE reports (number BLOB PRIMARY KEY, data BLOB NOT NULL{period}) WITHOUT ROWID"
 
 
 class SqliteStore:
@@ -28,7 +31,7 @@ class SqliteStore:
     def __init__(self, path: Path, collection: Collection, *, create: bool = True) -> None:
         if not create and not path.is_file():
             raise InputError(f"there is no store {path.name!r}. Look at its name, or start dptopics local serve first.")
-        self._path = path
+        self._path, self._period = path, collection.period
         if create:
             _touch(path)
         with _explained(path, opening=True):
@@ -51,7 +54,7 @@ class SqliteStore:
             run("PRAGMA fullfsync = ON")
             run("BEGIN IMMEDIATE")  # two servers that start at once come one after the other
             if not run("SELECT name FROM sqlite_master").fetchall():
-                for table in TABLES:
+                for table in tables(collection):
                     run(table)
                 self._connection.executemany("INSERT INTO about VALUES (?, ?)", description(collection).items())
             self._check(collection, adding=True)
@@ -60,29 +63,42 @@ class SqliteStore:
         sync_folder(self._path.absolute().parent)
 
     def _check(self, collection: Collection, *, adding: bool) -> None:
-        tables = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master")}
-        found = dict(self._connection.execute("SELECT key, value FROM about")) if "about" in tables else {}
+        names = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master")}
+        found = dict(self._connection.execute("SELECT key, value FROM about")) if "about" in names else {}
         check_description(found, collection, adding=adding)
 
     def add(self, rows: Sequence[Row]) -> None:
         """Keep reports: all of them in one transaction, on disk when this returns, or none."""
+        period = period_now(self._period)
         with _explained(self._path):
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
-                self._connection.executemany(_ADD, rows)
+                if period is None:
+                    self._connection.executemany(_ADD.format(""), rows)
+                else:
+                    self._connection.executemany(_ADD.format(", ?"), ((*row, period) for row in rows))
                 self._connection.execute("COMMIT")
             except sqlite3.Error:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
 
-    def batches(self) -> Iterator[Batch]:
-        """All reports as they are at one moment."""
+    def batches(self, period: str | None = None) -> Iterator[Batch]:
+        """All reports, or those of one period, as they are at one moment."""
+        chosen, values = ("", ()) if period is None else ("WHERE period = ?", (period,))
         with _explained(self._path):
-            rows = self._connection.execute("SELECT number, data FROM reports ORDER BY number")
+            rows = self._connection.execute(f"SELECT number, data FROM reports {chosen} ORDER BY number", values)
             while found := rows.fetchmany(BATCH):
                 numbers, data = zip(*found, strict=True)
                 yield list(numbers), list(data)
+
+    def periods(self) -> tuple[str | None, ...]:
+        """Periods in which reports came; only None if the collection keeps no times."""
+        if self._period == "none":
+            return (None,)
+        with _explained(self._path):
+            found = self._connection.execute("SELECT DISTINCT period FROM reports ORDER BY period")
+            return tuple(str(period) for (period,) in found)
 
     def close(self) -> None:
         """Let go of the file. The last one to do so empties the log into it."""

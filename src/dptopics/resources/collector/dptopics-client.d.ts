@@ -2,8 +2,8 @@
 export const SCHEMA: number;
 
 export type ErrorCode =
-  | "damaged-collection" | "damaged-memory" | "newer-collection" | "no-crypto" | "no-limit" | "no-locks" | "no-storage"
-  | "not-kept" | "not-reached" | "over-limit" | "refused" | "sent-already" | "unknown-kind";
+  | "damaged-collection" | "damaged-memory" | "newer-collection" | "no-crypto" | "no-limit" | "no-storage"
+  | "not-kept" | "not-reached" | "over-limit" | "refused" | "sent-already" | "too-old" | "unknown-kind";
 
 export class ClientError extends Error {
   readonly code: ErrorCode;
@@ -18,7 +18,9 @@ export interface Collection {
   settings: { f?: number; max_words?: number; per?: "document" | "word"; epsilon?: number; delta?: number; topics?: string[][] };
   text: { language: string; min_length: number; max_length: number; lemmas: boolean; ngrams: number };
   words: string[];
+  period?: "none" | "day" | "week";
   stop_words: string[];
+  client?: string;
 }
 
 export interface Sent {
@@ -53,15 +55,30 @@ export function epsilonOf(collection: Collection): number;
 export function wordsOf(text: string, collection: Collection): string[];
 export function hashing(epsilon: number): { nBuckets: number; keep: number; keepBelow: bigint };
 export function randomise(collection: Collection, document: string[], draws: Draws): Uint8Array;
+export function ownHash(): Promise<string>;
 export function fetchCollection(address: string | URL): Promise<Collection>;
 
+/** Where a client keeps what it drew. A write must be durable when its promise is kept. */
+export interface Memory {
+  read(key: string): Promise<string | null>;
+  write(key: string, value: string): Promise<void>;
+}
+
+export class BrowserMemory implements Memory {
+  private constructor();
+  static open(): Promise<BrowserMemory>;
+  read(key: string): Promise<string | null>;
+  write(key: string, value: string): Promise<void>;
+}
+
 export class Client {
-  constructor(options: { maxEpsilon: number; storage?: Storage });
+  private constructor();
+  static open(options: { maxEpsilon: number; memory?: Memory }): Promise<Client>;
   readonly maxEpsilon: number;
-  readonly total: number;
-  sent(): Sent[];
-  drawnFor(collection: Collection): Sent | undefined;
-  card(collection: Collection): Card;
+  readonly memory: Memory;
+  sent(): Promise<Sent[]>;
+  drawnFor(collection: Collection): Promise<Sent | undefined>;
+  card(collection: Collection): Promise<Card>;
   report(collection: Collection, text: string): Promise<Sent>;
   send(address: string | URL, report: Sent, options?: { token?: string; pauses?: number[] }): Promise<void>;
 }

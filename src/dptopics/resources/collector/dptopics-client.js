@@ -3,7 +3,8 @@
 // The law is that of dptopics.local (Python): docs/guarantees/local.md has the proof.
 
 export const SCHEMA = 1;
-const MEMORY = "dptopics.sent";
+const DATABASE = "dptopics";
+const KEPT = "kept";
 const LOCK = "dptopics.sent";
 const SLACK = 1 + 1e-9; // a limit of 4 takes an ε of 4 that floating point computed a little above
 const WORD_RANGE = 1n << 64n;
@@ -82,6 +83,7 @@ export function checked(data) {
   damaged(settings !== null && typeof settings === "object" && text !== null && typeof text === "object");
   damaged(isCount(text.min_length) && isCount(text.max_length) && isWords(data.stop_words));
   if (text.lemmas !== false || text.ngrams !== 1) throw new ClientError("unknown-kind");
+  if (!["none", "day", "week"].includes(data.period ?? "none")) throw new ClientError("unknown-kind");
   if (data.kind === "bits") {
     damaged(settings.f > 0 && settings.f <= 1 && isCount(settings.max_words));
     damaged(settings.per === "document" || settings.per === "word");
@@ -217,6 +219,52 @@ async function digest(text, number) {
   return hex(new Uint8Array(await crypto.subtle.sign("HMAC", key, new TextEncoder().encode(text))));
 }
 
+/** SHA-256 of this very module, written as Subresource Integrity does: a person can compare it with a published one. */
+export async function ownHash() {
+  const answer = await fetch(import.meta.url, { credentials: "omit", cache: "force-cache" });
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", await answer.arrayBuffer()));
+  return `sha256-${base64(hash)}`;
+}
+
+const settled = (request) =>
+  new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = request.onblocked = () => reject(request.error);
+  });
+
+/**
+ * What this browser keeps for pages of this site: IndexedDB with `durability: "strict"`. A write is done when it is on
+ * disk. Local storage would do without a database, but browsers write it down seconds later: after a crash the report
+ * would be sent, and forgotten, and the next one a second draw.
+ */
+export class BrowserMemory {
+  constructor(database) {
+    this.database = database;
+  }
+
+  static async open() {
+    if (!("durability" in (globalThis.IDBTransaction?.prototype ?? {}))) throw new ClientError("too-old");
+    const request = globalThis.indexedDB.open(DATABASE, 1);
+    request.onupgradeneeded = () => request.result.createObjectStore(KEPT);
+    return new BrowserMemory(await settled(request));
+  }
+
+  async read(key) {
+    return (await settled(this.database.transaction(KEPT, "readonly").objectStore(KEPT).get(key))) ?? null;
+  }
+
+  /** Returns when the value is on disk. */
+  async write(key, value) {
+    const transaction = this.database.transaction(KEPT, "readwrite", { durability: "strict" });
+    const complete = new Promise((resolve, reject) => {
+      transaction.oncomplete = resolve;
+      transaction.onabort = () => reject(transaction.error);
+    });
+    transaction.objectStore(KEPT).put(value, key);
+    await complete;
+  }
+}
+
 const isSent = (one) =>
   typeof one?.collection === "string" && typeof one.version === "string" && Number.isFinite(one.epsilon) &&
   one.epsilon >= 0 && /^[0-9a-f]{32}$/.test(one.report) && typeof one.data === "string" &&
@@ -224,25 +272,32 @@ const isSent = (one) =>
 
 /** Reports once for each collection from this browser, and no more in total than `maxEpsilon` allows. */
 export class Client {
-  constructor({ maxEpsilon, storage }) {
+  /** Use `Client.open`. */
+  constructor(maxEpsilon, memory) {
     if (!(maxEpsilon > 0 && maxEpsilon < Infinity)) throw new ClientError("no-limit");
     this.maxEpsilon = maxEpsilon;
+    this.memory = memory;
     this.draws = secureDraws();
-    if (typeof navigator?.locks?.request !== "function") throw new ClientError("no-locks");
+    if (typeof navigator?.locks?.request !== "function") throw new ClientError("too-old");
+  }
+
+  /** A client with the memory of this browser, after a look whether the browser can keep anything at all. */
+  static async open({ maxEpsilon, memory }) {
+    const client = new Client(maxEpsilon, memory);
     try {
-      this.storage = storage ?? globalThis.localStorage; // reading the property alone throws where it is forbidden
-      this.storage.setItem(`${MEMORY}.try`, "1");
-      this.storage.removeItem(`${MEMORY}.try`);
-    } catch {
-      throw new ClientError("no-storage");
+      client.memory ??= await BrowserMemory.open();
+      await client.memory.write("try", "1");
+    } catch (error) {
+      throw error instanceof ClientError ? error : new ClientError("no-storage");
     }
+    return client;
   }
 
   /** What was drawn in this browser, for pages of this site. It holds no text. */
-  sent() {
+  async sent() {
     let found;
     try {
-      found = JSON.parse(this.storage.getItem(MEMORY) ?? '{"schema":1,"sent":[]}');
+      found = JSON.parse((await this.memory.read("sent")) ?? '{"schema":1,"sent":[]}');
     } catch {
       throw new ClientError("damaged-memory");
     }
@@ -252,21 +307,17 @@ export class Client {
     return found.sent;
   }
 
-  /** ε of all reports so far. */
-  get total() {
-    return this.sent().reduce((total, one) => total + one.epsilon, 0);
-  }
-
   /** The report that was drawn for this collection, sent or not; undefined if there is none. */
-  drawnFor(collection) {
-    return this.sent().find((one) => one.collection === collection.collection);
+  async drawnFor(collection) {
+    return (await this.sent()).find((one) => one.collection === collection.collection);
   }
 
   /** Numbers of the card: what is asked, and what was sent before. */
-  card(collection) {
+  async card(collection) {
+    const sent = await this.sent();
     const epsilon = epsilonOf(collection);
-    const already = this.drawnFor(collection) !== undefined;
-    const { total } = this;
+    const already = sent.some((one) => one.collection === collection.collection);
+    const total = sent.reduce((sum, one) => sum + one.epsilon, 0);
     const after = already ? total : total + epsilon;
     return { epsilon, total, after, limit: this.maxEpsilon, already, fits: after <= this.maxEpsilon * SLACK };
   }
@@ -274,7 +325,7 @@ export class Client {
   /** Draw one report about one text, and keep it. The same text again gives the same bytes again. */
   async report(collection, text) {
     return navigator.locks.request(LOCK, async () => {
-      const sent = this.sent();
+      const sent = await this.sent();
       const before = sent.find((one) => one.collection === collection.collection);
       if (before !== undefined) {
         const number = Uint8Array.from(before.report.match(/../g), (byte) => parseInt(byte, 16));
@@ -282,7 +333,7 @@ export class Client {
         if (!same) throw new ClientError("sent-already");
         return before;
       }
-      const card = this.card(collection);
+      const card = await this.card(collection);
       if (!card.fits) throw new ClientError("over-limit", card);
       const number = crypto.getRandomValues(new Uint8Array(16));
       const data = base64(randomise(collection, wordsOf(text, collection), this.draws));
@@ -290,17 +341,17 @@ export class Client {
         collection: collection.collection, version: collection.version, epsilon: card.epsilon,
         digest: await digest(text, number), report: hex(number), data, accepted: false,
       };
-      this.keep([...sent, report]);
+      await this.keep([...sent, report]);
       return report;
     });
   }
 
   /** Write all that is kept, and see that it is there: only then may anything be sent. */
-  keep(sent) {
+  async keep(sent) {
     const value = JSON.stringify({ schema: 1, sent });
     try {
-      this.storage.setItem(MEMORY, value);
-      if (this.storage.getItem(MEMORY) === value) return;
+      await this.memory.write("sent", value);
+      if ((await this.memory.read("sent")) === value) return;
     } catch {
       // full or forbidden: as below
     }
@@ -310,7 +361,8 @@ export class Client {
   /** Bring a kept report to the collector; a retry brings the same bytes. Returns when it is accepted. */
   async send(address, report, { token, pauses = PAUSES } = {}) {
     const { collection, version, report: number, data } = report;
-    if (!this.sent().some((one) => one.report === number && one.data === data)) throw new ClientError("not-kept");
+    const known = await this.sent();
+    if (!known.some((one) => one.report === number && one.data === data)) throw new ClientError("not-kept");
     const headers = { "Content-Type": "application/json" };
     if (token) headers.Authorization = `Bearer ${token}`;
     const body = JSON.stringify({ collection, version, report: number, data });
@@ -322,8 +374,8 @@ export class Client {
       if (pause === null) throw new ClientError("not-reached");
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
-    await navigator.locks.request(LOCK, () =>
-      this.keep(this.sent().map((one) => (one.report === number ? { ...one, accepted: true } : one))));
+    await navigator.locks.request(LOCK, async () =>
+      this.keep((await this.sent()).map((one) => (one.report === number ? { ...one, accepted: true } : one))));
   }
 }
 

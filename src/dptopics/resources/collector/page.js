@@ -1,7 +1,7 @@
 // A page that a survey can copy: it shows the card, asks, and sends one randomised report.
-import { Client, ClientError, epsilonOf, fetchCollection, hashing } from "./dptopics-client.js";
+import { Client, ClientError, epsilonOf, fetchCollection, hashing, ownHash } from "./dptopics-client.js";
 
-const LIMIT = "dptopics.limit";
+const LIMIT = "limit";
 
 /** A price for people: three digits, rounded up. */
 function shown(number, language) {
@@ -34,20 +34,25 @@ const SAY = {
     "three-words": (v) => `Sent are three numbers, each made from one word of your text. Each is the true one with a chance of ${v.keep}; else it is drawn by lot.`,
     epsilon: (v) => `This report costs ε = ${v.epsilon}. Whoever guesses what your text says can improve their odds at most ${v.fold}-fold by seeing it.`,
     total: (v) => `Reports from this browser to this site so far: ε = ${v.total}. With this one: ε = ${v.after}.`,
+    none: "The collector keeps no time.",
+    day: "The collector keeps the day on which your report comes, and no finer time.",
+    week: "The collector keeps the week in which your report comes, and no finer time.",
     hidden: "That you took part is not hidden. Reports to other sites or from other devices are not counted here.",
     "damaged-collection": "The survey's description is damaged. Nothing was sent.",
     "damaged-memory": "What this browser sent before cannot be read, so nothing is sent. Treat your limit as reached.",
     "newer-collection": "The survey is newer than this page. Nothing was sent.",
     "no-crypto": "This browser has no secure randomness here (WebCrypto, over https). Nothing was sent.",
     "no-limit": "Choose a limit above zero. Nothing was sent.",
-    "no-locks": "This browser is too old to report safely from several windows. Nothing was sent.",
     "no-storage": "This browser keeps nothing for this page, so a report could not be counted. Nothing was sent.",
     "not-kept": "The report was not kept in this browser, so it is not sent.",
     "not-reached": "The collector cannot be reached. Try again later: the same report will be sent.",
     "over-limit": (v) => `This would make ε = ${v.after} in all, more than your limit of ${v.limit}. Nothing was sent.`,
     refused: "The collector refused the report. Trying again will not help.",
     "sent-already": "A report for this survey was drawn already, about another text. A second one would reveal more: none is sent.",
+    "too-old": "This browser is too old to count reports safely. Nothing was sent.",
     "unknown-kind": "The survey asks for something that this page does not know. Nothing was sent.",
+    same: (v) => `The program that randomises here, dptopics-client.js, has the fingerprint ${v.hash}. The collector names the same one. Compare it with the one that was published with the survey.`,
+    other: (v) => `The program that randomises here, dptopics-client.js, has the fingerprint ${v.hash}. The collector names another one. Compare it with the one that was published with the survey.`,
     fault: "This page failed. Nothing more is sent.",
   },
   de: {
@@ -70,20 +75,25 @@ const SAY = {
     "three-words": (v) => `Gesendet werden drei Zahlen aus je einem Wort Ihres Textes. Jede ist mit ${v.keep} Wahrscheinlichkeit die wahre, sonst eine ausgeloste.`,
     epsilon: (v) => `Dieser Bericht kostet ε = ${v.epsilon}. Wer rät, was in Ihrem Text steht, verbessert seine Chancen durch ihn höchstens auf das ${v.fold}-Fache.`,
     total: (v) => `Berichte aus diesem Browser an diese Seite bisher: ε = ${v.total}. Mit diesem: ε = ${v.after}.`,
+    none: "Die Sammelstelle merkt sich keine Zeit.",
+    day: "Die Sammelstelle merkt sich den Tag, an dem Ihr Bericht kommt, und keine genauere Zeit.",
+    week: "Die Sammelstelle merkt sich die Woche, in der Ihr Bericht kommt, und keine genauere Zeit.",
     hidden: "Dass Sie teilnehmen, bleibt nicht verborgen. Berichte an andere Seiten oder von anderen Geräten sind hier nicht mitgezählt.",
     "damaged-collection": "Die Beschreibung der Umfrage ist beschädigt. Es wurde nichts gesendet.",
     "damaged-memory": "Was dieser Browser schon gesendet hat, ist nicht lesbar; darum wird nichts gesendet. Betrachten Sie Ihre Grenze als erreicht.",
     "newer-collection": "Die Umfrage ist neuer als diese Seite. Es wurde nichts gesendet.",
     "no-crypto": "Dieser Browser hat hier keinen sicheren Zufall (WebCrypto, über https). Es wurde nichts gesendet.",
     "no-limit": "Wählen Sie eine Grenze über null. Es wurde nichts gesendet.",
-    "no-locks": "Dieser Browser ist zu alt, um aus mehreren Fenstern sicher zu berichten. Es wurde nichts gesendet.",
     "no-storage": "Dieser Browser merkt sich nichts für diese Seite; ein Bericht könnte nicht gezählt werden. Es wurde nichts gesendet.",
     "not-kept": "Der Bericht ist in diesem Browser nicht gemerkt und wird darum nicht gesendet.",
     "not-reached": "Die Sammelstelle ist nicht erreichbar. Versuchen Sie es später: Es wird derselbe Bericht gesendet.",
     "over-limit": (v) => `Damit wären es insgesamt ε = ${v.after}, mehr als Ihre Grenze von ${v.limit}. Es wurde nichts gesendet.`,
     refused: "Die Sammelstelle hat den Bericht abgelehnt. Noch ein Versuch hilft nicht.",
     "sent-already": "Für diese Umfrage wurde schon ein Bericht gezogen, über einen anderen Text. Ein zweiter würde mehr verraten: Es wird keiner gesendet.",
+    "too-old": "Dieser Browser ist zu alt, um Berichte sicher zu zählen. Es wurde nichts gesendet.",
     "unknown-kind": "Die Umfrage fragt etwas, das diese Seite nicht kennt. Es wurde nichts gesendet.",
+    same: (v) => `Das Programm, das hier verrauscht, dptopics-client.js, hat den Fingerabdruck ${v.hash}. Die Sammelstelle nennt denselben. Vergleichen Sie ihn mit dem, der mit der Umfrage veröffentlicht wurde.`,
+    other: (v) => `Das Programm, das hier verrauscht, dptopics-client.js, hat den Fingerabdruck ${v.hash}. Die Sammelstelle nennt einen anderen. Vergleichen Sie ihn mit dem, der mit der Umfrage veröffentlicht wurde.`,
     fault: "Diese Seite hat versagt. Es wird nichts mehr gesendet.",
   },
 };
@@ -95,16 +105,19 @@ let language = navigator.language?.startsWith("de") ? "de" : "en";
 let status = ["waiting"];
 let collection;
 let client;
+let card; // what the client says about the collection, and what it drew for it, as of the last look
+let drawnBefore;
+let hash;
 
 function sentence(key, values = {}) {
   const found = SAY[language][key] ?? SAY[language].fault;
   return typeof found === "function" ? found(values) : found;
 }
 
-function numbers(card) {
+function numbers(values) {
   const said = {};
-  for (const name of ["epsilon", "total", "after", "limit"]) said[name] = shown(card[name] ?? 0, language);
-  said.fold = card.epsilon < 700 ? shown(Math.exp(card.epsilon ?? 0), language) : "∞";
+  for (const name of ["epsilon", "total", "after", "limit"]) said[name] = shown(values[name] ?? 0, language);
+  said.fold = values.epsilon < 700 ? shown(Math.exp(values.epsilon ?? 0), language) : "∞";
   return said;
 }
 
@@ -113,8 +126,9 @@ function cardLines() {
   const values = kind === "bits"
     ? { words: words.length.toLocaleString(language), lie: percent(settings.f / 2, language) }
     : { keep: percent(hashing(kind === "pair" ? settings.epsilon : settings.epsilon / 3).keep, language) };
-  const said = numbers(client.card(collection));
-  return [sentence("stays"), sentence(kind, values), sentence("epsilon", said), sentence("total", said), sentence("hidden")];
+  const said = numbers(card);
+  const noted = sentence(collection.period ?? "none");
+  return [sentence("stays"), sentence(kind, values), sentence("epsilon", said), sentence("total", said), noted, sentence("hidden")];
 }
 
 function draw() {
@@ -124,32 +138,41 @@ function draw() {
   for (const button of document.querySelectorAll("[data-language]")) {
     button.setAttribute("aria-pressed", String(button.dataset.language === language));
   }
-  at("card-lines").replaceChildren(...(client && collection ? cardLines() : []).map((line) => {
+  at("card-lines").replaceChildren(...(card && collection ? cardLines() : []).map((line) => {
     const item = document.createElement("li");
     item.textContent = line;
     return item;
   }));
+  at("client").textContent = hash && collection ? sentence(hash === collection.client ? "same" : "other", { hash }) : "";
   const [key, values] = status;
   at("status").textContent = key === "" ? "" : sentence(key, values === undefined ? {} : numbers(values));
 }
 
+async function look() {
+  card = client && collection ? await client.card(collection) : undefined;
+  drawnBefore = card ? await client.drawnFor(collection) : undefined;
+}
+
 function tell(key, values) {
   status = [key, values];
-  const drawnBefore = client && collection ? client.drawnFor(collection) : undefined;
   at("send").disabled = !collection || key === "sending" || drawnBefore !== undefined;
   at("again").hidden = drawnBefore === undefined || drawnBefore.accepted || key === "sending";
   draw();
 }
 
-function failed(error) {
-  client = error?.code === "damaged-memory" ? undefined : client;
+async function failed(error) {
+  await look().catch(() => {
+    card = drawnBefore = collection = undefined; // what was sent cannot be read: nothing may be drawn
+  });
   if (error instanceof ClientError) tell(error.code, error.values.after === undefined ? undefined : error.values);
   else tell("fault");
 }
 
 async function bring(report) {
+  await look();
   tell("sending");
   await client.send(address, report, { token });
+  await look();
   tell("done");
 }
 
@@ -161,28 +184,30 @@ at("languages").addEventListener("click", (event) => {
 at("survey").addEventListener("submit", async (event) => {
   event.preventDefault();
   try {
+    at("send").disabled = true; // until tell() says otherwise: a second click draws nothing
     const limit = at("limit").valueAsNumber;
-    client = new Client({ maxEpsilon: limit });
-    localStorage.setItem(LIMIT, String(limit));
+    client = await Client.open({ maxEpsilon: limit });
+    await client.memory.write(LIMIT, String(limit));
     const report = await client.report(collection, at("text").value);
     at("text").value = "";
     await bring(report);
   } catch (error) {
-    failed(error);
+    await failed(error);
   }
 });
 
-at("again").addEventListener("click", () => bring(client.drawnFor(collection)).catch(failed));
+at("again").addEventListener("click", () => bring(drawnBefore).catch(failed));
 
 try {
   draw();
-  client = new Client({ maxEpsilon: Number.MAX_VALUE }); // to read what was sent; a limit is set before anything is drawn
-  at("limit").value = localStorage.getItem(LIMIT) ?? "";
+  client = await Client.open({ maxEpsilon: Number.MAX_VALUE }); // to read what was sent; a limit is set before anything is drawn
+  at("limit").value = (await client.memory.read(LIMIT)) ?? "";
   collection = await fetchCollection(address);
   epsilonOf(collection);
-  const before = client.drawnFor(collection);
-  tell(before === undefined ? "" : before.accepted ? "before" : "pending");
+  hash = await ownHash().catch(() => undefined);
+  await look();
+  tell(drawnBefore === undefined ? "" : drawnBefore.accepted ? "before" : "pending");
 } catch (error) {
   collection = undefined;
-  failed(error);
+  await failed(error);
 }
