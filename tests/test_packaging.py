@@ -57,10 +57,12 @@ def test_the_wheel_works_from_elsewhere(built, tmp_path):
 
 # What an installation without extras has not.
 EXTRAS = (
-    "calamine", "python_calamine", "cryptography", "duckdb", "gensim", "jieba", "janome", "matplotlib", "pandas", "polars",
+    "python_calamine", "cryptography", "duckdb", "gensim", "jieba", "janome", "matplotlib", "pandas", "polars",
     "psycopg", "pyspark", "pythainlp", "safetensors", "simplemma", "sqlalchemy", "starlette", "tokenizers", "tomotopy",
     "uvicorn", "wordfreq", "wordllama", "yaml",
 )  # fmt: skip
+NOTES = "notes.csv --text note --author patient"
+FIT = f"fit {NOTES} --epsilon 8 --delta 1e-6 --out"
 PLAIN = """
 import sys
 for name in {extras}:
@@ -82,19 +84,26 @@ def bare(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bare")
     rows = "".join(f"my knee hurts when I run,p{i}\nnew glasses for reading,q{i}\n" for i in range(300))
     (folder / "notes.csv").write_text("note,patient\n" + rows)
-    table = "fit notes.csv --text note --author patient --topics 2 --epsilon 8 --delta 1e-6 --out release"
-    ran = plain(table, folder)
+    (folder / "notes.xlsx").write_bytes(b"PK")
+    ran = plain(f"{FIT} release --topics 2", folder)
     assert ran.returncode == 0, ran.stderr
     return folder
 
 
 def test_everything_usual_works_without_extras(bare):
     for command in (
-        "show release", "show release --tree", "verify release", "approve release", "mechanisms", "report release --out r.html",
-        "ledger create a.ledger --epsilon 9 --delta 1e-5", "vocabulary notes.csv --text note --author patient --epsilon 2 "
-        "--delta 1e-6 --ledger a.ledger --out words", "ledger show a.ledger", "transform release notes.csv --text note --out t.csv",
-        "ngrams notes.csv --text note --author patient --n 2 --epsilon 2 --delta 1e-6 --out pairs",
-    ):  # fmt: skip
+        "show release",
+        "show release --tree",
+        "verify release",
+        "approve release",
+        "mechanisms",
+        "report release --out r.html",
+        "ledger create a.ledger --epsilon 9 --delta 1e-5",
+        f"vocabulary {NOTES} --epsilon 2 --delta 1e-6 --ledger a.ledger --out words",
+        "ledger show a.ledger",
+        "transform release notes.csv --text note --out t.csv",
+        f"ngrams {NOTES} --n 2 --epsilon 2 --delta 1e-6 --out pairs",
+    ):
         ran = plain(command, bare)
         assert ran.returncode == 0, (command, ran.stderr)
 
@@ -105,21 +114,15 @@ def test_everything_usual_works_without_extras(bare):
         ("registry release", "officers"),
         ("sign --new-key key", "officers"),
         ("label release", "embeddings"),
-        (
-            "fit notes.csv --text note --author patient --epsilon 8 --delta 1e-6 --mechanism embedded --out e",
-            "embeddings",
-        ),
-        ("fit notes.csv --text note --author patient --epsilon 8 --delta 1e-6 --lemmas --out e", "lemmas"),
-        (
-            "fit notes.csv --text note --author patient --epsilon 8 --delta 1e-6 --language japanese --out e",
-            "languages",
-        ),
-        ("fit notes.csv --text note --author patient --epsilon 8 --delta 1e-6 --engine spark --out e", "spark"),
-        ("fit notes.xlsx --text note --author patient --epsilon 8 --delta 1e-6 --out e", "excel"),
+        (f"{FIT} e --mechanism embedded", "embeddings"),
+        (f"{FIT} e --lemmas", "lemmas"),
+        (f"{FIT} e --language japanese", "languages"),
+        (f"{FIT} e --engine spark", "spark"),
+        ("fit notes.xlsx --text note --epsilon 8 --delta 1e-6 --out e", "excel"),
+        ("fit --sql x --database sqlite:///a.db --text note --epsilon 8 --delta 1e-6 --out e", "sql"),
     ],
 )
 def test_what_is_missing_says_how_to_get_it(bare, command, extra):
-    (bare / "notes.xlsx").write_bytes(b"PK")
     ran = plain(command, bare)
     assert ran.returncode == 2, ran.stderr
     assert f"dptopics[{extra}]" in " ".join(ran.stderr.split()), ran.stderr
