@@ -34,3 +34,11 @@ def test_bounds_against_a_curve_and_against_one_pair():
     curve = f"the curve gives {shown[0]} % of a true ε of 3 and {shown[1]} % of 8"
     text = " ".join(page("docs/audit.md").split())
     assert f"{curve}, where the tangent gives {shown[2]} and {shown[3]} %" in text
+
+
+def test_what_an_installation_brings():
+    found = json.loads((ROOT / "benchmarks/results/packaging.json").read_text())["environments"]
+    text = " ".join(page("docs/reference/commands.md").split())
+    for kind in ("plain", "embeddings"):
+        assert f"{found[kind]['packages']} packages" in text
+        assert f"{found[kind]['megabytes']} MB" in text
