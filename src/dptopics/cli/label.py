@@ -21,7 +21,7 @@ def label(
             "--with",
             help="Who names them: module:function, ollama:MODEL, or openai:URL (any server of that protocol). It sees "
             "the released words and nothing else.",
-            show_default="the nearest public words, offline",
+            show_default="three of its own words, offline",
         ),
     ] = None,
     model: Annotated[str | None, typer.Option(help="Model at an openai: server.", show_default=False)] = None,

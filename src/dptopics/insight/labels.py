@@ -1,8 +1,8 @@
 """Names for released topics, from their released words and nothing else: post-processing, nothing is spent.
 
-Everything here takes a :class:`~dptopics.release.release.Release`. Offline, a topic is named by the public words that
-lie nearest to it in the space of a public model. A language model that is asked sees the released words and the
-instruction; both are kept, and the words stand beside every label.
+Everything here takes a :class:`~dptopics.release.release.Release`. Offline, a topic is named by those of its words
+that lie nearest to their middle in the space of a public model. A language model that is asked sees the released words
+and the instruction; both are kept, and the words stand beside every label.
 """
 
 import json
@@ -31,11 +31,12 @@ PROMPT = (
     "These words are typical of one topic in a collection of texts, the most typical first: {words}. Name the topic in "
     "two to four words. Answer with the name alone."
 )
-OFFLINE = "the nearest public words"
+OFFLINE = "their own words nearest to their middle"
 _OLLAMA = "http://localhost:11434/v1"
-_CANDIDATES = 8000  # public words that may be a name: frequent ones, which people know
+_COMMON = 8000  # public words that the language is seen by
+_NAME_WORDS = 3
+_LATER = 0.3  # in cosines: what the last of a topic's words lacks against its first
 _WORDS = 12  # of a topic
-_FEWEST_LETTERS = 4  # of a public word: shorter ones are often of another language
 _MOST_LETTERS = 60
 _ALIKE = 0.75  # two words of one name are no more alike than this
 _TIMEOUT = 60.0
@@ -69,7 +70,7 @@ def label(release: Release[TopicModel], *, by: str | Ask | None = None, model: s
 
     Args:
         release: topics; only their words are used.
-        by: None for the nearest public words, offline; a function that answers an instruction, or its name
+        by: None for its own words nearest to their middle, offline; a function that answers an instruction, or its name
             (``module:function``); ``ollama:MODEL``; or ``openai:URL``, any server that speaks the OpenAI protocol.
         model: the model's name at an ``openai:`` server.
     """
@@ -144,42 +145,53 @@ def _tidy(answer: object) -> str:
 
 
 def _nearest(topics: TopicModel, words: list[tuple[str, ...]]) -> list[str]:
-    """For each topic two public words: the nearest to the mean of its own words, and the nearest that differs from it.
+    """For each topic three of its own words: near the middle of all of them, among the first, and unlike each other.
 
-    Vectors are seen from the mean of the public words, which all words have in common. What a topic's neighbours are
-    as near to is no good name for it: the largest cosine with another topic counts against a word by half.
+    Vectors are seen from the mean of common public words, which all words have in common. What a topic's neighbours are
+    as near to is no good name for it: the largest cosine with another topic counts against a word by half. Chosen among
+    ten ways on Reddit posts, Wikipedia for Schools and BBC news (docs/howto/labels.md).
     """
     settings = topics.text or TextSettings()
     model = embedding("wordllama")
-    listed = tuple(word for word in common_words(settings).words if len(word) >= _FEWEST_LETTERS)
-    frequency = frequencies(listed, settings.language)
-    listed = tuple(listed[i] for i in np.argsort(-frequency, kind="stable")[:_CANDIDATES])
-    raw = unit(model.together(listed).astype(np.float64))
-    middle = raw.mean(axis=0)
-    candidates = unit(raw - middle)
+    common = common_words(settings).words
+    frequency = frequencies(common, settings.language)
+    common = tuple(common[i] for i in np.argsort(-frequency, kind="stable")[:_COMMON])
+    middle = unit(model.together(common).astype(np.float64)).mean(axis=0)
     centres = unit(np.array([_centre(row, topics, k, model, middle) for k, row in enumerate(words)]))
-    near = candidates @ centres.T
-    names = []
-    for k in range(len(words)):
-        others = np.delete(near, k, axis=1).max(axis=1) if len(words) > 1 else np.zeros(len(listed))
-        order = np.argsort(others / 2 - near[:, k], kind="stable")[:50]
-        first = order[0]
-        different = [i for i in order[1:] if candidates[i] @ candidates[first] < _ALIKE and not _same(listed, first, i)]
-        names.append(" ".join(listed[i] for i in [first, *different[:1]]))
-    return names
+    return [_name(row, k, _placed(row, model, middle) @ centres.T, model, middle) for k, row in enumerate(words)]
 
 
-def _same(listed: tuple[str, ...], one: int, other: int) -> bool:
+def _name(row: tuple[str, ...], k: int, near: NDArray[np.float64], model: Any, middle: NDArray[np.float64]) -> str:
+    """The name of topic k, from the cosines of its words with all topics."""
+    if not row:
+        return ""
+    others = np.delete(near, k, axis=1).max(axis=1) if near.shape[1] > 1 else np.zeros(len(row))
+    order = np.argsort(others / 2 - near[:, k] + _LATER * np.arange(len(row)) / len(row), kind="stable")
+    placed = _placed(row, model, middle)
+    chosen = [int(order[0])]
+    for i in order[1:].tolist():
+        if len(chosen) < _NAME_WORDS and placed[i] @ placed[chosen[0]] < _ALIKE and not _same(row, chosen[0], i):
+            chosen.append(i)
+    return " ".join(row[i] for i in chosen)
+
+
+def _same(words: tuple[str, ...], one: int, other: int) -> bool:
     """Forms of one word: knee and knees."""
-    first, second = sorted((listed[one], listed[other]), key=len)
+    first, second = sorted((words[one], words[other]), key=len)
     return second.startswith(first[: max(3, len(first) - 2)])
+
+
+def _placed(row: tuple[str, ...], model: Any, middle: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Words as unit vectors, seen from the middle of the language."""
+    if not row:
+        return np.zeros((0, middle.size))
+    return unit(unit(model.together(row).astype(np.float64)) - middle)
 
 
 def _centre(row: tuple[str, ...], topics: TopicModel, k: int, model: Any, middle: NDArray[np.float64]) -> Any:
     """The mean of a topic's words, the heavier the more."""
     if not row:
         return np.zeros(middle.size)
-    vectors = unit(model.together(row).astype(np.float64)) - middle
     vocabulary: Vocabulary = topics.vocabulary
     weight = np.sqrt([topics.topic_word[k, vocabulary.index[word]] for word in row])
-    return weight @ unit(vectors)
+    return weight @ _placed(row, model, middle)
