@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     table = pq.read_table(parser.parse_args().data / "newsgroups20.parquet", columns=["user", "text", "label"])
     rows = table.to_pydict()
-    found: dict[str, Any] = {"runs": [named(rows["text"], rows["user"], rows["label"], e) for e in (1.0, 3.0)]}
+    found: dict[str, Any] = {"runs": [named(rows["text"], rows["user"], rows["label"], e) for e in (1.0, 3.0, 8.0)]}
     found["bars"] = [
         bar(
             f"labels nearest to their own group at ε = {run['epsilon']:g}",
