@@ -82,6 +82,7 @@ class Builder:
                 f"texts must be a list or one column of strings, got {type(texts).__name__}. For a table, name its "
                 "columns: Corpus.from_table(table, text=…, author=…)."
             )
+        texts, authors = as_list(texts), as_list(authors)
         check_authors(authors)
         texts, author_iterator = _stream(texts), None if authors is None else _stream(authors)
         while batch := _next(texts, _BATCH_ROWS):
@@ -220,6 +221,12 @@ def _lacking(text: object, authors: Sequence[object] | None, i: int) -> str:
 def no_author(value: object) -> bool:
     """Blank names are no name: taken as one author, they would throw many people together."""
     return _missing(value) or (isinstance(value, str) and not clean_name(value))
+
+
+def as_list(values: T) -> T:
+    """A column of Arrow holds no strings, but things that stand for strings: a list of it does."""
+    listed: Any = getattr(values, "to_pylist", None)
+    return values if listed is None or hasattr(values, "column_names") else listed()
 
 
 def check_authors(authors: object) -> None:
