@@ -189,6 +189,12 @@ def test_a_release_of_a_query(run, tmp_path, where):
         assert b"select note" not in kept
 
 
+def test_a_user_without_rights_spends_nothing(run, tmp_path, filled):
+    stranger = filled.replace("user=tester", "user=stranger")
+    assert "this user has no right to read" in run("fit", "--sql", QUERY, "--database", stranger, *FIT, code=2)
+    assert spent(tmp_path) == 0
+
+
 def test_the_address_may_be_a_variable(run, monkeypatch, filled):
     monkeypatch.setenv("DPTOPICS_DATABASE", filled)
     assert "Read 5,000 texts" in run("fit", "--sql", QUERY, *FIT)

@@ -61,6 +61,8 @@ class TableFile:
     def columns(self, names: Sequence[str], values: int) -> Iterator[Rows]:
         """Batches of columns: the first ``values`` are texts and authors, the others anything."""
         path = Path(self.path)
+        if not str(self.path):  # which is the folder one works in, for a path
+            raise InputError("there is no file ''.")
         if str(path) != STANDARD_INPUT:
             if path.is_dir():
                 yield from read_folder(path, names, self.encoding)

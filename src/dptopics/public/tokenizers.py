@@ -129,7 +129,7 @@ def _package_version(package: str) -> str:
 
     try:
         return f"{package} {metadata.version(package)}"
-    except metadata.PackageNotFoundError:
+    except (metadata.PackageNotFoundError, ValueError):
         return f"{package}, version unknown"
 
 
