@@ -94,7 +94,7 @@ def test_bad_input_is_explained_and_costs_nothing(run, room, name):
 
 def test_there_are_enough_of_them():
     assert len(EVERYTHING) >= 120
-    assert len({case.words + (case.name, case.content, case.piped) for case in EVERYTHING.values()}) == len(EVERYTHING)
+    assert len({(*case.words, case.name, case.content, case.piped) for case in EVERYTHING.values()}) == len(EVERYTHING)
 
 
 # What is strange but no mistake, or says nothing about anybody: charged like everything else.
