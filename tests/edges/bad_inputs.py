@@ -294,6 +294,8 @@ FOLDERS = {
     "by another column": usage("has the columns text, folder, file, and no column 'note'", reads=("texts", *READ)),
     "in Latin letters": usage("file 1 of the folder 'latin', .* is not valid utf8", reads=("latin", *BY_FOLDER)),
     "without authors": usage("row 1 has no author", reads=("texts", *BY_FOLDER)),
+    "with a separator": usage("has no separator and no format", "--separator", ";", reads=("texts", *BY_FOLDER)),
+    "with a format": usage("has no separator and no format", "--format", "csv", reads=("texts", *BY_FOLDER)),
     "that is not there": usage("there is no file 'nowhere'", reads=("nowhere", *BY_FOLDER)),
 }
 

@@ -65,6 +65,8 @@ class TableFile:
             raise InputError("there is no file ''.")
         if str(path) != STANDARD_INPUT:
             if path.is_dir():
+                if self.separator is not None or self.format is not None:
+                    raise InputError("a folder of text files has no separator and no format. Leave them out.")
                 yield from read_folder(path, names, self.encoding)
                 return
             check_file(path)
