@@ -223,7 +223,7 @@ def no_author(value: object) -> bool:
 def as_list(values: T) -> T:
     """A column of Arrow holds no strings, but things that stand for strings: a list of it does."""
     listed: Any = getattr(values, "to_pylist", None)
-    return values if listed is None or hasattr(values, "column_names") else listed()
+    return values if listed is None or hasattr(values, "column_names") else shielded(listed, *_UNREAD)
 
 
 def check_authors(authors: object) -> None:

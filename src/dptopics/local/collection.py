@@ -89,7 +89,7 @@ class Collection:
             if "topics" in settings:
                 settings["topics"] = tuple(tuple(map(str, topic)) for topic in settings["topics"])
             randomizer = RANDOMIZERS[data["kind"]](vocabulary=Vocabulary(tuple(data["words"])), **settings)
-            found = cls(name=data["collection"], randomizer=randomizer, text=TextSettings(**data["text"]))
+            found = cls(name=data["collection"], randomizer=randomizer, text=TextSettings.from_dict(data["text"]))
             wanted = data["version"]
         except (KeyError, TypeError, AttributeError) as error:
             raise BundleError(f"the collection is damaged ({type(error).__name__}). Get its file again.") from None

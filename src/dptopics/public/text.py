@@ -1,7 +1,7 @@
 """Text to words, one document at a time: nothing here looks at more than the document in hand."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib import resources
@@ -85,6 +85,14 @@ class TextSettings:
         """Plain data for JSON; what makes the same settings again."""
         found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "tokenizer"}
         return found | ({} if self.cutter is None else {"tokenizer": self.cutter.to_dict()})
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Inverse of :meth:`to_dict`, for what a file says: a function that it names is not run (see Tokenizer)."""
+        if not isinstance(data, Mapping):
+            raise TypeError("settings of texts are a table")
+        named = data.get("tokenizer")
+        return cls(**{**data, "tokenizer": None if named is None else Tokenizer.stored(named)})
 
     def words(self, text: str) -> list[str]:
         """Words of one document: NFKC, lower case, length and stop-word filters, optional lemmas.

@@ -226,7 +226,7 @@ class TopicModel:
             topic_share=arrays["topic_share"],
             alpha=float(fields["alpha"]),
             deviation=arrays.get("deviation"),
-            text=None if fields["text"] is None else TextSettings(**fields["text"]),
+            text=None if fields["text"] is None else TextSettings.from_dict(fields["text"]),
             space=space,
         )
 
