@@ -211,7 +211,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Topic shares of each document of X (texts, a frame, or counts; the last two with the columns seen in fit)."""
         check_is_fitted(self)
-        if getattr(self, "text_column_", None) is not None and hasattr(X, "__arrow_c_stream__"):
+        if getattr(self, "text_column_", None) is not None and hasattr(X, "columns"):
             X = texts_of(X, str(self.text_column_))
         X = as_list(X)
         if is_texts(X):
