@@ -3,6 +3,7 @@
 import logging
 import sqlite3
 import sys
+import tempfile
 from pathlib import Path
 from uuid import UUID
 
@@ -22,10 +23,11 @@ CREATE = "create table notes (note text, patient integer, age real, id text)"
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
+def postgres():
     if postgres_folder() is None:
         pytest.skip(NO_POSTGRES)
-    with postgres_server(tmp_path_factory.mktemp("postgres")) as address:
+    # Not in pytest's folder: another session that starts closes it to the server, which may run as another user.
+    with tempfile.TemporaryDirectory() as folder, postgres_server(Path(folder)) as address:
         yield fresh_schema(address, "notes")
 
 
