@@ -1,5 +1,8 @@
 """Documents that are cut together give the same words, in the same order, as each of them alone."""
 
+from dataclasses import dataclass
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -65,6 +68,26 @@ def test_compiled_words_are_used(monkeypatch):
     """The control: the fast way is the one that is taken."""
     monkeypatch.setattr(NumberedWords, "_one_by_one", None)
     assert Corpus.from_texts(["knee pain", "knee"]).words == ["knee", "pain"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaterSettings(TextSettings):
+    """A setting that this module knows nothing of."""
+
+    pairs: bool = False
+
+    def words(self, text):
+        found = super().words(text)
+        return [*found, *map("+".join, pairwise(found))] if self.pairs else found
+
+
+@pytest.mark.parametrize(
+    "settings", [TextSettings.for_ngrams(2), TextSettings(tokenizer="chinese"), LaterSettings(pairs=True)]
+)
+def test_settings_that_look_at_several_words(settings):
+    texts = ["my knee hurts. Reading glasses", "膝盖很疼", "new glasses"]
+    equal(*both(texts, settings))
+    assert not NumberedWords(settings, None)._together
 
 
 def test_every_code_point_is_what_the_expression_says():

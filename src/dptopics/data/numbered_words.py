@@ -5,6 +5,7 @@ Documents are cut together for speed only: a word depends on its own document an
 
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from functools import lru_cache
 from unicodedata import normalize
 
@@ -18,6 +19,8 @@ from dptopics.release.vocabulary import Vocabulary
 
 Numbers = tuple[NDArray[np.int32], NDArray[np.int64]]
 
+# Settings that look at one word at a time. Any other, if it is set, may look at several: then texts are cut one by one.
+_OF_ONE_WORD = frozenset({"language", "min_length", "max_length", "lemmas"})
 # Stands between documents: no part of a word, and no letter with case, so that lower case does not look past it.
 _SEPARATOR = "\x1c"
 _PLANE = 1 << 16  # code points that are looked at together
@@ -32,7 +35,8 @@ class NumberedWords:
         self._text = text
         self._known = None if vocabulary is None else vocabulary.index
         self._seen: dict[bytes, int] = {}  # words as the kernel gives them; -1: does not count
-        self._together = text.ngrams == 1 and text.cutter is None
+        others = [one for one in fields(text) if one.name not in _OF_ONE_WORD]
+        self._together = all(getattr(text, one.name) == one.default for one in others)
 
     def of(self, texts: Sequence[str]) -> Numbers:
         """The numbers of all words of these documents, one document after another; and how many each has."""
