@@ -21,7 +21,7 @@ SKIPPED = {
     NO_BROWSER: ("BROWSER", "The report pages and the browser's client were NOT tried"),
     NO_JAVA: ("SPARK", "The Spark engine was NOT run"),
     NO_NODE: ("JAVASCRIPT", "The browser's client was NOT compared with the Python client"),
-    NO_POSTGRES: ("POSTGRESQL", "The collector's store in PostgreSQL was NOT tried"),
+    NO_POSTGRES: ("POSTGRESQL", "The collector's store and queries in PostgreSQL were NOT tried"),
 }
 
 

@@ -184,7 +184,7 @@ def figure_5(experiment: Experiment) -> None:
     texts = pq.read_table(experiment.data / "tweet_rumours.parquet", columns=["text"])["text"].to_pylist()
     lemma = noun_lemmas(experiment.wordnet)
     corpus = Corpus.from_texts(
-        [" ".join(prepared(text, lemma)) for text in texts], settings=TextSettings(language="none")
+        [" ".join(prepared(text, lemma)) for text in texts], settings=TextSettings(language="none", max_length=15)
     )
     rows = []
     for pipeline, first, second in [

@@ -18,6 +18,7 @@ from numpy.random import Generator
 from dptopics import __version__
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
+from dptopics.data.estimator_input import check_column_names
 from dptopics.data.language_check import warn_if_other_language
 from dptopics.errors import DptopicsError, InputError, ReleaseLost, SpentError, Stopped
 from dptopics.plan import Plan
@@ -204,25 +205,30 @@ def _same(handle: int, place: Path) -> bool:
 
 
 def release_vocabulary(
-    data: Corpus | Iterable[str],
+    data: Any,
     *,
-    authors: Iterable[str | int] | None = None,
+    authors: str | Iterable[str | int] | None = None,
     epsilon: float,
     delta: float,
     unit: Unit | str | None = None,
-    text: TextSettings | None = None,
+    text: TextSettings | str | None = None,
+    settings: TextSettings | None = None,
     **how: Any,
 ) -> Release[Vocabulary]:
     """Release the words that many units use: ``dptopics vocabulary`` in Python.
 
-    ``data`` are texts or a Corpus. ``how`` are settings of :meth:`Plan.words <dptopics.plan.Plan.words>` (mechanism,
-    noise, max_words, max_vocabulary, max_docs) and of :func:`publish` (ledger, out, title, about, accept_unproven).
+    ``data`` are texts, a Corpus, or a table, of which ``text`` and ``authors`` name the columns. ``settings`` (or
+    ``text``, if there is no column to name) say how texts become words. ``how`` are settings of
+    :meth:`Plan.words <dptopics.plan.Plan.words>` (mechanism, noise, max_words, max_vocabulary, max_docs) and of
+    :func:`publish` (ledger, out, title, about, accept_unproven).
 
     >>> texts = ["knee pain after a run", "my knee hurts", "new glasses for reading"] * 60
     >>> release_vocabulary(texts, authors=range(180), epsilon=4.0, delta=1e-6).value.words
     ('glasses', 'hurts', 'knee', 'new', 'pain', 'reading', 'run')
     """
-    corpus = _corpus(data, authors, text or TextSettings())
+    column = text if isinstance(text, str) else None
+    own = settings or (text if isinstance(text, TextSettings) else TextSettings())
+    corpus = _corpus(data, authors, own, column=column)
     chosen = Unit(unit) if unit is not None else corpus.default_unit
     plan = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     made = Plan.words(epsilon=epsilon, delta=delta, unit=chosen, text=corpus.text, **plan)
@@ -230,22 +236,24 @@ def release_vocabulary(
 
 
 def release_ngrams(
-    data: Corpus | Iterable[str],
+    data: Any,
     *,
     n: int = 3,
-    authors: Iterable[str | int] | None = None,
+    authors: str | Iterable[str | int] | None = None,
     epsilon: float,
     delta: float,
     unit: Unit | str | None = None,
     prior: PublicNgrams | None = None,
+    text: str | None = None,
     tokenizer: Any = None,
     **how: Any,
 ) -> Release[NgramTable]:
     """Release how probable n-grams are: ``dptopics ngrams`` in Python.
 
-    ``data`` are texts, or a Corpus that was read with ``TextSettings.for_ngrams(n)``. Without public n-grams
-    (``prior``) the list is chosen privately (``vocabulary="weighted"``). ``tokenizer`` as in TextSettings. ``how`` are
-    settings of :meth:`Plan.ngrams <dptopics.plan.Plan.ngrams>` and of :func:`publish`.
+    ``data`` are texts, a table, of which ``text`` and ``authors`` name the columns, or a Corpus that was read with
+    ``TextSettings.for_ngrams(n)``. Without public n-grams (``prior``) the list is chosen privately
+    (``vocabulary="weighted"``). ``tokenizer`` as in TextSettings. ``how`` are settings of
+    :meth:`Plan.ngrams <dptopics.plan.Plan.ngrams>` and of :func:`publish`.
 
     >>> texts = ["how are you", "how are they"] * 100
     >>> release = release_ngrams(texts, n=2, authors=range(200), epsilon=8.0, delta=1e-6)
@@ -253,7 +261,7 @@ def release_ngrams(
     ['<s> how', 'how are']
     """
     listed = None if prior is None else prior.vocabulary
-    corpus = _corpus(data, authors, TextSettings.for_ngrams(n, tokenizer), listed)
+    corpus = _corpus(data, authors, TextSettings.for_ngrams(n, tokenizer), listed, column=text)
     chosen = Unit(unit) if unit is not None else corpus.default_unit
     plan = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     words = None if prior is not None else plan.pop("vocabulary", "weighted")
@@ -274,11 +282,16 @@ def warn_owner(data: Any, plan: Plan) -> None:
 OF_PUBLISH = frozenset({"out", "ledger", "accept_unproven", "rng", "title", "about", "about_units", "phase"})
 
 
-def _corpus(data: Any, authors: Any, text: TextSettings, vocabulary: Vocabulary | None = None) -> Corpus:
+def _corpus(
+    data: Any, authors: Any, text: TextSettings, vocabulary: Vocabulary | None = None, *, column: str | None = None
+) -> Corpus:
     if isinstance(data, Corpus):
         if authors is not None:
             raise InputError("a Corpus already knows its authors: leave authors= out.")
         return data
+    if column is not None or isinstance(authors, str):
+        check_column_names(column, authors)
+        return Corpus.from_table(data, text=column or "", author=authors, settings=text, vocabulary=vocabulary)
     return Corpus.from_texts(data, authors, settings=text, vocabulary=vocabulary)
 
 

@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from dptopics.data.bounded import BoundedCorpus
+from dptopics.data.builder import as_list
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines.spark import SparkTable
-from dptopics.data.estimator_input import counts_of, is_texts
+from dptopics.data.estimator_input import check_column_names, counts_of, is_texts, texts_of
 from dptopics.door import publish, warn_owner
 from dptopics.errors import InputError, PrivacyWarning
 from dptopics.plan import Plan, usual_mechanism
@@ -151,7 +152,9 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         text: str | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> Self:
-        """Release topics of X: texts, a documents × words count matrix, or a Corpus. Spends budget.
+        """Release topics of X: texts, a table, a documents × words count matrix, or a Corpus. Spends budget.
+
+        Of a table (pandas, Polars, Arrow, or a file) name the columns: ``fit(frame, text="note", authors="patient")``.
 
         ``embeddings``: the documents' vectors by ``embedding``, if they were computed already, one row each and each
         from its own text alone. ``feature_names``: the words of a count matrix that has no names of columns.
@@ -159,6 +162,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         and ``embeddings`` are the names of its columns.
         """
         self._feature_names = feature_names
+        X, authors = as_list(X), as_list(authors)
         data = self._spark_data(X, text, authors, embeddings) if self._on_spark(X) else self._data(X, text, authors)
         name = self.mechanism or usual_mechanism(data.text)
         model = self._embedding(name, data.with_vectors or embeddings is not None)
@@ -210,6 +214,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             phase=shown if self.progress else lambda title: nullcontext(),
         )
         self.plan_ = plan
+        self.text_column_ = text
         self.model_: TopicModel = self.release_.value
         self.guarantee_ = self.release_.guarantee
         self.components_ = self.model_.topic_word
@@ -218,8 +223,11 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Topic shares of each document of X (texts, or counts with the columns seen in fit)."""
+        """Topic shares of each document of X (texts, a frame, or counts; the last two with the columns seen in fit)."""
         check_is_fitted(self)
+        if getattr(self, "text_column_", None) is not None and hasattr(X, "columns"):
+            X = texts_of(X, str(self.text_column_))
+        X = as_list(X)
         if is_texts(X):
             return self.model_.transform(X, embedding=self.embedding)
         matrix = counts_of(self, X, reset=False)
@@ -301,7 +309,14 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _data(self, X: Any, text: str | None, authors: Any) -> "_Data":
         """What is known of X before it is read."""
         if text is not None or isinstance(authors, str):
-            raise InputError("names of columns (text=, authors=) are for Spark: pass engine=the session as well.")
+            check_column_names(text, authors)
+            own, named = self._text(), Unit.DOCUMENT if authors is None else Unit.AUTHOR
+            return _Data(
+                own,
+                named,
+                None,
+                lambda embed: Corpus.from_table(X, text=text or "", author=authors, settings=own, embed=embed),
+            )
         if isinstance(X, Corpus):
             if authors is not None:
                 raise InputError("a Corpus already knows its authors: leave authors= out.")

@@ -3,6 +3,7 @@
 import logging
 import sqlite3
 import sys
+import tempfile
 from pathlib import Path
 from uuid import UUID
 
@@ -22,10 +23,11 @@ CREATE = "create table notes (note text, patient integer, age real, id text)"
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
+def postgres():
     if postgres_folder() is None:
         pytest.skip(NO_POSTGRES)
-    with postgres_server(tmp_path_factory.mktemp("postgres")) as address:
+    # Not in pytest's folder: another session that starts closes it to the server, which may run as another user.
+    with tempfile.TemporaryDirectory() as folder, postgres_server(Path(folder)) as address:
         yield fresh_schema(address, "notes")
 
 
@@ -187,6 +189,12 @@ def test_a_release_of_a_query(run, tmp_path, where):
         kept = path.read_bytes() if path.is_file() else b""
         assert PASSWORD.encode() not in kept
         assert b"select note" not in kept
+
+
+def test_a_user_without_rights_spends_nothing(run, tmp_path, filled):
+    stranger = filled.replace("user=tester", "user=stranger")
+    assert "this user has no right to read" in run("fit", "--sql", QUERY, "--database", stranger, *FIT, code=2)
+    assert spent(tmp_path) == 0
 
 
 def test_the_address_may_be_a_variable(run, monkeypatch, filled):

@@ -87,7 +87,7 @@ def test_the_words_of_a_language_are_found(language):
     found = [word for text in MESSAGES[language][0] for word in settings.words(text)]
     assert MESSAGES[language][1] <= set(found)
     assert not set(found) & stop_words(language)
-    assert TextSettings(**settings.to_dict()) == settings
+    assert TextSettings.from_dict(settings.to_dict()) == settings
 
 
 @pytest.mark.parametrize("language", MESSAGES)
@@ -102,9 +102,10 @@ def test_a_release_in_every_language(language, tmp_path):
 
 
 @pytest.mark.parametrize("language", MESSAGES)
-def test_texts_in_the_language_that_was_said_are_not_warned_of(language):
+def test_texts_in_the_language_that_was_said_are_not_warned_of(language, recwarn):
     made = corpus(language)
-    warn_if_other_language(made, made.text)  # warnings are errors here
+    warn_if_other_language(made, made.text)
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize("language", sorted(MESSAGES.keys() - {"english", *CUT}))
@@ -216,22 +217,31 @@ def test_its_name_and_version_are_saved_and_it_runs_only_if_it_is_named(tmp_path
     assert TopicModel.load(folder).transform(["Knee hurts much"]).shape == (1, 2)
 
 
-def test_a_plan_cannot_make_us_import_anything(monkeypatch):
+@pytest.mark.parametrize("named", ["os:system", {"name": "os:system", "version": "1"}])
+def test_a_plan_cannot_make_us_import_anything(monkeypatch, named):
     ran = []
     monkeypatch.setattr("os.system", ran.append)
     made = Plan.words(epsilon=1.0, delta=1e-6, unit="author", text=TextSettings()).to_dict()
-    made["text"]["tokenizer"] = {"name": "os:system", "version": "1"}
+    made["text"]["tokenizer"] = named
     plan = Plan.from_dict(made)
     with pytest.raises(InputError, match="'os:system', which is not run unless you name it"):
         Corpus.from_texts(["knee"], settings=plan.text)
     assert ran == []
 
 
+@pytest.mark.parametrize("text", [3, "english", {"tokenizer": 3}, {"tokenizer": {"name": "x"}}, {"colour": "red"}])
+def test_plans_whose_text_is_damaged(text):
+    made = Plan.words(epsilon=1.0, delta=1e-6, unit="author").to_dict()
+    with pytest.raises(InputError, match="this plan is incomplete or damaged"):
+        Plan.from_dict(made | {"text": text})
+
+
 def test_one_that_has_changed_is_told(tmp_path):
     stored = {"name": OWN, "version": "sha256 0000000000000000"}
     TextSettings(tokenizer=OWN)
     with pytest.warns(PrivacyWarning, match="has changed since the release was made"):
-        TextSettings(tokenizer=stored)
+        TextSettings.from_dict({"tokenizer": stored})
+    assert TextSettings.from_dict({"tokenizer": OWN}) == TextSettings(tokenizer=OWN)  # a plan written by hand
 
 
 @pytest.mark.parametrize(

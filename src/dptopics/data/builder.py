@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dptopics.data.bounded import string_keys
 from dptopics.data.corpus import Corpus, Embed
+from dptopics.data.numbered_words import NumberedWords
 from dptopics.errors import InputError, shielded, tell_owner
 from dptopics.kernels.counts import count_tokens
 from dptopics.public.embeddings import check_vectors, embedding
@@ -64,8 +65,7 @@ class Builder:
         self._embed = None if embed is None else embedding(embed)
         self._vectors: list[NDArray[np.float32]] = []
         self._row = self._blank = 0
-        self._words: defaultdict[str, int] = defaultdict()
-        self._words.default_factory = self._words.__len__
+        self._words = NumberedWords(text, vocabulary)
         self._authors: defaultdict[str, int] = defaultdict()
         self._authors.default_factory = self._authors.__len__
         self._sizes = GrowingArray(np.int64)
@@ -82,6 +82,7 @@ class Builder:
                 f"texts must be a list or one column of strings, got {type(texts).__name__}. For a table, name its "
                 "columns: Corpus.from_table(table, text=…, author=…)."
             )
+        texts, authors = as_list(texts), as_list(authors)
         check_authors(authors)
         texts, author_iterator = _stream(texts), None if authors is None else _stream(authors)
         while batch := _next(texts, _BATCH_ROWS):
@@ -95,13 +96,15 @@ class Builder:
 
     def add(self, texts: Sequence[str | None], authors: Sequence[str | int | None] | None) -> None:
         """Add a batch of documents."""
-        tokens: list[int] = []
-        lengths: list[int] = []
         numbers: list[int] = []
         kept: list[str] = []
-        word_id, words = self._words.__getitem__, self._text.words
-        known = None if self._vocabulary is None else self._vocabulary.index
         for i, text in enumerate(texts):
+            author = None if authors is None else authors[i]
+            known = self._authors.get(author) if isinstance(author, str) else None
+            if type(text) is str and known is not None:  # a clean name is its own: what was met needs no second look
+                numbers.append(known)
+                kept.append(text)
+                continue
             row = self._row + i + 1
             lacking = _lacking(text, authors, i)
             if lacking and self._drop_missing:
@@ -114,19 +117,14 @@ class Builder:
             if not isinstance(text, str):
                 raise InputError(f"row {row}: a text must be a string, got {type(text).__name__}. Convert the column.")
             if authors is not None:
-                numbers.append(self._authors[author_name(authors[i], row)])
-            if self._embed is not None:
-                kept.append(text)
-            found = words(text)
-            self._blank += not found and not text.strip()
-            if known is not None:
-                found = [w for w in found if w in known]
-            tokens.extend(map(word_id, found))
-            lengths.append(len(found))
+                numbers.append(self._authors[author_name(author, row)])
+            kept.append(text)
+        tokens, lengths = self._words.of(kept)
+        self._blank += sum(not kept[i].strip() for i in np.flatnonzero(lengths == 0))
         if self._embed is not None and kept:
             self._vectors.append(check_vectors(self._embed(kept), len(kept)))
         self._row += len(texts)
-        sizes, word, count = count_tokens(np.array(tokens, np.int32), np.array(lengths, np.int64))
+        sizes, word, count = count_tokens(tokens, lengths)
         self._sizes.extend(sizes)
         self._word.extend(word)
         self._count.extend(count)
@@ -145,9 +143,9 @@ class Builder:
         """The same, and the name of each author number."""
         if self._vocabulary is not None:
             words: Sequence[str] = self._vocabulary.words
-            rename = np.array([self._vocabulary.index[w] for w in self._words], np.int32)
+            rename = np.array([self._vocabulary.index[w] for w in self._words.words], np.int32)
         else:
-            words, rename = list(self._words), None
+            words, rename = list(self._words.words), None
         sizes = self._sizes.finish()
         word = self._word.finish()
         names, author, author_key = numbered_authors(list(self._authors), self._author.finish())
@@ -220,6 +218,12 @@ def _lacking(text: object, authors: Sequence[object] | None, i: int) -> str:
 def no_author(value: object) -> bool:
     """Blank names are no name: taken as one author, they would throw many people together."""
     return _missing(value) or (isinstance(value, str) and not clean_name(value))
+
+
+def as_list(values: T) -> T:
+    """A column of Arrow holds no strings, but things that stand for strings: a list of it does."""
+    listed: Any = getattr(values, "to_pylist", None)
+    return values if listed is None or hasattr(values, "column_names") else shielded(listed, *_UNREAD)
 
 
 def check_authors(authors: object) -> None:

@@ -234,6 +234,8 @@ class Corpus:
             count=part.count,
             author=None if self.author is None else self.author[documents],
             vectors=None if self.vectors is None else self.vectors[documents],
+            left_out=0,
+            blank=0,  # of the whole, which is what was read
         )
 
     def counts(self, vocabulary: Vocabulary | None = None) -> Counts:

@@ -10,6 +10,7 @@ from typing import Any
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from dptopics.data.tables import read_batches
 from dptopics.errors import DptopicsError, InputError, shielded
 
 # Whole sentences of scikit-learn's that hold names of types and numbers of rows and columns only.
@@ -24,8 +25,8 @@ _HARMLESS = re.compile(
     r"|The feature names should match those that were passed during fit"
 )
 _WANTED = (
-    "Give texts (a list or one column of strings), a Corpus, or a matrix of counts, one row per document. The texts of "
-    "a table: fit(frame['note'], authors=frame['patient'])."
+    "Give texts (a list or one column of strings), a Corpus, or a matrix of counts, one row per document. Of a table "
+    "name the columns: fit(frame, text='note', authors='patient')."
 )
 _RESHAPE = "Reshape your data: a matrix has one row per document and one column per word."
 
@@ -41,6 +42,22 @@ def is_texts(X: Any) -> bool:
     return shielded(
         lambda: len(X) == 0 or any(isinstance(text, str) for text in X), "the texts cannot be read", _WANTED
     )
+
+
+def check_column_names(text: Any, authors: Any) -> None:
+    """Columns of a table are both named."""
+    if not isinstance(text, str) or not (authors is None or isinstance(authors, str)):
+        raise InputError(
+            "of a table, name the columns of texts and authors: fit(frame, text='note', authors='patient'); or give "
+            "both as lists: fit(frame['note'], authors=frame['patient'])."
+        )
+    if text == authors:
+        raise InputError(f"text and authors name the same column, {text!r}. Name the one with the texts.")
+
+
+def texts_of(frame: Any, column: str) -> list[str | None]:
+    """The texts of a frame."""
+    return [text for texts, _ in read_batches(frame, text=column, author=None) for text in texts]
 
 
 def counts_of(estimator: Any, X: Any, *, reset: bool) -> Any:

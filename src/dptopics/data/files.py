@@ -61,8 +61,12 @@ class TableFile:
     def columns(self, names: Sequence[str], values: int) -> Iterator[Rows]:
         """Batches of columns: the first ``values`` are texts and authors, the others anything."""
         path = Path(self.path)
+        if not str(self.path):  # which is the folder one works in, for a path
+            raise InputError("there is no file ''.")
         if str(path) != STANDARD_INPUT:
             if path.is_dir():
+                if self.separator is not None or self.format is not None:
+                    raise InputError("a folder of text files has no separator and no format. Leave them out.")
                 yield from read_folder(path, names, self.encoding)
                 return
             check_file(path)

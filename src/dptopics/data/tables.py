@@ -36,9 +36,18 @@ def read_columns(source: Any, columns: Sequence[str], *, encoding: str = "utf8",
     )
 
 
+def _selected(source: Any, columns: Sequence[str]) -> Any:
+    """The columns alone, where a frame can give them: Arrow may not know what is in the others."""
+    try:
+        part = source[list(columns)]
+    except Exception:  # each library has its own; names that are not there are told below
+        return source
+    return part if hasattr(part, "__arrow_c_stream__") else source
+
+
 def _frame(source: Any, columns: Sequence[str], values: int) -> Iterator[Rows]:
     reader = shielded(
-        lambda: pa.RecordBatchReader.from_stream(source),
+        lambda: pa.RecordBatchReader.from_stream(_selected(source, columns)),
         "the frame cannot be read: a column mixes types, or two have one name",
         "Convert text and author columns to strings, or give those two columns alone.",
     )

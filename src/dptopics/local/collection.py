@@ -96,7 +96,7 @@ class Collection:
             if "topics" in settings:
                 settings["topics"] = tuple(tuple(map(str, topic)) for topic in settings["topics"])
             randomizer = RANDOMIZERS[data["kind"]](vocabulary=Vocabulary(tuple(data["words"])), **settings)
-            text, period = TextSettings(**data["text"]), data.get("period", "none")
+            text, period = TextSettings.from_dict(data["text"]), data.get("period", "none")
             found = cls(name=data["collection"], randomizer=randomizer, text=text, period=period)
             wanted = data["version"]
         except (KeyError, TypeError, AttributeError) as error:

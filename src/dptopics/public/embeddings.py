@@ -116,6 +116,7 @@ def unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(rows / np.where(size > 0, size, 1.0))
 
 
+@lru_cache(maxsize=4)
 def common_words(text: TextSettings, n: int = 30_000) -> Vocabulary:
     """The public word list of a language: its n most frequent words, read as texts are read."""
     code = _frequency_code(text.language)

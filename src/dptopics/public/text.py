@@ -1,7 +1,7 @@
 """Text to words, one document at a time: nothing here looks at more than the document in hand."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib import resources
@@ -14,7 +14,8 @@ from dptopics.errors import InputError
 from dptopics.public.languages import usual_lengths
 from dptopics.public.tokenizers import PACKAGES, Split, Tokenizer
 
-_WORD = regex.compile(r"\p{L}[\p{L}\p{M}\p{Nd}]*")  # a letter, then letters, combining marks and digits
+_LETTER, _INSIDE = r"\p{L}", r"[\p{L}\p{M}\p{Nd}]"
+_WORD = regex.compile(f"{_LETTER}{_INSIDE}*")  # a letter, then letters, combining marks and digits
 # For n-grams neighbours matter, so that numbers and the second half of "don't" are kept.
 _TOKEN = regex.compile(r"[\p{L}\p{Nd}][\p{L}\p{M}\p{Nd}]*(?:['’]\p{L}[\p{L}\p{M}]*)*")
 _WIDE_END = regex.compile("[。！？｡]+")  # no blank follows these
@@ -95,6 +96,14 @@ class TextSettings:
         found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "tokenizer"}
         return found | ({} if self.cutter is None else {"tokenizer": self.cutter.to_dict()})
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Inverse of :meth:`to_dict`, for what a file says: a function that it names is not run (see Tokenizer)."""
+        if not isinstance(data, Mapping):
+            raise TypeError("settings of texts are a table")
+        named = data.get("tokenizer")
+        return cls(**{**data, "tokenizer": None if named is None else Tokenizer.stored(named)})
+
     def words(self, text: str) -> list[str]:
         """Words of one document: NFKC, lower case, length and stop-word filters, optional lemmas.
 
@@ -173,6 +182,10 @@ class TextSettings:
             return [w for piece in cutter(normalize("NFKC", text).lower()) for w in pattern.findall(piece)]
         return [w for piece in cutter(text) for w in normalize("NFKC", piece).lower().split()]
 
+    def kept(self, word: str) -> str | None:
+        """What one word counts as; None: it does not count."""
+        return next(iter(self._filtered([word])), None)
+
     def _filtered(self, found: list[str]) -> list[str]:
         stop = stop_words(self.language)
         low, high = self.lengths
@@ -181,6 +194,16 @@ class TextSettings:
             lemma = _lemmatizer(self.language)
             words = [lemma(w) for w in words]
         return words
+
+
+def letters() -> Any:
+    """Finds runs of signs that a word may begin with."""
+    return regex.compile(f"{_LETTER}+")
+
+
+def inside_words() -> Any:
+    """Finds runs of signs that may follow in a word."""
+    return regex.compile(f"{_INSIDE}+")
 
 
 @lru_cache

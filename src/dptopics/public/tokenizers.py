@@ -4,7 +4,7 @@ A tokenizer is public, like all settings: its name and version are saved with a 
 may have written, so that a function it names is never imported: its user names it first.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -29,11 +29,9 @@ class Tokenizer:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """From a name, a function (both: the user names it) or what a release says."""
+        """From a name or a function: whoever gives it names it."""
         if isinstance(value, cls):
             return value
-        if isinstance(value, dict):
-            return cls._stored(**value)
         if isinstance(value, str) and value in PACKAGES:
             _segmenter(value)  # a package that is missing is missed now
             return cls(value, _package_version(PACKAGES[value]))
@@ -44,11 +42,15 @@ class Tokenizer:
         return cls(name, version, function)
 
     @classmethod
-    def _stored(cls, name: str, version: str) -> Self:
+    def stored(cls, data: Any) -> Self:
+        """What a file says: a name alone, or with a version. A function is there only if the user named it before."""
+        if not isinstance(data, str) and not (isinstance(data, Mapping) and data.keys() == {"name", "version"}):
+            raise TypeError("a tokenizer is a name, or a name and a version")
+        name, version = (data, "") if isinstance(data, str) else (str(data["name"]), str(data["version"]))
         function, now = _named.get(name, (None, version))
-        if now != version:
+        if version and now != version:
             warn_user(f"the tokenizer {name!r} has changed since the release was made: words may differ.")
-        return cls(name, version, function)
+        return cls(name, version or now, function)
 
     def to_dict(self) -> dict[str, str]:
         """Name and version."""
@@ -129,7 +131,7 @@ def _package_version(package: str) -> str:
 
     try:
         return f"{package} {metadata.version(package)}"
-    except metadata.PackageNotFoundError:
+    except (metadata.PackageNotFoundError, ValueError):
         return f"{package}, version unknown"
 
 

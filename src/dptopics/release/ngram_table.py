@@ -89,7 +89,7 @@ class NgramTable:
             probability=arrays["probability"],
             total=None if fields["total"] is None else float(fields["total"]),
             deviation=arrays.get("deviation"),
-            text=None if fields["text"] is None else TextSettings(**fields["text"]),
+            text=None if fields["text"] is None else TextSettings.from_dict(fields["text"]),
         )
 
     def tables(self) -> dict[str, str]:

@@ -251,7 +251,7 @@ class TopicModel:
             deviation=arrays.get("deviation"),
             share_deviation=arrays.get("share_deviation"),
             seeds=arrays.get("seeds"),
-            text=None if fields["text"] is None else TextSettings(**fields["text"]),
+            text=None if fields["text"] is None else TextSettings.from_dict(fields["text"]),
             space=space,
         )
 

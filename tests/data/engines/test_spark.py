@@ -200,6 +200,21 @@ def test_the_same_ngrams_from_the_same_seed(frame, rows):
     assert first.top(99) == second.top(99)
 
 
+def first_letters(text):
+    """A tokenizer of the owner's: executors get it by value, as of a notebook."""
+    return [word[:4] for word in text.split()]
+
+
+@needs_java
+@pytest.mark.parametrize("tokenizer", ["chinese", first_letters], ids=["built in", "of the owner"])
+def test_the_same_words_by_a_tokenizer(frame, rows, tokenizer):
+    settings = TextSettings(language="none", min_length=1, tokenizer=tokenizer)
+    memory, spark = in_memory(rows, settings=settings), on_spark(frame, settings=settings)
+    assert set(spark.words) == set(memory.words)
+    if tokenizer is first_letters:
+        assert max(map(len, memory.words)) == 4
+
+
 @needs_java
 def test_the_same_counts_from_the_same_seed(frame, rows):
     values = (("0", "1"), tuple(map(str, range(len(WORDS) // 2))))

@@ -1,0 +1,105 @@
+"""Documents that are cut together give the same words, in the same order, as each of them alone."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dptopics import Vocabulary
+from dptopics.data import numbered_words
+from dptopics.data.builder import clean_name
+from dptopics.data.corpus import Corpus
+from dptopics.data.numbered_words import NumberedWords
+from dptopics.public.text import TextSettings
+
+# Letters with and without case, marks, digits of several scripts, signs that NFKC takes apart, and lone surrogates.
+SIGNS = "abcXYZ019 .,'’-_\n\t\0éßÉ\u0301ΣσςİıﬁⅣ…ﷺ٣\u200b\ud800膝の痛กข한글\u1100\u1161\U0001d400\x1c"
+SETTINGS = {
+    "all": TextSettings(language="none", min_length=1),
+    "english": TextSettings(),
+    "lemmas": TextSettings(lemmas=True),
+    "german": TextSettings(language="german"),
+}
+
+
+def both(texts, settings, vocabulary=None):
+    together, alone = (NumberedWords(settings, vocabulary) for _ in range(2))
+    return (*together.of(texts), together.words), (*alone._one_by_one(texts), alone.words)
+
+
+def equal(first, second):
+    np.testing.assert_array_equal(first[0], second[0])
+    np.testing.assert_array_equal(first[1], second[1])
+    assert list(first[2].items()) == list(second[2].items())  # in the order of first use as well
+    assert (first[0].dtype, first[1].dtype) == (second[0].dtype, second[1].dtype)
+
+
+@given(st.lists(st.text(SIGNS, max_size=40) | st.text(max_size=20), max_size=6))
+def test_signs_of_all_kinds(texts):
+    equal(*both(texts, SETTINGS["all"]))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings(name):
+    texts = ["The knees were hurting; Krankenversicherung!", "", "ΟΔΟΣ ΣΑΣ", "…", "knees and knee", "und die Knie"] * 3
+    equal(*both(texts, SETTINGS[name]))
+    equal(*both(texts, SETTINGS[name], Vocabulary.of(["knee", "knees", "knie"])))
+
+
+def test_a_word_is_its_own_documents_alone():
+    """Lower case of sigma and accents look at their neighbours: never at those of another document."""
+    for first, second in (("ΟΔΟΣ", "ΑΒΓ"), ("cafe", "\u0301 knee"), ("\u1100", "\u1161"), ("ab", "cd")):
+        together = NumberedWords(SETTINGS["all"], None)
+        together.of([first, second])
+        assert list(together.words) == [*SETTINGS["all"].words(first), *SETTINGS["all"].words(second)]
+
+
+def test_long_documents_and_the_separator_itself(monkeypatch):
+    texts = ["knee pain", "new\x1cglasses", "knee"]
+    equal(*both(texts, SETTINGS["english"]))
+    monkeypatch.setattr(numbered_words, "_MOST_SIGNS", 5)
+    equal(*both(["knee pain", "glasses"], SETTINGS["english"]))
+
+
+def test_compiled_words_are_used(monkeypatch):
+    """The control: the fast way is the one that is taken."""
+    monkeypatch.setattr(NumberedWords, "_one_by_one", None)
+    assert Corpus.from_texts(["knee pain", "knee"]).words == ["knee", "pain"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaterSettings(TextSettings):
+    """A setting that this module knows nothing of."""
+
+    pairs: bool = False
+
+    def words(self, text):
+        found = super().words(text)
+        return [*found, *map("+".join, pairwise(found))] if self.pairs else found
+
+
+@pytest.mark.parametrize(
+    "settings", [TextSettings.for_ngrams(2), TextSettings(tokenizer="chinese"), LaterSettings(pairs=True)]
+)
+def test_settings_that_look_at_several_words(settings):
+    texts = ["my knee hurts. Reading glasses", "膝盖很疼", "new glasses"]
+    equal(*both(texts, settings))
+    assert not NumberedWords(settings, None)._together
+
+
+def test_every_code_point_is_what_the_expression_says():
+    kinds = numbered_words._kinds()
+    settings = TextSettings(language="none", min_length=1)
+    for code in [*range(0x3000), *range(0xA000, 0x10000, 7), *range(0x10000, 0x110000, 997)]:
+        found = numbered_words.letters().match(chr(code)) is not None
+        assert (kinds[code] == numbered_words.LETTER) == found
+        assert bool(settings.could_give(f"a{chr(code)}")) <= (kinds[code] != 0)
+
+
+@given(st.text(SIGNS + " \u3000\u2000\u0344", max_size=12))
+def test_a_clean_name_is_its_own(name):
+    """Why an author who was met needs no second look."""
+    assert clean_name(clean_name(name)) == clean_name(name)
