@@ -54,12 +54,9 @@ def release_counts(
     >>> 400 < release.value.count(topic="0", ward="north").value < 600
     True
     """
-    model = topics if isinstance(topics, TopicModel) else _topics(topics)
+    model = topics_of(topics)
     names, columns = [axis.name for axis in by], [axis.column for axis in by if axis.of_text is None]
-    if {text, author} & {*columns}:
-        raise InputError("counts by the column of texts or authors would publish them one by one. Name another column.")
-    if TOPIC in names:
-        raise InputError(f"the axis {TOPIC!r} is always there. Rename the column, or leave it out of by.")
+    check_axes(by, text, author)
     model.transform(["word"], embedding=embedding)  # a model that is not installed is missed before anything is charged
     own = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     values = ((*map(str, range(model.n_topics)), NO_TOPIC), *(axis.values for axis in by))
@@ -119,5 +116,16 @@ def release_groups(
     return publish(plan, read, **how)
 
 
-def _topics(topics: Release[TopicModel] | str | Path) -> TopicModel:
+def check_axes(by: Sequence[Axis], text: str, author: str | None) -> None:
+    """Refuse axes that would publish texts or authors, or that have the name of another."""
+    if {text, author} & {axis.column for axis in by if axis.of_text is None}:
+        raise InputError("counts by the column of texts or authors would publish them one by one. Name another column.")
+    if TOPIC in [axis.name for axis in by]:
+        raise InputError(f"the axis {TOPIC!r} is always there. Rename the column, or leave it out of by.")
+
+
+def topics_of(topics: Release[TopicModel] | TopicModel | str | Path) -> TopicModel:
+    """The topics of a release, or of its folder."""
+    if isinstance(topics, TopicModel):
+        return topics
     return (topics if isinstance(topics, Release) else bundle.load(topics)).value_of(TopicModel)

@@ -155,3 +155,75 @@ def test_an_empty_table_and_documents_as_units(run, tmp_path):
     assert abs(release.value.count().value) < 8 * release.value.count().deviation
     with pytest.raises(InputError, match="has no setting typo"):
         release_counts(MODEL, "empty.csv", by=[], text="note", epsilon=1.0, delta=1e-6, typo=3)
+
+
+# --- every week ---
+
+WEEK = ("--period", "week:date", "--from", "2026-01-01", "--to", "2026-02-28", "--ledger", "l.json")
+
+
+def test_every_week(run, tmp_path):
+    assert run("ledger", "create", "l.json", "--epsilon", 1, "--delta", 1e-5)[0] == 0
+    weeks = {}
+    for at in ("2026-01-07", "2026-W06"):  # by a day, or by name
+        code, out, message = run(*BASE, *WEEK, "--max-periods", 2, "--at", at, "--out", at, "--json")
+        assert code == 0, message
+        assert "some rows have a date outside the period that is counted" in message
+        assert "all 9 periods of the series together" in out
+        weeks[at] = CountTable.load(tmp_path / at)
+    assert [table.period for table in weeks.values()] == ["2026-W02", "2026-W06"]
+    assert weeks["2026-W06"].values[0] == ("0", "1", "none", "far")
+    # "asthma" is known to the topics, "skin zanzibarian" to no more than half.
+    for table in weeks.values():
+        for where, value in (({"topic": "0"}, 300), ({"topic": "1"}, 150)):
+            assert abs(table.count(**where).value - value) < 6 * table.count(**where).deviation
+    shown = run("ledger", "show", "l.json")[1]
+    assert "2026-W02 of series" in shown
+    assert "charged with the first" in shown
+    (file,) = tmp_path.glob("l.json.series-*")
+    assert SECRET.encode() not in file.read_bytes()
+    code, _, message = run(*BASE, *WEEK, "--max-periods", 2, "--at", "2026-W06", "--out", "again")
+    assert (code, "was counted before" in message) == (2, True)
+    file.unlink()
+    code, _, message = run(*BASE, *WEEK, "--max-periods", 2, "--at", "2026-W07", "--out", "again")
+    assert (code, "is not there" in message) == (2, True)
+    text = " ".join((tmp_path / "2026-W06" / "README.txt").read_text("utf-8").split())
+    assert "Noisy counts in 2026-W06 of authors by topic" in text
+    assert "Each author counts in at most 2 periods of the series, the first ones." in text
+
+
+def test_running_totals_and_groups(run, tmp_path):
+    assert run("ledger", "create", "l.json", "--epsilon", 1, "--delta", 1e-5)[0] == 0
+    by = ("--by", "ward", "--groups", "wards.txt", "--period", "month", "--from", "2026-01-01", "--to", "2026-12-31")
+    for at in ("2026-01", "2026-03"):
+        more = ("--max-periods", 12, "--running", "--participation", "who.series", "--ledger", "l.json")
+        assert run(*BASE, *by, *more, "--at", at, "--out", at)[0] == 0
+    table = CountTable.load(tmp_path / "2026-03")
+    assert (table.since, table.period, len(table.latest)) == ("2026-01", "2026-03", 2)
+    count = table.count(ward="north")  # without a column of dates, every row counts in every run
+    assert abs(count.value - 600) < 6 * count.deviation
+    assert (tmp_path / "who.series").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        (("--at", "2026-W02"), "are for a series: --period week"),
+        (("--period", "week", "--from", "2026-01-01", "--to", "2026-02-28"), "say which period to count"),
+        ((*WEEK, "--at", "next"), "is no week and no day"),
+        ((*WEEK, "--at", "2027-01-09"), "is not one of the series"),
+        ((*WEEK, "--at", "2026-W02", "--period", "fortnight"), "periods are month"),
+        ((*WEEK, "--at", "2026-W02", "--period", "week:patient"), "must not be that of texts, authors or groups"),
+        ((*WEEK, "--at", "2026-W02", "--by", "month:date"), "needs a range that is public"),
+        ((*WEEK[:-2], "--at", "2026-W02"), "a series needs a ledger"),
+        ((*WEEK, "--at", "2026-W02", "--max-periods", 0), "max_periods must be at least 1"),
+        ((*WEEK, "--at", "2026-W02", "--period", "week:nowhere"), "there is no column 'nowhere'"),
+    ],
+)
+def test_a_series_that_cannot_be_costs_nothing(run, tmp_path, more, message):
+    assert run("ledger", "create", "l.json", "--epsilon", 2, "--delta", 1e-5)[0] == 0
+    code, _, told = run(*BASE, *more, "--out", "counts")
+    assert code == 2
+    assert message in told
+    assert not list(tmp_path.glob("*series*"))
+    assert "Spent ε = 0" in " ".join(run("ledger", "show", "l.json")[1].split())

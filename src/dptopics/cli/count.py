@@ -1,7 +1,7 @@
 """Count how many authors fall into each topic, by group and time."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -15,6 +15,9 @@ from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
     from dptopics.public.axes import Axis
+    from dptopics.release.release import Release
+
+_SERIES = "Every week"
 
 
 def count(
@@ -54,6 +57,36 @@ def count(
         ),
     ] = None,
     min_units: Annotated[int, typer.Option(help="Leave out counts that are below this after the noise.")] = 0,
+    period: Annotated[
+        str | None,
+        typer.Option(
+            help="One run of a series: week, month or day of new data; or week:COLUMN, to count the rows whose date "
+            "lies in it. The range of the series is public (--from, --to); it is charged once.",
+            show_default=False,
+            rich_help_panel=_SERIES,
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            help="The period to count: 2026-W07, or a day in it.", show_default=False, rich_help_panel=_SERIES
+        ),
+    ] = None,
+    max_periods: Annotated[
+        int,
+        typer.Option(help="Periods that an author counts in, the first ones. Noise grows.", rich_help_panel=_SERIES),
+    ] = 1,
+    running: Annotated[
+        bool, typer.Option("--running", help="Totals since the first period.", rich_help_panel=_SERIES)
+    ] = False,
+    participation: Annotated[
+        Path | None,
+        typer.Option(
+            help="File that remembers who took part how often. Private data: keep it.",
+            show_default="beside the ledger",
+            rich_help_panel=_SERIES,
+        ),
+    ] = None,
     unit: o.UnitOption = None,
     title: o.Title = "",
     about: o.About = "",
@@ -64,32 +97,38 @@ def count(
     as_json: o.Json = False,
 ) -> None:
     """Count authors by topic, group and time, with 95 % intervals."""
-    from dptopics.counting import release_counts
-
     table = Table(source=source, text=text, author=author, drop_missing=drop_missing, encoding=encoding)
-    axes = _axes(by or [], groups or [], source, first, last)
+    how: dict[str, Any] = {"text": text, "author": author, "epsilon": epsilon, "delta": delta, "ledger": ledger}
+    how |= {"max_cells": max_cells, "documents": documents, "min_units": min_units, "unit": table.unit(unit)}
+    how |= {"drop_missing": drop_missing, "encoding": encoding, "title": title, "about": about}
+    how |= {"about_units": about_units, "out": out_folder}
+    if period is None and (at or max_periods != 1 or running or participation):
+        raise InputError("--at, --max-periods, --running and --participation are for a series: --period week.")
+    release: Release[Any]
     with stoppable() as phase:
-        release = release_counts(
-            release_folder,
-            source,
-            by=axes,
-            text=text,
-            author=author,
-            epsilon=epsilon,
-            delta=delta,
-            unit=table.unit(unit),
-            max_cells=max_cells,
-            documents=documents,
-            min_units=min_units,
-            drop_missing=drop_missing,
-            encoding=encoding,
-            out=out_folder,
-            ledger=ledger,
-            title=title,
-            about=about,
-            about_units=about_units,
-            phase=phase,
-        )
+        if period is None:
+            from dptopics.counting import release_counts
+
+            axes = _axes(by or [], groups or [], source, first, last)
+            release = release_counts(release_folder, source, by=axes, phase=phase, **how)
+        else:
+            from dptopics.periods import Calendar, release_period
+
+            kind, _, column = period.partition(":")
+            if at is None:
+                raise InputError("say which period to count: --at 2026-W07, or a day in it.")
+            release = release_period(
+                release_folder,
+                source,
+                by=_axes(by or [], groups or [], source, None, None),
+                calendar=Calendar(period=kind, first=first, last=last, column=column or None),
+                at=at,
+                max_periods=max_periods,
+                participation=participation,
+                running=running or None,
+                phase=phase,
+                **how,
+            )
     shown(release, out_folder, as_json)
     err.print(f"Written to [bold]{o.shown(out_folder)}[/]. Every cell and margin is in counts.csv.")
 

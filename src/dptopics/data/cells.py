@@ -4,7 +4,7 @@ Everything that bounds words of units then bounds cells of units: a unit keeps s
 memory and on Spark alike.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -19,6 +19,7 @@ from dptopics.errors import tell_owner
 from dptopics.public.axes import CELL_TEXT, OTHER, Axis, cell_words, plain_value
 
 Topics = Callable[[list[str]], NDArray[np.int64]]  # texts to the number of each one's topic
+Admitted = Callable[[list[str]], NDArray[np.bool_]]  # authors' names to whether each counts
 
 
 def main_topic(shares: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -34,8 +35,12 @@ def corpus_of_cells(
     *,
     with_authors: bool,
     drop_missing: bool = False,
+    admitted: Admitted | None = None,
 ) -> Corpus:
-    """From batches of texts, authors (if any) and one column for each axis that has one."""
+    """From batches of texts, authors (if any) and one column for each axis that has one.
+
+    ``admitted`` tells which authors count at all, each by their own past.
+    """
     shape = (n_topics, *(len(axis.values) for axis in axes))
     words = cell_words(prod(shape))
     builder = Builder(CELL_TEXT, with_authors=with_authors, drop_missing=drop_missing, vocabulary=words)
@@ -56,7 +61,22 @@ def corpus_of_cells(
             f"some rows have no value for {name!r}, or one that is not on the public list or in the declared range. "
             f"They are counted as {OTHER!r}."
         )
-    return builder.build(Corpus)
+    if admitted is None:
+        return builder.build(Corpus)
+    corpus, names = builder.build_named(Corpus)
+    assert corpus.author is not None
+    return corpus.take(np.flatnonzero(admitted(names)[corpus.author]))
+
+
+def in_period(batches: Iterable[Rows], place: int, axis: Axis, period: int) -> Iterator[Rows]:
+    """The rows whose date, in the column at ``place``, lies in one period of the axis; without that column."""
+    left_out = False
+    for rows in batches:
+        kept = np.flatnonzero(axis.places(rows[place]) == period).tolist()
+        left_out = left_out or len(kept) < len(rows[place])
+        yield [[column[i] for i in kept] for number, column in enumerate(rows) if number != place]
+    if left_out:
+        tell_owner("some rows have a date outside the period that is counted, or none. They are left out.")
 
 
 def corpus_of_values(batches: Iterable[Rows], *, with_authors: bool, drop_missing: bool = False) -> Corpus:

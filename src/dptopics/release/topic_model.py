@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
@@ -44,10 +44,13 @@ class DocumentSpace:
     projection: NDArray[np.float64]
     middle: NDArray[np.float64]
     centres: NDArray[np.float64]
+    sharpness: float | None = _SHARPNESS  # None: cosines as they are
 
     def shares(self, documents: NDArray[np.float64]) -> NDArray[np.float64]:
         """Topic shares of documents given as unit vectors: softmax of cosines. The zero vector gets equal shares."""
-        score = documents @ self.centres.T / _SHARPNESS
+        if self.sharpness is None:
+            return np.asarray(documents @ self.centres.T)
+        score = documents @ self.centres.T / self.sharpness
         share = np.exp(score - score.max(axis=1, keepdims=True))
         return np.asarray(share / share.sum(axis=1, keepdims=True))
 
@@ -125,6 +128,17 @@ class TopicModel:
             sizes, word, count = count_tokens(tokens, np.array([len(words) for words in found], np.int64))
             rows.append(self._shares(np.concatenate([[0], np.cumsum(sizes)]), word, count))
         return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
+
+    def cosines(self, texts: Iterable[str], *, embedding: Any = None) -> NDArray[np.float64]:
+        """Cosines of new texts with the centre of each topic, for topics that have a ``space``; zeros for no words."""
+        if self._by_cosine is None:
+            raise InputError("these topics are distributions over words, without centres. Use transform.")
+        return self._by_cosine.transform(texts, embedding=embedding)
+
+    @cached_property
+    def _by_cosine(self) -> "TopicModel | None":
+        """The same topics, to be asked for cosines instead of shares."""
+        return None if self.space is None else replace(self, space=replace(self.space, sharpness=None))
 
     def transform_counts(self, counts: Any) -> NDArray[np.float64]:
         """Topic shares from a documents × words count matrix whose columns are this model's vocabulary."""
@@ -218,7 +232,7 @@ class TopicModel:
             raise BundleError("topics and vocabulary do not fit together.")
         space = None
         if "embedding" in fields:
-            placed = {name: arrays[f"space_{name}"] for name in _SPACE}
+            placed: dict[str, Any] = {name: arrays[f"space_{name}"] for name in _SPACE}
             space = DocumentSpace(embedding=str(fields["embedding"]), of_words=bool(fields["of_words"]), **placed)
         return cls(
             topic_word=arrays["topic_word"],
