@@ -23,7 +23,7 @@ from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.ledger import Ledger
 from dptopics.privacy.series import Series, SeriesAccount, account_of
-from dptopics.public.axes import FAR, NO_TOPIC, OTHER, TOPIC, Axis, Period
+from dptopics.public.axes import FAR, OTHER, TOPIC, Axis, Period
 from dptopics.release.counts import CountTable
 from dptopics.release.nearness import far_below, topic_or_far
 from dptopics.release.release import Release
@@ -123,7 +123,7 @@ def release_period(
         delta=delta,
         unit=Unit(unit) if unit is not None else Unit.DOCUMENT if author is None else Unit.AUTHOR,
         axes=(TOPIC, *(axis.name for axis in by)),
-        values=((*map(str, range(model.n_topics)), NO_TOPIC, FAR), *(axis.values for axis in by)),
+        values=((*map(str, range(model.n_topics)), FAR), *(axis.values for axis in by)),
         model=fingerprint(model.topic_word, model.vocabulary.words),
         periods=calendar.names,
         at=period,
@@ -141,7 +141,7 @@ def release_period(
         corpus = corpus_of_cells(
             rows,
             lambda texts: topic_or_far(model, texts, far, embedding=embedding),
-            model.n_topics + 2,
+            model.n_topics + 1,
             by,
             with_authors=author is not None,
             drop_missing=drop_missing,

@@ -172,8 +172,7 @@ def test_every_week(run, tmp_path):
         assert "all 9 periods of the series together" in out
         weeks[at] = CountTable.load(tmp_path / at)
     assert [table.period for table in weeks.values()] == ["2026-W02", "2026-W06"]
-    assert weeks["2026-W06"].values[0] == ("0", "1", "none", "far")
-    # "asthma" is known to the topics, "skin zanzibarian" to no more than half.
+    assert weeks["2026-W06"].values[0] == ("0", "1", "far")
     for table in weeks.values():
         for where, value in (({"topic": "0"}, 300), ({"topic": "1"}, 150)):
             assert abs(table.count(**where).value - value) < 6 * table.count(**where).deviation
@@ -227,3 +226,16 @@ def test_a_series_that_cannot_be_costs_nothing(run, tmp_path, more, message):
     assert message in told
     assert not list(tmp_path.glob("*series*"))
     assert "Spent ε = 0" in " ".join(run("ledger", "show", "l.json")[1].split())
+
+
+def test_drift_is_told_from_the_folders_of_weeks(run, tmp_path):
+    assert run("ledger", "create", "l.json", "--epsilon", 1, "--delta", 1e-5)[0] == 0
+    for at in ("2026-W02", "2026-W06"):
+        assert run(*BASE, *WEEK, "--at", at, "--out", at)[0] == 0
+    code, out, message = run("drift", "2026-W02", "2026-W06")
+    assert (code, "No signal" in message) == (0, True)
+    assert "2026-W06" in out
+    code, out, _ = run("drift", "2026-W02", "--json")
+    assert (code, json.loads(out)["refit"]) == (0, False)
+    code, _, message = run("drift", "topics")
+    assert (code, "holds topics, not counts" in message) == (2, True)

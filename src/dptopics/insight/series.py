@@ -44,7 +44,7 @@ class CountsOfPeriod(CountsWithMargins):
     at: str = "1"
     max_periods: int = 1
     running: bool = False
-    far: float | None = None  # nearness below which a document is far from every topic; it counts as "far"
+    far: float | None = None  # cosine below which a document is far from every topic, where topics have centres
     name: ClassVar[str] = "periods"
     paper: ClassVar[str] = "ours; totals: Henzinger et al. 2023"
 
@@ -119,8 +119,9 @@ class CountsOfPeriod(CountsWithMargins):
         return Release.of(self._table(self.strategy.totals(cells), over, latest=new), self, rng)
 
     def _table(self, cells: NDArray[np.float64], over: float | None, **more: Any) -> CountTable:
+        series = {"n_periods": len(self.periods), "max_periods": self.max_periods}
         since = self.periods[0] if self.running else ""
-        return super()._table(cells, over, period=self.at, since=since, max_periods=self.max_periods, **more)
+        return super()._table(cells, over, period=self.at, since=since, **series, **more)
 
     def _measured_since(self, corpus: BoundedCorpus, earlier: Earlier, rng: Generator) -> NDArray[np.float64]:
         """Sums of all periods so far, times coefficients, plus fresh noise: a row for each period not measured yet.

@@ -78,7 +78,8 @@ class CountTable:
     model: str = ""
     period: str = ""  # that was counted, where the table is one of a series
     since: str = ""  # the period that running totals begin with
-    max_periods: int = 1  # of the series that a unit counts in
+    n_periods: int = 1  # of the whole series
+    max_periods: int = 1  # of these that a unit counts in
     latest: NDArray[np.float64] | None = None  # of running totals: the measurements that are new in this table
     kind: ClassVar[str] = "counts"
     many: ClassVar[str] = "counts"
@@ -183,7 +184,7 @@ class CountTable:
     def fields(self) -> dict[str, Any]:
         """Axes, noise and bounds."""
         names = ("noise", "max_cells", "min_units", "over", "over_deviation", "unit", "documents", "model")
-        series = ("period", "since", "max_periods") if self.period else ()
+        series = ("period", "since", "n_periods", "max_periods") if self.period else ()
         own = {name: getattr(self, name) for name in (*names, *series)}
         return {"axes": list(self.axes), "values": [list(values) for values in self.values], **own}
 
