@@ -7,8 +7,8 @@ half; from week 20 on, 1, 2 or 3 % of them write about something that the topics
 comes from the mechanism with its noise, at ε = 1 for the whole series. The rule and its thresholds are those of
 ``dptopics.release.drift``: they follow from the release and the noise, and nothing was chosen on these runs.
 
-Harder, reported beside the bar: one theme of the demo is left out of the topics and is the new one, in the same words as
-the others but for a few. With --data also 20 Newsgroups (topics of the first part of its split, weeks of the other),
+Harder, reported beside the bar: one theme of the demo is left out of the topics and is the new one, in the same words
+as the others but for a few. With --data also 20 Newsgroups (topics of the first part of its split, weeks of the other),
 where answers about diseases are new.
 """
 
@@ -39,11 +39,12 @@ EPSILON, DELTA, RUNS, WEEKS, UNITS, START, BY = 1.0, 1e-6, 100, 52, 2000, 20, 22
 SHARES = (0.01, 0.02, 0.03)
 CAPS = (1, 4)  # weeks that a unit may count in
 THEMES = 4  # of the demo that are left out, one in each run
-GARDENING = (
-    "soil seeds compost tomatoes roses pruning lawn mower greenhouse watering weeds fertiliser shovel rake hedge tulips "
-    "bulbs planting harvest vegetables carrots lettuce slugs mulch perennials shrubs orchard apples pears beehive trellis "
-    "seedlings frost sprinkler wheelbarrow herbs basil rosemary lavender daffodils"
-).split()
+GARDENING = [
+    *("soil", "seeds", "compost", "tomatoes", "roses", "pruning", "lawn", "mower", "greenhouse", "watering", "weeds"),
+    *("fertiliser", "shovel", "rake", "hedge", "tulips", "bulbs", "planting", "harvest", "vegetables", "carrots"),
+    *("lettuce", "slugs", "mulch", "perennials", "shrubs", "orchard", "apples", "pears", "beehive", "trellis"),
+    *("seedlings", "frost", "sprinkler", "wheelbarrow", "herbs", "basil", "rosemary", "lavender", "daffodils"),
+]
 
 
 def running_totals() -> dict[str, dict[str, float]]:
@@ -118,7 +119,7 @@ def signalled(places: list[Place], most: int, share: float) -> dict[str, Any]:
     alarms, refits, when = 0, 0, []
     made = {place.n: mechanisms(place.n, most) for place in places}
     for run in range(RUNS):
-        place, rng = places[run % len(places)], np.random.default_rng([run, most, round(1000 * share)])
+        place, rng = places[run % len(places)], np.random.default_rng([19, run, most, round(1000 * share)])
         weeks = [place.week(rng, share if week + 1 >= START else 0.0) for week in range(last)]
         told = drift(table(one, cells) for one, cells in zip(made[place.n], weeks, strict=False))
         refit = told.refit

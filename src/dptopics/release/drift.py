@@ -22,6 +22,7 @@ from dptopics.release.counts import CountTable, Share
 
 WINDOWS = (1, 2, 3)  # periods that are compared with all before them
 FEWEST = 8  # periods before, to compare with
+ERROR = 0.02  # chance of a false alarm: of a hundred series that stay as they are, 95 or more are quiet, nearly always
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,7 @@ class Drift:
                 "error": self.error}  # fmt: skip
 
 
-def drift(tables: Iterable[CountTable], *, error: float = 0.05) -> Drift:
+def drift(tables: Iterable[CountTable], *, error: float = ERROR) -> Drift:
     """What the tables of one series, a period each, say about drift; ``error``: chance of a false alarm in all of it.
 
     >>> from dptopics.release import margins

@@ -1,7 +1,7 @@
 """Sums over periods as they grow: what is measured in each period, what one unit can move, and what totals are worth.
 
 In period t, the sum over s ≤ t of c(t − s) times the counts of period s is measured. Fresh noise is c = (1, 0, 0, …).
-The other choice is the square root of the matrix of running totals (Henzinger, Kamath, Upadhyay 2023; Fichtenberger,
+The other choice is the square root of the matrix of running totals (Henzinger, Upadhyay, Upadhyay 2023; Fichtenberger,
 Henzinger, Upadhyay 2023): c(k) are the coefficients of (1 − x)^(−1/2), here rounded down to a public grid, so that
 whole numbers stay whole. Public: numbers in, numbers out. Proof: docs/guarantees/counts.md
 """
