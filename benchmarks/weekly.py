@@ -179,6 +179,26 @@ def of_newsgroups(data: Path, mechanism: str) -> dict[str, Any]:
     return measured([Place(model, texts[~train].tolist(), answers[:4000])], caps=(1,), shares=(0.03,))
 
 
+def totals_table(found: dict[str, Any]) -> str:
+    """For docs/howto/counts.md."""
+    lines = ["| weeks that an author counts in | square root | fresh noise |", "|---|---|---|"]
+    for most, one in found["running_totals"].items():
+        lines.append(f"| {most} | {one['square_root']:.1f} | {one['fresh']:.1f} |")
+    return "\n".join(lines)
+
+
+def drift_table(found: dict[str, Any]) -> str:
+    """For docs/howto/counts.md."""
+    head = "| topics by | weeks that an author counts in | quiet without it | 1 % | 2 % | 3 % |"
+    lines = [head, "|---|---|---|---|---|---|"]
+    for name, one in found["gardening"].items():
+        for most in CAPS:
+            runs = one[f"max_periods {most}"]
+            seen = " | ".join(str(runs[f"{share:.0%}"]["signalled_in_time"]) for share in SHARES)
+            lines.append(f"| `{name}` | {most} | {runs['0%']['without_any_alarm']} | {seen} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path)

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from dptopics.counting import check_axes, topics_of
+from dptopics.counting import Columns, check_axes, topics_of
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.cells import corpus_of_cells, in_period
 from dptopics.data.period import PeriodCorpus
@@ -107,44 +107,70 @@ def release_period(
     True
     >>> folder.cleanup()
     """
-    model, period = topics_of(topics), calendar.named(at)
-    if ledger is None:
-        raise InputError("a series needs a ledger: it is charged once, and every period is noted there (--ledger).")
-    check_axes(by, text, author)
-    columns = [axis.column for axis in by if axis.of_text is None]
-    if calendar.column is not None and calendar.column in (text, author, *columns):
-        raise InputError("the column of dates must not be that of texts, authors or groups. Name another one.")
+    model = topics_of(topics)
     own = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
-    far = far_below(model)
-    topic_or_far(model, ["word"], far, embedding=embedding)  # a model that is not installed is missed before the charge
+    chosen = Unit(unit) if unit is not None else Unit.DOCUMENT if author is None else Unit.AUTHOR
+    own |= {"epsilon": epsilon, "delta": delta, "unit": chosen, "max_periods": max_periods}
+    plan = period_plan(model, by, calendar=calendar, at=at, **own)
+    columns = Columns(text=text, author=author, drop_missing=drop_missing, encoding=encoding)
+    more = {"ledger": ledger, "participation": participation, "embedding": embedding}
+    return publish_period(plan, model, data, calendar=calendar, by=by, columns=columns, **more, **how)
+
+
+def period_plan(model: TopicModel, by: Sequence[Axis], *, calendar: Calendar, at: str, **settings: Any) -> Plan:
+    """The plan for one period of a series; ``settings`` as for :meth:`Plan.counts`, ε and δ of the whole series."""
     plan = Plan.counts(
         mechanism="periods",
-        epsilon=epsilon,
-        delta=delta,
-        unit=Unit(unit) if unit is not None else Unit.DOCUMENT if author is None else Unit.AUTHOR,
         axes=(TOPIC, *(axis.name for axis in by)),
         values=((*map(str, range(model.n_topics)), FAR), *(axis.values for axis in by)),
         model=fingerprint(model.topic_word, model.vocabulary.words),
         periods=calendar.names,
-        at=period,
-        max_periods=max_periods,
-        far=far,
-        **own,
+        at=calendar.named(at),
+        far=far_below(model),
+        **settings,
     )
     plan.build()  # settings that are impossible end here, before a file is made
+    return plan
+
+
+def publish_period(
+    plan: Plan,
+    model: TopicModel,
+    data: Any,
+    *,
+    calendar: Calendar,
+    by: Sequence[Axis],
+    columns: Columns,
+    ledger: Ledger | str | Path | None,
+    participation: str | Path | None = None,
+    embedding: Any = None,
+    **how: Any,
+) -> Release[CountTable]:
+    """Release one period as its plan says; ``how`` as for :func:`publish`."""
+    if ledger is None:
+        raise InputError("a series needs a ledger: it is charged once, and every period is noted there (--ledger).")
+    if columns.session is not None:
+        raise InputError("a series remembers authors on this machine: it is counted in memory. Leave --engine out.")
+    check_axes(by, columns.text, columns.author)
+    of_axes = [axis.column for axis in by if axis.of_text is None]
+    if calendar.column is not None and calendar.column in (columns.text, columns.author, *of_axes):
+        raise InputError("the column of dates must not be that of texts, authors or groups. Name another one.")
+    far, place = plan.settings.get("far"), calendar.names.index(plan.settings["at"])
+    topic_or_far(model, ["word"], far, embedding=embedding)  # a model that is not installed is missed before the charge
 
     def read(account: SeriesAccount, plan: Plan) -> BoundedCorpus:
-        asked = [text, *([author] if author else []), *columns, *([calendar.column] if calendar.column else [])]
-        rows = read_columns(data, asked, encoding=encoding, values=2 if author else 1)
+        asked = [columns.text, *([columns.author] if columns.author else []), *of_axes]
+        asked += [calendar.column] if calendar.column else []
+        rows = read_columns(data, asked, encoding=columns.encoding, values=2 if columns.author else 1)
         if calendar.column is not None:
-            rows = in_period(rows, len(asked) - 1, calendar.axis, calendar.names.index(period))
+            rows = in_period(rows, len(asked) - 1, calendar.axis, place)
         corpus = corpus_of_cells(
             rows,
             lambda texts: topic_or_far(model, texts, far, embedding=embedding),
             model.n_topics + 1,
             by,
-            with_authors=author is not None,
-            drop_missing=drop_missing,
+            with_authors=columns.author is not None,
+            drop_missing=columns.drop_missing,
             admitted=account.admitted if plan.unit is Unit.AUTHOR else None,
         )
         return PeriodCorpus(reader(corpus)(plan), account.earlier, account.sums)

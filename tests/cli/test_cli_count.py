@@ -239,3 +239,45 @@ def test_drift_is_told_from_the_folders_of_weeks(run, tmp_path):
     assert (code, json.loads(out)["refit"]) == (0, False)
     code, _, message = run("drift", "topics")
     assert (code, "holds topics, not counts" in message) == (2, True)
+
+
+# --- plans and previews ---
+
+
+def test_counts_can_be_run_again_from_their_plan(run, tmp_path):
+    assert run(*BASE, *BY, "--max-cells", 2, "--out", "counts")[0] == 0
+    plan = json.loads((tmp_path / "counts" / "bundle.json").read_text("utf-8"))["record"]["plan"]
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    again = (*BASE[:7], "--plan", "plan.json")
+    code, out, message = run(*again, "--by", "ward", "--by", "month:date", "--out", "again", "--json")
+    assert code == 0, message
+    assert json.loads(out)["record"]["plan"] == plan
+    one, other = (CountTable.load(tmp_path / name) for name in ("counts", "again"))
+    assert (one.values, one.max_cells, one.noise) == (other.values, other.max_cells, other.noise)
+    for where in ({"topic": "0", "month": "2026-01"}, {"ward": "north"}):
+        assert abs(one.count(**where).value - other.count(**where).value) < 9 * one.count(**where).deviation
+    for more, told in (
+        (("--by", "ward"), "the plan counts by 'month'"),
+        (("--by", "ward", "--by", "month:date", "--by", "week:date"), "does not count by"),
+        (("--by", "ward", "--by", "month:date", "--max-cells", 2), "leave --max-cells out"),
+    ):
+        code, _, message = run(*again, *more, "--out", "third")
+        assert (code, told in message) == (2, True), message
+    (tmp_path / "plan.json").write_text(json.dumps(plan | {"settings": {**plan["settings"], "model": "other"}}))
+    code, _, message = run(*again, "--by", "ward", "--by", "month:date", "--out", "third")
+    assert (code, "not one for counts of these topics" in message) == (2, True)
+    assert "--epsilon and --delta" in run(*BASE[:7], *BY, "--out", "third")[2]
+
+
+def test_a_preview_of_counts_reads_nothing(run, tmp_path):
+    (tmp_path / "notes.csv").unlink()
+    code, out, message = run(*BASE, *BY, "--preview", "--about-units", 900, "--out", "counts")
+    assert (code, "Nothing was read and nothing was spent" in message) == (0, True)
+    assert "27 cells, with about 33.3 units each" in out
+    assert "That looks like enough" in out
+    code, out, _ = run(*BASE, *WEEK, "--at", "2026-W02", "--max-periods", 4, "--preview", "--about-units", 50,
+                       "--json", "--out", "counts")  # fmt: skip
+    assert code == 0
+    assert json.loads(out)["topic_deviation"] == pytest.approx(10, abs=2)
+    assert "So few units" in json.loads(out)["advice"]
+    assert not list(tmp_path.glob("*series*"))

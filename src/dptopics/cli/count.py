@@ -7,26 +7,28 @@ import typer
 from rich.markup import escape
 
 from dptopics.cli import options as o
-from dptopics.cli.publishing import shown, stoppable
+from dptopics.cli.publishing import plan_of, preview, shown, stoppable
 from dptopics.cli.source import Table
 from dptopics.cli.terminal import err
 from dptopics.errors import InputError
 from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
+    from dptopics.periods import Calendar
+    from dptopics.plan import Plan
     from dptopics.public.axes import Axis
-    from dptopics.release.release import Release
 
 _SERIES = "Every week"
 
 
 def count(
+    context: typer.Context,
     release_folder: Annotated[Path, typer.Argument(help="Folder of a release of topics.", show_default=False)],
-    source: o.Source,
+    source: o.AnySource,
     text: o.TextColumnName,
     out_folder: o.Out,
-    epsilon: Annotated[float, typer.Option(help="Privacy loss of these counts.", show_default=False)],
-    delta: Annotated[float, typer.Option(help="Chance of more loss: well below 1 / authors.", show_default=False)],
+    epsilon: o.Epsilon = None,
+    delta: o.Delta = None,
     author: o.AuthorColumn = None,
     by: Annotated[
         list[str] | None,
@@ -88,47 +90,55 @@ def count(
         ),
     ] = None,
     unit: o.UnitOption = None,
+    plan_file: o.PlanFile = None,
     title: o.Title = "",
     about: o.About = "",
+    preview_only: o.Preview = False,
     about_units: o.AboutUnits = None,
     drop_missing: o.DropMissing = False,
     encoding: o.Encoding = "utf8",
+    engine: o.EngineOption = o.EngineName.MEMORY,
+    master: o.Master = None,
     ledger: o.LedgerOption = None,
     as_json: o.Json = False,
 ) -> None:
     """Count authors by topic, group and time, with 95 % intervals."""
-    table = Table(source=source, text=text, author=author, drop_missing=drop_missing, encoding=encoding)
-    how: dict[str, Any] = {"text": text, "author": author, "epsilon": epsilon, "delta": delta, "ledger": ledger}
-    how |= {"max_cells": max_cells, "documents": documents, "min_units": min_units, "unit": table.unit(unit)}
-    how |= {"drop_missing": drop_missing, "encoding": encoding, "title": title, "about": about}
-    how |= {"about_units": about_units, "out": out_folder}
+    from dptopics.counting import Columns, counts_plan, publish_counts, topics_of
+    from dptopics.periods import period_plan, publish_period
+
+    reading: dict[str, Any] = {"drop_missing": drop_missing, "encoding": encoding}
+    table = Table(source=source, text=text, author=author, engine=engine, master=master, **reading)
     if period is None and (at or max_periods != 1 or running or participation):
         raise InputError("--at, --max-periods, --running and --participation are for a series: --period week.")
-    release: Release[Any]
+    model = topics_of(release_folder)
+    series = None if period is None else _calendar(period, at, first, last)
+    if plan_file is None:
+        days = (first, last) if series is None else (None, None)
+        axes = _axes(by or [], groups or [], Path(source), *days)
+
+    def made() -> "Plan":
+        own: dict[str, Any] = {"epsilon": epsilon or 0.0, "delta": delta or 0.0, "unit": table.unit(unit)}
+        own |= {"max_cells": max_cells, "documents": documents, "min_units": min_units}
+        if series is None:
+            return counts_plan(model, axes, **own)
+        own |= {"max_periods": max_periods, "running": running or None}
+        return period_plan(model, axes, calendar=series, at=at or "", **own)
+
+    plan = plan_of(context, plan_file, made)
+    if plan_file is not None:
+        axes = _axes_of(plan, by or [])
+    if preview_only:
+        preview(plan, about_units, as_json)
+        return
+    columns = Columns(text=text, author=author, session=table.session(), **reading)
+    how: dict[str, Any] = {"by": axes, "columns": columns, "out": out_folder, "ledger": ledger}
+    how |= {"title": title, "about": about, "about_units": about_units}
     with stoppable() as phase:
-        if period is None:
-            from dptopics.counting import release_counts
-
-            axes = _axes(by or [], groups or [], source, first, last)
-            release = release_counts(release_folder, source, by=axes, phase=phase, **how)
+        if series is None:
+            release = publish_counts(plan, model, source, phase=phase, **how)
         else:
-            from dptopics.periods import Calendar, release_period
-
-            kind, _, column = period.partition(":")
-            if at is None:
-                raise InputError("say which period to count: --at 2026-W07, or a day in it.")
-            release = release_period(
-                release_folder,
-                source,
-                by=_axes(by or [], groups or [], source, None, None),
-                calendar=Calendar(period=kind, first=first, last=last, column=column or None),
-                at=at,
-                max_periods=max_periods,
-                participation=participation,
-                running=running or None,
-                phase=phase,
-                **how,
-            )
+            how["participation"] = participation
+            release = publish_period(plan, model, source, calendar=series, phase=phase, **how)
     shown(release, out_folder, as_json)
     err.print(f"Written to [bold]{o.shown(out_folder)}[/]. Every cell and margin is in counts.csv.")
 
@@ -201,3 +211,30 @@ def _axes(by: list[str], groups: list[str], source: Path, first: str | None, las
     return [
         Axis.periods(one, first=first, last=last) if one in periods else Axis.from_file(one, lists[one]) for one in by
     ]
+
+
+def _calendar(period: str, at: str | None, first: str | None, last: str | None) -> "Calendar":
+    """The periods of a series, and where dates are."""
+    from dptopics.periods import Calendar
+
+    if at is None:
+        raise InputError("say which period to count: --at 2026-W07, or a day in it.")
+    kind, _, column = period.partition(":")
+    return Calendar(period=kind, first=first, last=last, column=column or None)
+
+
+def _axes_of(plan: "Plan", by: list[str]) -> "list[Axis]":
+    """The axes of a plan: it says which values they have, ``--by`` in which columns they are."""
+    from dptopics.public.axes import Axis, Period
+
+    named = {kind if found else one: (kind, column) for one in by for kind, found, column in [one.partition(":")]}
+    axes = []
+    for name, values in zip(plan.settings.get("axes", ())[1:], plan.settings.get("values", ())[1:], strict=True):
+        if name not in named:
+            raise InputError(f"the plan counts by {name!r}: say in which column that is (--by).")
+        kind, column = named.pop(name)
+        period = Period(kind) if column else None
+        axes.append(Axis(name=name, column=column or name, values=tuple(values), period=period))
+    if named:
+        raise InputError("--by names a column that the plan does not count by.")
+    return axes

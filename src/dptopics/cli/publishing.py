@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 NOT_THE_PLANS = frozenset(
     {"source", "text", "author", "out_folder", "plan_file", "ledger", "accept_unproven", "as_json", "title", "about"}
     | {"drop_missing", "encoding", "engine", "master", "embedding_column", "embedding_cache", "sensitivity"}
-    | {"public", "public_text", "public_corpus", "public_author", "preview_only", "about_units", "yes"}
+    | {
+        "release_folder",
+        "by",
+        "public",
+        "public_text",
+        "public_corpus",
+        "public_author",
+        "preview_only",
+        "about_units",
+        "yes",
+    }
 )
 
 

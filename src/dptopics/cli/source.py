@@ -75,18 +75,23 @@ class Table:
 
         return read
 
+    def session(self) -> Any:
+        """A session on Spark; None where the engine is memory."""
+        from dptopics.data.engines.spark import spark_session
+
+        return spark_session(self.master) if self.engine is o.EngineName.SPARK else None
+
     def read(
         self, settings: Any, *, embed: "Embedding | None" = None, vocabulary: "Vocabulary | None" = None
     ) -> "Corpus | SparkTable":
         """The table as it is."""
         from dptopics.data.corpus import Corpus
-        from dptopics.data.engines.spark import SparkTable, spark_session
+        from dptopics.data.engines.spark import SparkTable
 
         common: dict[str, Any] = {"text": self.text, "author": self.author, "settings": settings}
         common |= {"vocabulary": vocabulary, "drop_missing": self.drop_missing}
         if self.engine is o.EngineName.SPARK:
-            session = spark_session(self.master)
-            return SparkTable.from_table(self.source, embedding=self.embedding_column, session=session, **common)
+            return SparkTable.from_table(self.source, embedding=self.embedding_column, session=self.session(), **common)
         corpus = Corpus.from_table(self.source, encoding=self.encoding, embed=embed, **common)
         err.print(corpus.account(), highlight=False)  # a quotation mark left open swallows rows in silence
         return corpus

@@ -9,6 +9,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -66,6 +68,24 @@ def corpus_of_cells(
     corpus, names = builder.build_named(Corpus)
     assert corpus.author is not None
     return corpus.take(np.flatnonzero(admitted(names)[corpus.author]))
+
+
+def arrow_cells(
+    batches: Iterable[pa.RecordBatch], topics: Topics, n_topics: int, axes: Sequence[Axis], with_authors: bool
+) -> Iterator[pa.RecordBatch]:
+    """The same as batches of Arrow, for Spark: the name of each row's cell as its text, and its author as a string."""
+    shape = (n_topics, *(len(axis.values) for axis in axes))
+    names = pa.array(cell_words(prod(shape)).words)
+    for batch in batches:
+        texts, *columns = [column.to_pylist() for column in batch.columns]
+        authors = columns.pop(0) if with_authors else [None] * len(texts)
+        places = [_topics(texts, topics), *_places(texts, columns, axes)]
+        cells = names.take(pa.array(np.ravel_multi_index(tuple(places), shape)))
+        there = pa.array([isinstance(text, str) for text in texts], pa.bool_())
+        own = pa.array([None if author is None else str(author) for author in authors], pa.string())
+        yield pa.RecordBatch.from_arrays(
+            [pc.if_else(there, cells, pa.scalar(None, pa.string())), own], names=["text", "author"]
+        )
 
 
 def in_period(batches: Iterable[Rows], place: int, axis: Axis, period: int) -> Iterator[Rows]:
