@@ -18,7 +18,7 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.cells import Topics, arrow_cells, corpus_of_cells, corpus_of_values, main_topic
 from dptopics.data.engines.spark import SparkTable
 from dptopics.data.tables import read_columns
-from dptopics.door import OF_PUBLISH, publish, reader
+from dptopics.door import OF_PUBLISH, publish, reader, warn_owner
 from dptopics.errors import InputError
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
@@ -112,6 +112,7 @@ def publish_counts(
         asked += [axis.column for axis in by if axis.of_text is None]
         if columns.session is not None:
             table = spark_cells(data, asked, topic, model.n_topics + 1, by, columns)
+            warn_owner(table, plan)
             return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
         corpus = corpus_of_cells(
             read_columns(data, asked, encoding=columns.encoding, values=2 if columns.author else 1),

@@ -110,6 +110,8 @@ def count(
     table = Table(source=source, text=text, author=author, engine=engine, master=master, **reading)
     if period is None and (at or max_periods != 1 or running or participation):
         raise InputError("--at, --max-periods, --running and --participation are for a series: --period week.")
+    if period is not None and engine is o.EngineName.SPARK:
+        raise InputError("a series remembers authors on this machine: it is counted in memory. Leave --engine out.")
     model = topics_of(release_folder)
     series = None if period is None else _calendar(period, at, first, last)
     if plan_file is None:

@@ -20,6 +20,7 @@ from dptopics.data.tables import Rows
 from dptopics.errors import tell_owner
 from dptopics.public.axes import CELL_TEXT, OTHER, Axis, cell_words, plain_value
 
+_INVENTED = 80  # documents of an audit's background
 Topics = Callable[[list[str]], NDArray[np.int64]]  # texts to the number of each one's topic
 Admitted = Callable[[list[str]], NDArray[np.bool_]]  # authors' names to whether each counts
 
@@ -97,6 +98,16 @@ def in_period(batches: Iterable[Rows], place: int, axis: Axis, period: int) -> I
         yield [[column[i] for i in kept] for number, column in enumerate(rows) if number != place]
     if left_out:
         tell_owner("some rows have a date outside the period that is counted, or none. They are left out.")
+
+
+def invented_cells(n_cells: int, *, with_authors: bool) -> Corpus:
+    """A few invented people with a document or two each, for audits."""
+    documents = np.arange(_INVENTED)
+    cells = documents * 7919 % n_cells
+    ones = np.ones(_INVENTED, np.int64)
+    counts = sparse.csr_array((ones, (documents, cells)), shape=(_INVENTED, n_cells))
+    authors = [f"person {i * 3 // 4}" for i in documents.tolist()] if with_authors else None
+    return Corpus.from_counts(counts, cell_words(n_cells).words, authors=authors, public_vocabulary=True)
 
 
 def corpus_of_values(batches: Iterable[Rows], *, with_authors: bool, drop_missing: bool = False) -> Corpus:
