@@ -212,3 +212,13 @@ def test_settings_that_make_no_series(more, message):
 def test_running_totals_of_too_much_noise_are_refused_whatever_the_data():
     with pytest.raises(InputError, match="Raise epsilon"):
         mechanism(epsilon=0.001, running=True, max_periods=6)(corpus_of([0], ["a"]), secure_rng())
+
+
+def test_small_running_totals_are_left_out_of_the_bundle_altogether():
+    _, tables = run_series([(0, f"p{i}", 0) for i in range(500)], most=1, weeks=[0], noise=1.0, running=True)
+    _, quiet = run_series(
+        [(0, f"p{i}", 0) for i in range(500)], most=1, weeks=[0], noise=1.0, running=True, min_units=80
+    )
+    assert "latest" in tables[0].arrays()
+    assert np.isnan(quiet[0].cube).any()
+    assert "latest" not in quiet[0].arrays()

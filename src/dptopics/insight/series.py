@@ -24,6 +24,7 @@ from dptopics.release.release import Release
 from dptopics.release.running import STEPS, Strategy, best_for_totals
 
 MOST_PERIODS = 1000
+_STEP = 1 / (WEIGHT_STEPS * STEPS)  # of sums of weighted counts times coefficients
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +106,12 @@ class CountsOfPeriod(CountsWithMargins):
         whole_series = f"It covers all {len(self.periods)} periods of the series together, charged once.{capped}"
         return replace(alone, assumptions=(*alone.assumptions, whole_series))
 
+    def check(self, corpus: BoundedCorpus) -> None:
+        """As for one table; and for running totals the grid of the noise must hold their steps."""
+        super().check(corpus)
+        if self.running and grid_for(self.bound * self.together, self.cell_sigma) > _STEP:
+            raise InputError("the noise of these running totals is too large to be useful. Raise epsilon.")
+
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[CountTable]:
         """Measure this period; for running totals also those that were left out before it, as empty ones."""
         if not self.running:
@@ -128,15 +135,12 @@ class CountsOfPeriod(CountsWithMargins):
 
         Everything is whole numbers of one step: weights have steps of 1/64, coefficients of 1/256.
         """
-        step = 1 / (WEIGHT_STEPS * STEPS)
         grid = grid_for(self.bound * self.together, self.cell_sigma)
-        if grid > step:
-            raise InputError("the noise of these running totals is too large to be useful. Raise epsilon.")
         limited, statistic = self._bounded(corpus), self._statistic
 
         def draw() -> NDArray[np.float64]:
             now = limited.bounded_sum(statistic, bound=self.bound, grid=1 / WEIGHT_STEPS)[:, 0]
-            exact = self.strategy.measured(earlier.counts(self.place, now), len(earlier.exact)) * round(step / grid)
+            exact = self.strategy.measured(earlier.counts(self.place, now), len(earlier.exact)) * round(_STEP / grid)
             sensitivity = self.bound * self.together / grid
             drawn = noisy(exact, kind=Noise.GAUSSIAN, sensitivity=sensitivity, multiplier=self.cell_sigma, rng=rng)
             return np.asarray(drawn * grid)

@@ -178,8 +178,8 @@ class CountTable:
     # --- in a bundle ---
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Counts and weights."""
-        return known(cube=self.cube, weights=self.weights, latest=self.latest)
+        """Counts and weights. What was measured is not among them where small counts are left out."""
+        return known(cube=self.cube, weights=self.weights, latest=None if self.min_units else self.latest)
 
     def fields(self) -> dict[str, Any]:
         """Axes, noise and bounds."""
