@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import audit_holes
+import weekly
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,3 +35,12 @@ def test_bounds_against_a_curve_and_against_one_pair():
     curve = f"the curve gives {shown[0]} % of a true ε of 3 and {shown[1]} % of 8"
     text = " ".join(page("docs/audit.md").split())
     assert f"{curve}, where the tangent gives {shown[2]} and {shown[3]} %" in text
+
+
+def test_counts_every_week():
+    found = json.loads((ROOT / "benchmarks/results/weekly.json").read_text())
+    shown = page("docs/howto/counts.md")
+    assert weekly.totals_table(found) in shown
+    assert weekly.drift_table(found) in shown
+    assert weekly.harder(found) in " ".join(shown.split())
+    assert all(bar["met"] for bar in found["bars"])

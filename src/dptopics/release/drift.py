@@ -3,8 +3,8 @@
 Everything here is made of released numbers, and costs nothing. For every period and every topic, and for texts that are
 far from all topics, the share in the last one, two and three periods is compared with that of all periods before them.
 The noise of both is known; the people of a period are taken for a sample of a population that stays as it is. Under
-that assumption, over all periods of the series, there is a false alarm with a chance of at most ``error``: one half of
-it is for texts that are far, the other for all topics, each divided by the number of comparisons (Bonferroni).
+that assumption, over all periods of the series, there is a false alarm with a chance of about ``error``: one half of it
+is for texts that are far, the other for all topics, each divided by the number of comparisons (Bonferroni).
 """
 
 from collections.abc import Iterable
@@ -117,16 +117,22 @@ def _rises(series: list[CountTable], topic: str, limit: float) -> list[Signal]:
 def _rise(
     own: NDArray[np.float64], total: NDArray[np.float64], window: int, noise: tuple[float, float, float], times: int
 ) -> tuple[float, int, float, float]:
-    """The rise of a share in the last periods, in standard deviations: of its noise, and of drawing people."""
+    """The rise of a share in the last periods, in standard deviations: of its noise, and of drawing people.
+
+    As many as a normal number would need to be as unlikely.
+    """
     new, old = slice(-window, None), slice(None, -window)
     share, before = own[new].sum() / total[new].sum(), own[old].sum() / total[old].sum()
     p = min(max(before, 0.0), 1.0)
     of_noise = noise[0] - 2 * p * noise[1] + p**2 * noise[2]
-    variance = 0.0
-    for part in (new, old):
+    variance = third = 0.0
+    for part, sign in ((new, 1), (old, -1)):
         people = total[part].sum()
         variance += (total[part].size * of_noise + times * p * (1 - p) * people) / people**2
-    return float((share - before) / sqrt(variance)), window, float(share), float(before)
+        third += sign * times**2 * p * (1 - p) * (1 - 2 * p) / people**2
+    deviations = (share - before) / sqrt(variance)
+    skewed = third / variance**1.5 * (deviations**2 - 1) / 6  # small counts have a longer tail upward (Cornish, Fisher)
+    return float(deviations - skewed), window, float(share), float(before)
 
 
 def _checked(tables: Iterable[CountTable]) -> list[CountTable]:
