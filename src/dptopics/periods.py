@@ -48,7 +48,7 @@ class Calendar:
 
     @property
     def axis(self) -> Axis:
-        """The periods as an axis: refuses a range that is none."""
+        """The periods as an axis. Refuses a range that is none."""
         return Axis.periods(f"{self.period}:{self.column or 'date'}", first=self.first, last=self.last)
 
     @property
