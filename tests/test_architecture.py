@@ -57,8 +57,8 @@ def touches(imported, *names):
     return sorted(i for i in imported for name in full if i == name or i.startswith(f"{name}."))
 
 
-MECHANISMS = ("vocabulary", "topics", "ngrams", "local", "insight.counts")
-FRONT = ("plan", "door", "counting", "registry", "estimators", "cli")  # those that put everything together
+MECHANISMS = ("vocabulary", "topics", "ngrams", "local", "insight.counts", "insight.series")
+FRONT = ("plan", "door", "counting", "periods", "registry", "estimators", "cli")  # those that put everything together
 
 # Room: what it never touches. "!x" is a package of the outside world.
 NEVER = {

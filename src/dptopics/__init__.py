@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dptopics.local.hashing import HashedPair, ThreeWords
     from dptopics.local.randomizer import BitFlips
     from dptopics.local.topics import fit_reports
+    from dptopics.periods import Calendar, release_period
     from dptopics.plan import Plan
     from dptopics.preview import Preview
     from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
@@ -55,6 +56,7 @@ _HOME = {
     "Budget": "privacy.ledger",
     "BudgetExceeded": "errors",
     "BundleError": "errors",
+    "Calendar": "periods",
     "Client": "local.client",
     "Collection": "local.collection",
     "Corpus": "data.corpus",
@@ -92,6 +94,7 @@ _HOME = {
     "release_counts": "counting",
     "release_groups": "counting",
     "release_ngrams": "door",
+    "release_period": "periods",
     "release_vocabulary": "door",
     "secure_rng": "privacy.rng",
 }
@@ -104,6 +107,7 @@ __all__ = [
     "Budget",
     "BudgetExceeded",
     "BundleError",
+    "Calendar",
     "Client",
     "Collection",
     "Corpus",
@@ -141,6 +145,7 @@ __all__ = [
     "release_counts",
     "release_groups",
     "release_ngrams",
+    "release_period",
     "release_vocabulary",
     "secure_rng",
 ]

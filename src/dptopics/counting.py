@@ -5,17 +5,24 @@ Topics are frozen: they come from a release. Each of the two is a release of its
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.data.cells import corpus_of_cells, corpus_of_values, main_topic
+from dptopics.data.cells import Topics, arrow_cells, corpus_of_cells, corpus_of_values, main_topic
+from dptopics.data.engines.spark import SparkTable
 from dptopics.data.tables import read_columns
-from dptopics.door import OF_PUBLISH, publish, reader
+from dptopics.door import OF_PUBLISH, publish, reader, warn_owner
 from dptopics.errors import InputError
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.axes import NO_TOPIC, TOPIC, Axis
+from dptopics.public.axes import NO_TOPIC, TOPIC, Axis, cell_words
 from dptopics.release import bundle
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
@@ -56,36 +63,104 @@ def release_counts(
     >>> 400 < release.value.count(topic="0", ward="north").value < 600
     True
     """
-    model = topics if isinstance(topics, TopicModel) else _topics(topics)
-    names, columns = [axis.name for axis in by], [axis.column for axis in by if axis.of_text is None]
-    if {text, author} & {*columns}:
-        raise InputError("counts by the column of texts or authors would publish them one by one. Name another column.")
-    if TOPIC in names:
-        raise InputError(f"the axis {TOPIC!r} is always there. Rename the column, or leave it out of by.")
-    model.transform(["word"], embedding=embedding)  # a model that is not installed is missed before anything is charged
+    model = topics_of(topics)
     own = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
-    values = ((*map(str, range(model.n_topics)), NO_TOPIC), *(axis.values for axis in by))
     chosen = Unit(unit) if unit is not None else Unit.DOCUMENT if author is None else Unit.AUTHOR
+    plan = counts_plan(model, by, epsilon=epsilon, delta=delta, unit=chosen, **own)
+    columns = Columns(text=text, author=author, drop_missing=drop_missing, encoding=encoding, tell=tell)
+    return publish_counts(plan, model, data, by=by, columns=columns, embedding=embedding, **how)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Where texts and authors are in a table, and how it is read; with a ``session``, on Spark.
+
+    ``tell`` is called with what was read: the owner's eyes only.
+    """
+
+    text: str
+    author: str | None = None
+    drop_missing: bool = False
+    encoding: str = "utf8"
+    session: Any = None
+    tell: Callable[[str], None] | None = None
+
+
+def counts_plan(model: TopicModel, by: Sequence[Axis], **settings: Any) -> Plan:
+    """The plan for counts of these topics by these axes; ``settings`` as for :meth:`Plan.counts`."""
+    values = ((*map(str, range(model.n_topics)), NO_TOPIC), *(axis.values for axis in by))
     named = fingerprint(model.topic_word, model.vocabulary.words)
-    plan = Plan.counts(
-        epsilon=epsilon, delta=delta, unit=chosen, axes=(TOPIC, *names), values=values, model=named, **own
-    )
+    return Plan.counts(axes=(TOPIC, *(axis.name for axis in by)), values=values, model=named, **settings)
+
+
+def publish_counts(
+    plan: Plan,
+    topics: Release[TopicModel] | TopicModel | str | Path,
+    data: Any,
+    *,
+    by: Sequence[Axis],
+    columns: Columns,
+    embedding: Any = None,
+    **how: Any,
+) -> Release[CountTable]:
+    """Release counts as a plan says, of the topics that it was made for; ``how`` as for :func:`publish`."""
+    model = topics_of(topics)
+    check_axes(by, columns.text, columns.author)
+    fits = counts_plan(model, by, epsilon=plan.epsilon, delta=plan.delta, unit=plan.unit)
+    told = [(one.job, one.mechanism, *(_plain(one.settings.get(name)) for name in _OF_TOPICS)) for one in (plan, fits)]
+    if told[0] != told[1]:
+        raise InputError("this plan is not one for counts of these topics by these columns. Check --plan and --by.")
+    main_topic(model.transform(["word"], embedding=embedding))  # a model that is not installed is missed in time
+    topic = partial(_main_topics, model, embedding)
 
     def read(plan: Plan) -> BoundedCorpus:
-        asked = [text, *([author] if author else []), *columns]
+        asked = [columns.text, *([columns.author] if columns.author else [])]
+        asked += [axis.column for axis in by if axis.of_text is None]
+        if columns.session is not None:
+            table = spark_cells(data, asked, topic, model.n_topics + 1, by, columns)
+            warn_owner(table, plan)
+            return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
         corpus = corpus_of_cells(
-            read_columns(data, asked, encoding=encoding, values=2 if author else 1),
-            lambda texts: main_topic(model.transform(texts, embedding=embedding)),
+            read_columns(data, asked, encoding=columns.encoding, values=2 if columns.author else 1),
+            topic,
             model.n_topics + 1,
             by,
-            with_authors=author is not None,
-            drop_missing=drop_missing,
+            with_authors=columns.author is not None,
+            drop_missing=columns.drop_missing,
         )
-        if tell is not None:
-            tell(corpus.account())
+        if columns.tell is not None:
+            columns.tell(corpus.account())
         return reader(corpus)(plan)
 
     return publish(plan, read, **how)
+
+
+_OF_TOPICS = ("axes", "values", "model")
+
+
+def _plain(value: Any) -> Any:
+    """Lists of a plan that was read from a file are tuples in one that was made here."""
+    return tuple(map(_plain, value)) if isinstance(value, list | tuple) else value
+
+
+def _main_topics(model: TopicModel, embedding: Any, texts: list[str]) -> NDArray[np.int64]:
+    """By name, so that it can be sent to executors."""
+    return main_topic(model.transform(texts, embedding=embedding))
+
+
+def spark_cells(
+    data: Any, asked: list[str], topics: Topics, n_topics: int, by: Sequence[Axis], columns: Columns
+) -> SparkTable:
+    """The cells of a table on Spark: topics and places are told on executors, text by text, as in memory."""
+    return SparkTable.of_cells(
+        data,
+        asked,
+        partial(arrow_cells, topics=topics, n_topics=n_topics, axes=tuple(by), with_authors=columns.author is not None),
+        vocabulary=cell_words(prod((n_topics, *(len(axis.values) for axis in by)))),
+        with_authors=columns.author is not None,
+        drop_missing=columns.drop_missing,
+        session=columns.session,
+    )
 
 
 def release_groups(
@@ -127,5 +202,16 @@ def release_groups(
     return publish(plan, read, **how)
 
 
-def _topics(topics: Release[TopicModel] | str | Path) -> TopicModel:
+def check_axes(by: Sequence[Axis], text: str, author: str | None) -> None:
+    """Refuse axes that would publish texts or authors, or that have the name of another."""
+    if {text, author} & {axis.column for axis in by if axis.of_text is None}:
+        raise InputError("counts by the column of texts or authors would publish them one by one. Name another column.")
+    if TOPIC in [axis.name for axis in by]:
+        raise InputError(f"the axis {TOPIC!r} is always there. Rename the column, or leave it out of by.")
+
+
+def topics_of(topics: Release[TopicModel] | TopicModel | str | Path) -> TopicModel:
+    """The topics of a release, or of its folder."""
+    if isinstance(topics, TopicModel):
+        return topics
     return (topics if isinstance(topics, Release) else bundle.load(topics)).value_of(TopicModel)

@@ -22,10 +22,12 @@ from dptopics.data.estimator_input import check_column_names
 from dptopics.data.language_check import warn_if_other_language
 from dptopics.errors import DptopicsError, InputError, ReleaseLost, SpentError, Stopped
 from dptopics.plan import Plan
+from dptopics.privacy.durable import locked, same_file
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.ledger import Ledger, Receipt
 from dptopics.privacy.rehearsal import rehearse
 from dptopics.privacy.rng import secure_rng
+from dptopics.privacy.series import SeriesAccount
 from dptopics.privacy.unrecorded import Unrecorded
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.public.text import TextSettings
@@ -36,6 +38,7 @@ from dptopics.release.release import Release
 from dptopics.release.vocabulary import Vocabulary
 
 Read = Callable[[Plan], BoundedCorpus]
+Account = Ledger | SeriesAccount
 Phase = Callable[[str], AbstractContextManager[Any]]  # shows that a part of the work has begun
 _ROOM = 1 << 22  # bytes that must be free where the release shall be written
 _TITLES = {
@@ -51,7 +54,7 @@ def publish(
     read: Read,
     *,
     out: str | Path | None = None,
-    ledger: Ledger | str | Path | None = None,
+    ledger: Account | str | Path | None = None,
     accept_unproven: bool = False,
     rng: Generator | None = None,
     title: str = "",
@@ -76,7 +79,9 @@ def publish(
         phase: called with the title of each part of the work; its context lasts as long as the part.
     """
     mechanism: Any = plan.build()
-    account: Any = Unrecorded() if ledger is None else ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    account: Any = Unrecorded() if ledger is None else ledger
+    if isinstance(account, str | Path):
+        account = Ledger.open(account)
     account.check(mechanism.guarantee, accept_unproven=accept_unproven)
     generator = secure_rng() if rng is None else rng
     account.check_generator(generator)
@@ -165,7 +170,7 @@ def _reserved(out: Path) -> Iterator[None]:
     place = out.absolute().parent / f".{out.name}.lock"
     handle = os.open(place, os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        if not _locked(handle) or not _same(handle, place):
+        if not locked(handle) or not same_file(handle, place):
             raise InputError(f"another run is writing to {str(out)!r}. Choose another name.")
         try:
             os.write(handle, b"\0" * _ROOM)
@@ -181,27 +186,6 @@ def _reserved(out: Path) -> Iterator[None]:
             place.unlink(missing_ok=True)
     finally:
         os.close(handle)
-
-
-def _locked(handle: int) -> bool:
-    """Whether this process holds the file alone. The lock goes with the process, however it ends."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: the folder itself is still made by one run only
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _same(handle: int, place: Path) -> bool:
-    """Whether the name still stands for the file that is held: whoever held it before takes the name away."""
-    try:
-        return os.path.samestat(os.fstat(handle), place.stat())
-    except FileNotFoundError:
-        return False
 
 
 def release_vocabulary(

@@ -214,11 +214,13 @@ class Plan:
         )
 
     @classmethod
-    def counts(cls, *, epsilon: float, delta: float, unit: Unit | str, **settings: Any) -> Self:
+    def counts(
+        cls, *, mechanism: str = "margins", epsilon: float, delta: float, unit: Unit | str, **settings: Any
+    ) -> Self:
         """Counts in the cells of a public table, and in its margins; ``settings`` are the mechanism's: axes, values"""
         own, most = _set(settings), settings.get("documents")
         given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "unit": Unit(unit), "max_docs": most}
-        return cls(job=Job.COUNTS, mechanism="margins", settings=own, **given)
+        return cls(job=Job.COUNTS, mechanism=mechanism, settings=own, **given)
 
     def build(self) -> Mechanism[Any]:
         """The mechanism with the least noise that costs at most (ε, δ). Whatever settings make impossible ends here."""

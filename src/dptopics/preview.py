@@ -5,6 +5,7 @@ use a stated number of distinct words; what the noise does to that is known exac
 """
 
 from dataclasses import asdict, dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ class Preview:
     topics: int | None
     deviation: float | None  # of the noise on a word's number of votes or counts
     advice: str
+    cells: int | None = None  # of a table of counts
+    cell_deviation: float | None = None  # of the noise on the count of one cell
+    topic_deviation: float | None = None  # of the noise on a topic's count over all groups and periods
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -46,6 +50,12 @@ class Preview:
             lines.append(f"- noise on each number that topics are made of: standard deviation {self.deviation:,.1f}")
         if self.topics is not None:
             lines.append(f"- topics with {_WORDS_OF_A_TOPIC} words that stand out of the noise: about {self.topics}")
+        if self.cells is not None:
+            lines.append(
+                f"- {self.cells:,} cells, with about {self.units / self.cells:,.1f} units each if all were equal"
+            )
+            lines.append(f"- noise on the count of a cell: standard deviation {self.cell_deviation:,.1f}")
+            lines.append(f"- noise on a topic's count over all groups: standard deviation {self.topic_deviation:,.1f}")
         return "\n".join([*lines, self.advice])
 
 
@@ -53,6 +63,8 @@ def expected(plan: Plan, units: int) -> Preview:
     """What ``plan`` would give from so many units."""
     whole("about_units", units, least=1)
     mechanism: Any = plan.build()
+    if plan.job is Job.COUNTS:
+        return _of_counts(mechanism, units)
     needed = mechanism.units_needed(WORDS_OF_A_UNIT)
     words = None if needed is None else int(np.count_nonzero(units * _used(plan) >= needed))
     if words is not None and plan.max_vocabulary is not None:
@@ -67,6 +79,21 @@ def expected(plan: Plan, units: int) -> Preview:
         deviation=noise,
         advice=_advice(plan, words, topics),
     )
+
+
+def _of_counts(mechanism: Any, units: int) -> Preview:
+    """Noise is known exactly; how units spread over cells is not."""
+    first, *others = mechanism.axes
+    cells, topics = prod(mechanism.shape), mechanism.shape[0]
+    cell = mechanism.deviation(**dict.fromkeys(mechanism.axes, True))
+    topic = mechanism.deviation(**{first: True})
+    advice = "That looks like enough."
+    if units / topics < 4 * topic:
+        advice = "So few units say little even about whole topics: raise epsilon, or get more units."
+    elif others and units / cells < 2 * cell:
+        advice = "Most cells would be noise, totals would not: use fewer groups or longer periods, or read totals."
+    given: dict[str, Any] = {"threshold": None, "words": None, "topics": None, "deviation": None}
+    return Preview(units=units, advice=advice, cells=cells, cell_deviation=cell, topic_deviation=topic, **given)
 
 
 def _readable(noise: float, n_topics: int, units: int) -> int:

@@ -155,3 +155,146 @@ def test_an_empty_table_and_documents_as_units(run, tmp_path):
     assert abs(release.value.count().value) < 8 * release.value.count().deviation
     with pytest.raises(InputError, match="has no setting typo"):
         release_counts(MODEL, "empty.csv", by=[], text="note", epsilon=1.0, delta=1e-6, typo=3)
+
+
+# --- every week ---
+
+WEEK = ("--period", "week:date", "--from", "2026-01-01", "--to", "2026-02-28", "--ledger", "l.json")
+
+
+def test_every_week(run, tmp_path):
+    assert run("ledger", "create", "l.json", "--epsilon", 1, "--delta", 1e-5)[0] == 0
+    weeks = {}
+    for at in ("2026-01-07", "2026-W06"):  # by a day, or by name
+        code, out, message = run(*BASE, *WEEK, "--max-periods", 2, "--at", at, "--out", at, "--json")
+        assert code == 0, message
+        assert "some rows have a date outside the period that is counted" in message
+        assert "all 9 periods of the series together" in out
+        weeks[at] = CountTable.load(tmp_path / at)
+    assert [table.period for table in weeks.values()] == ["2026-W02", "2026-W06"]
+    assert weeks["2026-W06"].values[0] == ("0", "1", "far")
+    for table in weeks.values():
+        for where, value in (({"topic": "0"}, 300), ({"topic": "1"}, 150)):
+            assert abs(table.count(**where).value - value) < 6 * table.count(**where).deviation
+    shown = run("ledger", "show", "l.json")[1]
+    assert "2026-W02 of series" in shown
+    assert "charged with the first" in shown
+    (file,) = tmp_path.glob("l.json.series-*")
+    assert SECRET.encode() not in file.read_bytes()
+    code, _, message = run(*BASE, *WEEK, "--max-periods", 2, "--at", "2026-W06", "--out", "again")
+    assert (code, "was counted before" in message) == (2, True)
+    file.unlink()
+    code, _, message = run(*BASE, *WEEK, "--max-periods", 2, "--at", "2026-W07", "--out", "again")
+    assert (code, "is not there" in message) == (2, True)
+    text = " ".join((tmp_path / "2026-W06" / "README.txt").read_text("utf-8").split())
+    assert "Noisy counts in 2026-W06 of authors by topic" in text
+    assert "Each author counts in at most 2 periods of the series, the first ones." in text
+
+
+def test_running_totals_and_groups(run, tmp_path):
+    assert run("ledger", "create", "l.json", "--epsilon", 1, "--delta", 1e-5)[0] == 0
+    by = ("--by", "ward", "--groups", "wards.txt", "--period", "month", "--from", "2026-01-01", "--to", "2026-12-31")
+    for at in ("2026-01", "2026-03"):
+        more = ("--max-periods", 12, "--running", "--participation", "who.series", "--ledger", "l.json")
+        assert run(*BASE, *by, *more, "--at", at, "--out", at)[0] == 0
+    table = CountTable.load(tmp_path / "2026-03")
+    assert (table.since, table.period, len(table.latest)) == ("2026-01", "2026-03", 2)
+    count = table.count(ward="north")  # without a column of dates, every row counts in every run
+    assert abs(count.value - 600) < 6 * count.deviation
+    assert (tmp_path / "who.series").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        (("--at", "2026-W02"), "are for a series: --period week"),
+        (("--period", "week", "--from", "2026-01-01", "--to", "2026-02-28"), "say which period to count"),
+        ((*WEEK, "--at", "next"), "is no week and no day"),
+        ((*WEEK, "--at", "2027-01-09"), "is not one of the series"),
+        ((*WEEK, "--at", "2026-W02", "--period", "fortnight"), "periods are month"),
+        ((*WEEK, "--at", "2026-W02", "--period", "week:patient"), "must not be that of texts, authors or groups"),
+        ((*WEEK, "--at", "2026-W02", "--by", "month:date"), "needs a range that is public"),
+        ((*WEEK[:-2], "--at", "2026-W02"), "a series needs a ledger"),
+        ((*WEEK, "--at", "2026-W02", "--max-periods", 0), "max_periods must be at least 1"),
+        ((*WEEK, "--at", "2026-W02", "--period", "week:nowhere"), "there is no column 'nowhere'"),
+    ],
+)
+def test_a_series_that_cannot_be_costs_nothing(run, tmp_path, more, message):
+    assert run("ledger", "create", "l.json", "--epsilon", 2, "--delta", 1e-5)[0] == 0
+    code, _, told = run(*BASE, *more, "--out", "counts")
+    assert code == 2
+    assert message in told
+    assert not list(tmp_path.glob("*series*"))
+    assert "Spent ε = 0" in " ".join(run("ledger", "show", "l.json")[1].split())
+
+
+def test_drift_is_told_from_the_folders_of_weeks(run, tmp_path):
+    assert run("ledger", "create", "l.json", "--epsilon", 1, "--delta", 1e-5)[0] == 0
+    for at in ("2026-W02", "2026-W06"):
+        assert run(*BASE, *WEEK, "--at", at, "--out", at)[0] == 0
+    code, out, message = run("drift", "2026-W02", "2026-W06")
+    assert (code, "No signal" in message) == (0, True)
+    assert "2026-W06" in out
+    code, out, _ = run("drift", "2026-W02", "--json")
+    assert (code, json.loads(out)["refit"]) == (0, False)
+    code, _, message = run("drift", "topics")
+    assert (code, "holds topics, not counts" in message) == (2, True)
+
+
+# --- plans and previews ---
+
+
+def test_counts_can_be_run_again_from_their_plan(run, tmp_path):
+    assert run(*BASE, *BY, "--max-cells", 2, "--out", "counts")[0] == 0
+    plan = json.loads((tmp_path / "counts" / "bundle.json").read_text("utf-8"))["record"]["plan"]
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    again = (*BASE[:7], "--plan", "plan.json")
+    code, out, message = run(*again, "--by", "ward", "--by", "month:date", "--out", "again", "--json")
+    assert code == 0, message
+    assert json.loads(out)["record"]["plan"] == plan
+    one, other = (CountTable.load(tmp_path / name) for name in ("counts", "again"))
+    assert (one.values, one.max_cells, one.noise) == (other.values, other.max_cells, other.noise)
+    for where in ({"topic": "0", "month": "2026-01"}, {"ward": "north"}):
+        assert abs(one.count(**where).value - other.count(**where).value) < 9 * one.count(**where).deviation
+    for more, told in (
+        (("--by", "ward"), "the plan counts by 'month'"),
+        (("--by", "ward", "--by", "month:date", "--by", "week:date"), "does not count by"),
+        (("--by", "ward", "--by", "month:date", "--max-cells", 2), "leave --max-cells out"),
+    ):
+        code, _, message = run(*again, *more, "--out", "third")
+        assert (code, told in message) == (2, True), message
+    (tmp_path / "plan.json").write_text(json.dumps(plan | {"settings": {**plan["settings"], "model": "other"}}))
+    code, _, message = run(*again, "--by", "ward", "--by", "month:date", "--out", "third")
+    assert (code, "not one for counts of these topics" in message) == (2, True)
+    assert "--epsilon and --delta" in run(*BASE[:7], *BY, "--out", "third")[2]
+
+
+def test_a_preview_of_counts_reads_nothing(run, tmp_path):
+    (tmp_path / "notes.csv").unlink()
+    code, out, message = run(*BASE, *BY, "--preview", "--about-units", 900, "--out", "counts")
+    assert (code, "Nothing was read and nothing was spent" in message) == (0, True)
+    assert "27 cells, with about 33.3 units each" in out
+    assert "That looks like enough" in out
+    code, out, _ = run(*BASE, *WEEK, "--at", "2026-W02", "--max-periods", 4, "--preview", "--about-units", 50,
+                       "--json", "--out", "counts")  # fmt: skip
+    assert code == 0
+    assert json.loads(out)["topic_deviation"] == pytest.approx(10, abs=2)
+    assert "So few units" in json.loads(out)["advice"]
+    assert not list(tmp_path.glob("*series*"))
+
+
+# --- audits ---
+
+
+@pytest.mark.parametrize("more", [("--max-cells", 2), (*WEEK[:-2], "--at", "2026-W02", "--max-periods", 4)])
+def test_the_claim_of_counts_can_be_audited(run, tmp_path, more):
+    assert run("ledger", "create", "l.json", "--epsilon", 1, "--delta", 1e-5)[0] == 0
+    assert run(*BASE, *more, "--ledger", "l.json", "--out", "counts")[0] == 0
+    data = ("notes.csv", "--text", "note", "--author", "patient")
+    code, out, message = run("audit", *data, "--release", "counts", "--trials", 64, "--out", "audit", "--json")
+    assert code == 0, message
+    found = json.loads(out)
+    assert not found["findings"]
+    assert {found["controls"][less] for less in ("no noise", "an eighth of the noise")} == {"noise"}  # that is seen
+    code, _, message = run("audit", *data, "--release", "counts", "--shadows", 4, "--out", "other")
+    assert (code, "counts have no model to attack" in message) == (2, True)

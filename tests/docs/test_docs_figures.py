@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import audit_holes
+import weekly
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,3 +43,12 @@ def test_what_an_installation_brings():
     for kind in ("plain", "embeddings"):
         assert f"{found[kind]['packages']} packages" in text
         assert f"{found[kind]['megabytes']} MB" in text
+
+
+def test_counts_every_week():
+    found = json.loads((ROOT / "benchmarks/results/weekly.json").read_text())
+    shown = page("docs/howto/counts.md")
+    assert weekly.totals_table(found) in shown
+    assert weekly.drift_table(found) in shown
+    assert weekly.harder(found) in " ".join(shown.split())
+    assert all(bar["met"] for bar in found["bars"])

@@ -21,6 +21,8 @@ COUNTED = PublicNgrams.of({word: 3.0 + number for number, word in enumerate(WORD
 COMMON = Vocabulary.public(sorted({*CORE, "and", "game", "of", "the", "water", "wheel"}))
 # A table of counts whose sixteen cells these words stand for.
 TABLE = {"axes": ("topic", "ward", "month"), "values": (("0", "1"), ("a", "b"), ("1", "2", "3", "4"))}
+# And a period of a series, after others that were left out.
+SERIES = {"periods": ("W1", "W2", "W3", "W4", "W5"), "at": "W3"}
 DIMENSIONS = 6
 
 

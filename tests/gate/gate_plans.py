@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 from unittest.mock import patch
 
-from gate_corpora import COMMON, CORE, COUNTED, LISTED, MODEL, TABLE, corpus_of, crowd
+from gate_corpora import COMMON, CORE, COUNTED, LISTED, MODEL, SERIES, TABLE, corpus_of, crowd
 
 from dptopics import plan as plans
 from dptopics.errors import InputError, PrivacyError
@@ -24,7 +24,7 @@ SHORT: Mapping[Job, Mapping[str, Any]] = {
     Job.VOCABULARY: {},
     Job.TOPICS: {"steps": 2, "dimensions": 4, "candidates": 8},
     Job.NGRAMS: {"max_words": 1, "max_total": 1.0},
-    Job.COUNTS: TABLE,
+    Job.COUNTS: {**TABLE, **SERIES},
 }
 # And each of these once, where a mechanism has it.
 BESIDES: Mapping[str, Any] = {
@@ -41,6 +41,8 @@ BESIDES: Mapping[str, Any] = {
     "documents": 4,
     "over_share": 0.0,
     "min_units": 5,
+    "max_periods": 3,
+    "running": True,
 }
 
 
@@ -72,7 +74,6 @@ class Case:
                 prior = COUNTED if self.words is None else None
                 return Plan.ngrams(prior=prior, vocabulary=self.words, noise=self.noise, **made, **settings)
             case Job.COUNTS:
-                del made["mechanism"]
                 return Plan.counts(**made, **settings)
         words = LISTED if self.words == "list" else self.words
         return Plan.topics(n_topics=2, vocabulary=words, max_words=len(CORE), noise=self.noise, **made, **settings)

@@ -11,8 +11,8 @@ from dptopics.errors import BundleError, InputError
 from dptopics.insight.hierarchy import merged, tree_of
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.release import bundle
+from dptopics.release.document_space import DocumentSpace
 from dptopics.release.release import Release
-from dptopics.release.topic_model import DocumentSpace
 
 WORDS = Vocabulary.of(["asthma", "cough", "cream", "inhaler", "rash", "skin"])
 # 0 and 2 are about breath, 1 and 3 about skin.

@@ -17,6 +17,7 @@ from rich.markup import escape
 from dptopics.cli import (
     audit,
     count,
+    drift,
     fit,
     label,
     ledger,
@@ -45,6 +46,7 @@ for command in (fit.fit, vocabulary.vocabulary, look.show, look.transform, look.
     app.command()(command)
 app.command()(count.count)
 app.command()(count.groups)
+app.command()(drift.drift)
 app.command()(label.label)
 app.command()(monitor.monitor)
 app.command()(officers.registry)

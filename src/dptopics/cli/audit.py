@@ -114,8 +114,11 @@ def audit(
         )
     if trials is not None and trials < 4:
         raise InputError(f"--trials must be at least 4, got {trials}.")
-    if plan is not None and plan.job not in ("topics", "vocabulary", "n-grams"):
-        raise InputError(f"this command audits topics, vocabularies and n-grams, not {plan.job}.")
+    if plan is not None and plan.job not in ("topics", "vocabulary", "n-grams", "counts"):
+        raise InputError(f"this command audits topics, vocabularies, n-grams and counts, not {plan.job}.")
+    if plan is not None and plan.job == "counts":
+        _counts(plan, out_folder, attack, target or shadows, trials=trials, thorough=thorough, as_json=as_json)
+        return
     if plan is not None and plan.unit is Unit.AUTHOR and author is None:
         raise InputError("the plan protects authors: name their column (--author).")
     reading = settings["text"] if plan is None else plan.text
@@ -148,6 +151,20 @@ def audit(
         print_json(result.to_dict())
         return
     audit_model.show(result.summary(), out_folder)
+
+
+def _counts(plan: "Plan", out_folder: Path, attack: str, more: object, **how: Any) -> None:
+    """Counts are tested on invented people: where the texts of this table fall is not what their claim is about."""
+    from math import prod
+
+    from dptopics.data.cells import invented_cells
+
+    if attack != "membership" or more is not None:
+        raise InputError(
+            "counts have no model to attack: their claim is tested. Leave --attack, --target, --shadows out."
+        )
+    cells = prod(map(len, plan.settings["values"]))
+    audit_claim.attack_claim(invented_cells(cells, with_authors=plan.unit is Unit.AUTHOR), plan, out_folder, **how)
 
 
 def _attacked(corpus: "Corpus", plan: "Plan | None", plain: tuple[str, int], how: dict[str, Any]) -> "MembershipAudit":

@@ -1,20 +1,24 @@
 """Count how many authors fall into each topic, by group and time."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from dptopics.cli import options as o
-from dptopics.cli.publishing import shown, stoppable
+from dptopics.cli.publishing import plan_of, preview, shown, stoppable
 from dptopics.cli.source import Table, allow_tokenizer, say
 from dptopics.cli.terminal import err
 from dptopics.errors import InputError
 from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
+    from dptopics.periods import Calendar
+    from dptopics.plan import Plan
     from dptopics.public.axes import Axis
+
+_SERIES = "Every week"
 
 
 def count(
@@ -22,9 +26,9 @@ def count(
     release_folder: Annotated[Path, typer.Argument(help="Folder of a release of topics.", show_default=False)],
     text: o.TextColumnName,
     out_folder: o.Out,
-    epsilon: Annotated[float, typer.Option(help="Privacy loss of these counts.", show_default=False)],
-    delta: Annotated[float, typer.Option(help="Chance of more loss: well below 1 / authors.", show_default=False)],
-    source: o.Source = None,
+    source: o.AnySource = None,
+    epsilon: o.Epsilon = None,
+    delta: o.Delta = None,
     author: o.AuthorColumn = None,
     by: Annotated[
         list[str] | None,
@@ -55,9 +59,41 @@ def count(
         ),
     ] = None,
     min_units: Annotated[int, typer.Option(help="Leave out counts that are below this after the noise.")] = 0,
+    period: Annotated[
+        str | None,
+        typer.Option(
+            help="One run of a series: week, month or day of new data; or week:COLUMN, to count the rows whose date "
+            "lies in it. The range of the series is public (--from, --to); it is charged once.",
+            show_default=False,
+            rich_help_panel=_SERIES,
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            help="The period to count: 2026-W07, or a day in it.", show_default=False, rich_help_panel=_SERIES
+        ),
+    ] = None,
+    max_periods: Annotated[
+        int,
+        typer.Option(help="Periods that an author counts in, the first ones. Noise grows.", rich_help_panel=_SERIES),
+    ] = 1,
+    running: Annotated[
+        bool, typer.Option("--running", help="Totals since the first period.", rich_help_panel=_SERIES)
+    ] = False,
+    participation: Annotated[
+        Path | None,
+        typer.Option(
+            help="File that remembers who took part how often. Private data: keep it.",
+            show_default="beside the ledger",
+            rich_help_panel=_SERIES,
+        ),
+    ] = None,
     unit: o.UnitOption = None,
+    plan_file: o.PlanFile = None,
     title: o.Title = "",
     about: o.About = "",
+    preview_only: o.Preview = False,
     about_units: o.AboutUnits = None,
     tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
@@ -66,37 +102,52 @@ def count(
     table_format: o.FormatOption = None,
     sql: o.Sql = None,
     database: o.Database = None,
+    engine: o.EngineOption = o.EngineName.MEMORY,
+    master: o.Master = None,
     ledger: o.LedgerOption = None,
     as_json: o.Json = False,
 ) -> None:
     """Count authors by topic, group and time, with 95 % intervals."""
-    from dptopics.counting import release_counts
+    from dptopics.counting import Columns, counts_plan, publish_counts, topics_of
+    from dptopics.periods import period_plan, publish_period
 
     allow_tokenizer(tokenizer)
     table = Table.of(context)
-    axes = _axes(by or [], groups or [], source, first, last)
+    on_spark = table.engine is o.EngineName.SPARK
+    if period is None and (at or max_periods != 1 or running or participation):
+        raise InputError("--at, --max-periods, --running and --participation are for a series: --period week.")
+    if period is not None and on_spark:
+        raise InputError("a series remembers authors on this machine: it is counted in memory. Leave --engine out.")
+    model = topics_of(release_folder)
+    series = None if period is None else _calendar(period, at, first, last)
+    if plan_file is None:
+        days = (first, last) if series is None else (None, None)
+        axes = _axes(by or [], groups or [], source, *days)
+
+    def made() -> "Plan":
+        own: dict[str, Any] = {"epsilon": epsilon or 0.0, "delta": delta or 0.0, "unit": table.unit(unit)}
+        own |= {"max_cells": max_cells, "documents": documents, "min_units": min_units}
+        if series is None:
+            return counts_plan(model, axes, **own)
+        own |= {"max_periods": max_periods, "running": running or None}
+        return period_plan(model, axes, calendar=series, at=at or "", **own)
+
+    plan = plan_of(context, plan_file, made)
+    if plan_file is not None:
+        axes = _axes_of(plan, by or [])
+    if preview_only:
+        preview(plan, about_units, as_json)
+        return
+    columns = Columns(text=text, author=author, drop_missing=drop_missing, session=table.session(), tell=say)
+    data = source if on_spark else table.data
+    how: dict[str, Any] = {"by": axes, "columns": columns, "out": out_folder, "ledger": ledger}
+    how |= {"title": title, "about": about, "about_units": about_units}
     with stoppable() as phase:
-        release = release_counts(
-            release_folder,
-            table.data,
-            by=axes,
-            text=text,
-            author=author,
-            epsilon=epsilon,
-            delta=delta,
-            unit=table.unit(unit),
-            max_cells=max_cells,
-            documents=documents,
-            min_units=min_units,
-            drop_missing=drop_missing,
-            tell=say,
-            out=out_folder,
-            ledger=ledger,
-            title=title,
-            about=about,
-            about_units=about_units,
-            phase=phase,
-        )
+        if series is None:
+            release = publish_counts(plan, model, data, phase=phase, **how)
+        else:
+            how["participation"] = participation
+            release = publish_period(plan, model, data, calendar=series, phase=phase, **how)
     shown(release, out_folder, as_json)
     err.print(f"Written to [bold]{o.shown(out_folder)}[/]. Every cell and margin is in counts.csv.")
 
@@ -174,3 +225,30 @@ def _axes(by: list[str], groups: list[str], source: str | None, first: str | Non
     return [
         Axis.periods(one, first=first, last=last) if one in periods else Axis.from_file(one, lists[one]) for one in by
     ]
+
+
+def _calendar(period: str, at: str | None, first: str | None, last: str | None) -> "Calendar":
+    """The periods of a series, and where dates are."""
+    from dptopics.periods import Calendar
+
+    if at is None:
+        raise InputError("say which period to count: --at 2026-W07, or a day in it.")
+    kind, _, column = period.partition(":")
+    return Calendar(period=kind, first=first, last=last, column=column or None)
+
+
+def _axes_of(plan: "Plan", by: list[str]) -> "list[Axis]":
+    """The axes of a plan: it says which values they have, ``--by`` in which columns they are."""
+    from dptopics.public.axes import Axis, Period
+
+    named = {kind if found else one: (kind, column) for one in by for kind, found, column in [one.partition(":")]}
+    axes = []
+    for name, values in zip(plan.settings.get("axes", ())[1:], plan.settings.get("values", ())[1:], strict=True):
+        if name not in named:
+            raise InputError(f"the plan counts by {name!r}: say in which column that is (--by).")
+        kind, column = named.pop(name)
+        period = Period(kind) if column else None
+        axes.append(Axis(name=name, column=column or name, values=tuple(values), period=period))
+    if named:
+        raise InputError("--by names a column that the plan does not count by.")
+    return axes

@@ -116,17 +116,23 @@ class Table:
 
         return read
 
+    def session(self) -> Any:
+        """A session on Spark; None where the engine is memory."""
+        from dptopics.data.engines.spark import spark_session
+
+        return spark_session(self.master) if self.engine is o.EngineName.SPARK else None
+
     def read(
         self, settings: Any, *, embed: "Embedding | None" = None, vocabulary: "Vocabulary | None" = None
     ) -> "Corpus | SparkTable":
         """The table as it is."""
-        from dptopics.data.engines.spark import SparkTable, spark_session
+        from dptopics.data.engines.spark import SparkTable
 
         if self.engine is o.EngineName.SPARK:
             return SparkTable.from_table(
                 self.source,
                 embedding=self.embedding_column,
-                session=spark_session(self.master),
+                session=self.session(),
                 **self._common(settings, vocabulary),
             )
         return self.in_memory(settings, embed=embed, vocabulary=vocabulary)

@@ -132,8 +132,12 @@ class Builder:
 
     def build(self, kind: type[C]) -> C:
         """The corpus. One without words is as good as any other: its owner is told, its releases are noise alone."""
+        return self.build_named(kind)[0]
+
+    def build_named(self, kind: type[C]) -> tuple[C, list[str]]:
+        """The same, and the name of each author number."""
         tell_if_empty(self._row, self._sizes.size, self._word.size, self._text, self._vocabulary)
-        return self.arrays(kind)
+        return self.named_arrays(kind)
 
     def arrays(self, kind: type[C]) -> C:
         """The corpus, or a part of one that may be empty."""

@@ -4,11 +4,13 @@ Everything that bounds words of units then bounds cells of units: a unit keeps s
 memory and on Spark alike.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -18,7 +20,9 @@ from dptopics.data.corpus import Corpus
 from dptopics.errors import tell_owner
 from dptopics.public.axes import CELL_TEXT, OTHER, Axis, cell_words, plain_value
 
+_INVENTED = 80  # documents of an audit's background
 Topics = Callable[[list[str]], NDArray[np.int64]]  # texts to the number of each one's topic
+Admitted = Callable[[list[str]], NDArray[np.bool_]]  # authors' names to whether each counts
 
 
 def main_topic(shares: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -34,8 +38,12 @@ def corpus_of_cells(
     *,
     with_authors: bool,
     drop_missing: bool = False,
+    admitted: Admitted | None = None,
 ) -> Corpus:
-    """From batches of texts, authors (if any) and one column for each axis that has one."""
+    """From batches of texts, authors (if any) and one column for each axis that has one.
+
+    ``admitted`` tells which authors count at all, each by their own past.
+    """
     shape = (n_topics, *(len(axis.values) for axis in axes))
     words = cell_words(prod(shape))
     builder = Builder(CELL_TEXT, with_authors=with_authors, drop_missing=drop_missing, vocabulary=words)
@@ -56,7 +64,50 @@ def corpus_of_cells(
             f"some rows have no value for {name!r}, or one that is not on the public list or in the declared range. "
             f"They are counted as {OTHER!r}."
         )
-    return builder.build(Corpus)
+    if admitted is None:
+        return builder.build(Corpus)
+    corpus, names = builder.build_named(Corpus)
+    assert corpus.author is not None
+    return corpus.take(np.flatnonzero(admitted(names)[corpus.author]))
+
+
+def arrow_cells(
+    batches: Iterable[pa.RecordBatch], topics: Topics, n_topics: int, axes: Sequence[Axis], with_authors: bool
+) -> Iterator[pa.RecordBatch]:
+    """The same as batches of Arrow, for Spark: the name of each row's cell as its text, and its author as a string."""
+    shape = (n_topics, *(len(axis.values) for axis in axes))
+    names = pa.array(cell_words(prod(shape)).words)
+    for batch in batches:
+        texts, *columns = [column.to_pylist() for column in batch.columns]
+        authors = columns.pop(0) if with_authors else [None] * len(texts)
+        places = [_topics(texts, topics), *_places(texts, columns, axes)]
+        cells = names.take(pa.array(np.ravel_multi_index(tuple(places), shape)))
+        there = pa.array([isinstance(text, str) for text in texts], pa.bool_())
+        own = pa.array([None if author is None else str(author) for author in authors], pa.string())
+        yield pa.RecordBatch.from_arrays(
+            [pc.if_else(there, cells, pa.scalar(None, pa.string())), own], names=["text", "author"]
+        )
+
+
+def in_period(batches: Iterable[Rows], place: int, axis: Axis, period: int) -> Iterator[Rows]:
+    """The rows whose date, in the column at ``place``, lies in one period of the axis; without that column."""
+    left_out = False
+    for rows in batches:
+        kept = np.flatnonzero(axis.places(rows[place]) == period).tolist()
+        left_out = left_out or len(kept) < len(rows[place])
+        yield [[column[i] for i in kept] for number, column in enumerate(rows) if number != place]
+    if left_out:
+        tell_owner("some rows have a date outside the period that is counted, or none. They are left out.")
+
+
+def invented_cells(n_cells: int, *, with_authors: bool) -> Corpus:
+    """A few invented people with a document or two each, for audits."""
+    documents = np.arange(_INVENTED)
+    cells = documents * 7919 % n_cells
+    ones = np.ones(_INVENTED, np.int64)
+    counts = sparse.csr_array((ones, (documents, cells)), shape=(_INVENTED, n_cells))
+    authors = [f"person {i * 3 // 4}" for i in documents.tolist()] if with_authors else None
+    return Corpus.from_counts(counts, cell_words(n_cells).words, authors=authors, public_vocabulary=True)
 
 
 def corpus_of_values(batches: Iterable[Rows], *, with_authors: bool, drop_missing: bool = False) -> Corpus:

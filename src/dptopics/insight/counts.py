@@ -118,14 +118,22 @@ class CountsWithMargins(Calibrated):
         return margins.chosen_weights(self.shape, self.max_cells if self.documents is None else 1)
 
     @property
-    def bound(self) -> float:
-        """L2 norm of a unit's weighted entries, rounded up so that no count is ever scaled down."""
+    def together(self) -> float:
+        """How many times the bound one unit moves all sums that are priced as one: here there is but one."""
+        return 1.0
+
+    @property
+    def norm(self) -> float:
+        """L2 norm of a unit's weighted entries, at most."""
         if self.documents is None:
-            norm = sqrt(margins.largest_square(self.shape, self.weights, self.max_cells))
-        else:  # all of them in one cell
-            norm = self.documents * float(np.linalg.norm(self.weights))
-        grid = 2 * grid_for(norm, self.cell_sigma)  # the bound's own grid is this one or its half
-        return ceil(norm / grid) * grid
+            return sqrt(margins.largest_square(self.shape, self.weights, self.max_cells))
+        return self.documents * float(np.linalg.norm(self.weights))  # all of them in one cell
+
+    @property
+    def bound(self) -> float:
+        """The norm, rounded up so that no count is ever scaled down."""
+        grid = 2 * grid_for(self.norm * self.together, self.cell_sigma)  # the bound's own grid is this one or its half
+        return ceil(self.norm / grid) * grid
 
     @property
     def counts_over(self) -> bool:
@@ -158,7 +166,12 @@ class CountsWithMargins(Calibrated):
     def deviation(self, **kept: bool) -> float:
         """Standard deviation of an entry of a margin, by the axes that it keeps: ``deviation(topic=True)``."""
         which = margins.margins(len(self.axes)).index(tuple(kept.get(axis, False) for axis in self.axes))
-        return self.cell_sigma * self.bound * sqrt(float(margins.variances(self.shape, self.weights)[which]))
+        return self.noise * sqrt(float(margins.variances(self.shape, self.weights)[which]))
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of each measurement."""
+        return self.cell_sigma * self.bound * self.together
 
     @property
     def public_words(self) -> tuple[str, ...]:
@@ -191,44 +204,73 @@ class CountsWithMargins(Calibrated):
         """Measure, make the measurements agree."""
         self.check(corpus)
         with progress.part(0.0, 0.8):
-            measured = self._measured(corpus, rng)
-        over = None
-        if self.counts_over:
-            with progress.part(0.8, 1.0):
-                statistic = _MoreThan(prod(self.shape), self.max_cells)
-                wider = corpus.limited(max_words=self.max_cells + 1)
-                over = float(noisy_sum(wider, statistic, bound=1.0, sigma=self.over_sigma, rng=rng)[0, 0])
-        cube = margins.cube(margins.least_squares(self.shape, self.weights, measured))
-        table = CountTable(
+            cells = self._cells(self._measured(corpus, rng))
+        with progress.part(0.8, 1.0):
+            over = self._over(corpus, rng) if self.counts_over else None
+        return Release.of(self._table(cells, over), self, rng)
+
+    def _table(self, cells: NDArray[np.float64], over: float | None, **more: Any) -> CountTable:
+        cube = margins.cube(cells)
+        return CountTable(
             axes=self.axes,
             values=self.values,
             cube=np.where(cube < self.min_units, np.nan, cube) if self.min_units else cube,
             weights=self.weights,
-            noise=self.cell_sigma * self.bound,
+            noise=self.noise,
             max_cells=self.max_cells,
             min_units=self.min_units,
             over=over,
-            over_deviation=self.over_sigma if self.counts_over else None,
+            over_deviation=self.over_sigma * self.over_together if self.counts_over else None,
             unit=str(self.unit),
             documents=self.documents,
             model=self.model,
+            **more,
         )
-        return Release.of(table, self, rng)
 
-    def _measured(self, corpus: BoundedCorpus, rng: Generator) -> list[NDArray[np.float64]]:
-        """The noisy table of every margin: weight times counts."""
-        used = np.flatnonzero(self.weights)
-        kept = [axes for axes, weight in zip(margins.margins(len(self.shape)), self.weights, strict=True) if weight]
-        shapes = [margins.shape_of(self.shape, axes) for axes in kept]
-        first = np.cumsum([0, *(prod(shape) for shape in shapes)])
+    @property
+    def over_together(self) -> float:
+        """As ``together``, of the number of units that had more cells."""
+        return 1.0
+
+    def _over(self, corpus: BoundedCorpus, rng: Generator) -> float:
+        """How many units had more cells than they count in."""
+        statistic = _MoreThan(prod(self.shape), self.max_cells)
+        wider = corpus.limited(max_words=self.max_cells + 1)
+        together = self.over_together
+        return float(noisy_sum(wider, statistic, bound=1.0, sigma=self.over_sigma, rng=rng, together=together)[0, 0])
+
+    def _measured(self, corpus: BoundedCorpus, rng: Generator) -> NDArray[np.float64]:
+        """The noisy tables of all margins, one after another: weight times counts."""
+        limited, statistic = self._bounded(corpus), self._statistic
+        sigma, together = self.cell_sigma, self.together
+        return noisy_sum(limited, statistic, bound=self.bound, sigma=sigma, rng=rng, together=together)[:, 0]
+
+    def _bounded(self, corpus: BoundedCorpus) -> BoundedCorpus:
+        """What each unit counts in."""
+        return corpus if self.documents is not None else corpus.limited(max_words=self.max_cells)
+
+    @property
+    def _tables(self) -> list[tuple[margins.Axes, tuple[int, ...]]]:
+        """Axes and shape of every table that is measured."""
+        sets = zip(margins.margins(len(self.shape)), self.weights, strict=True)
+        return [(axes, margins.shape_of(self.shape, axes)) for axes, weight in sets if weight]
+
+    @property
+    def _statistic(self) -> "_Measured":
+        first = np.cumsum([0, *(prod(shape) for _, shape in self._tables)])
         index = np.unravel_index(np.arange(prod(self.shape)), self.shape)
         place = [
             low + np.ravel_multi_index(tuple(i * keep for i, keep in zip(index, axes, strict=True)), shape)
-            for low, axes, shape in zip(first, kept, shapes, strict=False)
+            for low, (axes, shape) in zip(first, self._tables, strict=False)
         ]
-        statistic = _Measured(np.array(place, np.int32), self.weights[used], int(first[-1]), self.documents is not None)
-        limited = corpus if self.documents is not None else corpus.limited(max_words=self.max_cells)
-        sums = noisy_sum(limited, statistic, bound=self.bound, sigma=self.cell_sigma, rng=rng)[:, 0]
-        tables = iter(sums[low:high].reshape(s) for low, high, s in zip(first, first[1:], shapes, strict=False))
+        used = self.weights[np.flatnonzero(self.weights)]
+        return _Measured(np.array(place, np.int32), used, int(first[-1]), self.documents is not None)
+
+    def _cells(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The cells that fit all tables best."""
+        first = np.cumsum([0, *(prod(shape) for _, shape in self._tables)])
+        spans = zip(first, first[1:], self._tables, strict=False)
+        tables = iter(sums[low:high].reshape(shape) for low, high, (_, shape) in spans)
         every = (margins.shape_of(self.shape, axes) for axes in margins.margins(len(self.shape)))
-        return [next(tables) if weight else np.zeros(s) for weight, s in zip(self.weights, every, strict=True)]
+        measured = [next(tables) if weight else np.zeros(s) for weight, s in zip(self.weights, every, strict=True)]
+        return margins.least_squares(self.shape, self.weights, measured)

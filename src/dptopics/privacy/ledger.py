@@ -7,7 +7,7 @@ the data. Keep it on a local disk. A copy that is spent from is a second budget:
 import json
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context
@@ -69,6 +69,9 @@ class Receipt:
     risk: float
     strength: Strength
     guarantee: Guarantee
+
+
+Decide = Callable[[list[Receipt]], tuple[Guarantee, str] | Receipt]
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,9 +194,21 @@ class Ledger:
 
     def charge(self, guarantee: Guarantee, what: str, *, accept_unproven: bool = False) -> Receipt:
         """Spend what ``guarantee`` costs, durably, or raise. ``what`` is public: no word of the data."""
-        price, risk = self._price(guarantee, accept_unproven)
+        self._price(guarantee, accept_unproven)  # may take seconds: not while others wait for the file
+        return self.charge_after(lambda receipts: (guarantee, what), accept_unproven=accept_unproven)
+
+    def charge_after(self, decide: Decide, *, accept_unproven: bool = False) -> Receipt:
+        """Charge what ``decide`` makes of all charges so far; nothing where it names one of them. Nobody gets between.
+
+        For releases of which several are charged as one: see :mod:`dptopics.privacy.series`.
+        """
         with transaction(self.path, "IMMEDIATE") as connection:
             receipts = self._receipts(connection)
+            decided = decide(receipts)
+            if isinstance(decided, Receipt):
+                return decided
+            guarantee, what = decided
+            price, risk = self._price(guarantee, accept_unproven)
             self._check_room(receipts, price, risk)
             number, time = len(receipts) + 1, datetime.now(UTC).isoformat(timespec="seconds")
             stated = float(guarantee.epsilon), float(guarantee.delta)

@@ -98,16 +98,19 @@ def noisy_sum(
     rng: Generator,
     kind: Noise = Noise.GAUSSIAN,
     sample: Sample | None = None,
+    together: float = 1.0,
 ) -> NDArray[np.float64]:
-    """Σ over units of the statistic, clipped to norm ``bound``; noise of scale sigma · bound on each cell.
+    """Σ over units of the statistic, clipped to norm ``bound``; noise of scale sigma · bound · together on each cell.
 
-    The norm is that of the noise: L2 under Gaussian noise, L1 under Laplace noise.
+    The norm is that of the noise: L2 under Gaussian noise, L1 under Laplace noise. ``together``: this is one of several
+    sums that are priced as one, and a unit moves all of them by at most so many times the bound.
     """
-    grid = grid_for(bound, sigma)
+    grid = grid_for(bound * together, sigma)
 
     def draw() -> NDArray[np.float64]:
         exact = corpus.bounded_sum(statistic, bound=bound, grid=grid, sample=sample, norm=kind.norm)
-        return np.asarray(noisy(exact, kind=kind, sensitivity=bound / grid, multiplier=sigma, rng=rng) * grid)
+        sensitivity = bound * together / grid
+        return np.asarray(noisy(exact, kind=kind, sensitivity=sensitivity, multiplier=sigma, rng=rng) * grid)
 
     return through(draw)
 

@@ -23,6 +23,7 @@ from dptopics.release.vocabulary import Vocabulary
 
 OTHER = "other"
 NO_TOPIC = "none"
+FAR = "far"
 TOPIC = "topic"
 MOST_AXES = 4
 MOST_CELLS = 2_000_000
@@ -102,7 +103,7 @@ class Axis:
             raise InputError(f"periods are month:COLUMN, week:COLUMN or day:COLUMN, got {by!r}.")
         period = Period(kind)
         if first is None or last is None:
-            raise InputError(f"--by {kind}:… needs a range that is public: --from and --to, as 2026-01-31.")
+            raise InputError(f"counting by {kind} needs a range that is public: --from and --to, as 2026-01-31.")
         low, high = _day("--from", first), _day("--to", last)
         if not low <= high or (high - low).days > _LONGEST:
             raise InputError(f"the range must begin before it ends and have at most {_LONGEST:,} days.")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dptopics.errors import BundleError, InputError
 from dptopics.release import margins
-from dptopics.release.saved import Arrays
+from dptopics.release.saved import Arrays, known
 from dptopics.release.vocabulary import Vocabulary
 
 ALL = "all"
@@ -76,6 +76,11 @@ class CountTable:
     unit: str = "author"
     documents: int | None = None  # of each unit that may count, where documents are counted
     model: str = ""
+    period: str = ""  # that was counted, where the table is one of a series
+    since: str = ""  # the period that running totals begin with
+    n_periods: int = 1  # of the whole series
+    max_periods: int = 1  # of these that a unit counts in
+    latest: NDArray[np.float64] | None = None  # of running totals: the measurements that are new in this table
     kind: ClassVar[str] = "counts"
     many: ClassVar[str] = "counts"
 
@@ -173,20 +178,21 @@ class CountTable:
     # --- in a bundle ---
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Counts and weights."""
-        return {"cube": self.cube, "weights": self.weights}
+        """Counts and weights. What was measured is not among them where small counts are left out."""
+        return known(cube=self.cube, weights=self.weights, latest=None if self.min_units else self.latest)
 
     def fields(self) -> dict[str, Any]:
         """Axes, noise and bounds."""
         names = ("noise", "max_cells", "min_units", "over", "over_deviation", "unit", "documents", "model")
-        own = {name: getattr(self, name) for name in names}
+        series = ("period", "since", "n_periods", "max_periods") if self.period else ()
+        own = {name: getattr(self, name) for name in (*names, *series)}
         return {"axes": list(self.axes), "values": [list(values) for values in self.values], **own}
 
     @classmethod
     def restored(cls, vocabulary: Vocabulary, arrays: Arrays, fields: Mapping[str, Any]) -> Self:
         """From a bundle."""
         own = {**fields, "axes": tuple(fields["axes"]), "values": tuple(map(tuple, fields["values"]))}
-        table = cls(cube=arrays["cube"], weights=arrays["weights"], **own)
+        table = cls(cube=arrays["cube"], weights=arrays["weights"], latest=arrays.get("latest"), **own)
         if table.cube.shape != tuple(n + 1 for n in table.shape) or table.weights.size != 2 ** len(table.axes):
             raise BundleError("counts and axes do not fit together.")
         return table
@@ -207,7 +213,7 @@ class CountTable:
         """What is counted, what the bound leaves out, and where it is."""
         small = f" Counts below {self.min_units} are left empty." if self.min_units else ""
         return [
-            f"Noisy counts of {self.counted}s by {', '.join(self.axes)}, with 95 % intervals.{small}",
+            f"Noisy {self.what} of {self.counted}s by {', '.join(self.axes)}, with 95 % intervals.{small}",
             self.bounded,
             "",
             f"counts.csv: every cell and margin ('{ALL}' is the sum over an axis), with intervals of its count and of "
@@ -216,13 +222,27 @@ class CountTable:
         ]
 
     @property
+    def what(self) -> str:
+        """Counts, of a period, or running totals."""
+        if self.since:
+            return f"running totals from {self.since} to {self.period}"
+        return f"counts in {self.period}" if self.period else "counts"
+
+    @property
     def counted(self) -> str:
         """What is counted: authors or documents."""
         return self.unit if self.documents is None else "document"
 
     @property
     def bounded(self) -> str:
-        """What the bound on contributions leaves out, in a sentence."""
+        """What the bound on contributions leaves out, in a sentence or two."""
+        if not self.period or self.unit == "document":
+            return self._in_cells
+        times = "one period" if self.max_periods == 1 else f"at most {self.max_periods} periods"
+        return f"{self._in_cells} Each {self.unit} counts in {times} of the series, the first ones."
+
+    @property
+    def _in_cells(self) -> str:
         if self.documents is not None:
             return f"At most {self.documents} documents of each {self.unit} count; others are left out."
         times = "one cell" if self.max_cells == 1 else f"at most {self.max_cells} cells"

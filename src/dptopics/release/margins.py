@@ -21,7 +21,7 @@ Shape = tuple[int, ...]
 Axes = tuple[bool, ...]  # for each axis, whether it belongs to the set
 
 _ROUNDS = 500
-_STEPS = 64  # of weights: short binary fractions, which every grid holds exactly
+STEPS = 64  # of weights: short binary fractions, which every grid holds exactly
 
 
 def margins(k: int) -> list[Axes]:
@@ -111,7 +111,7 @@ def _optimal(shape: Shape, cost: Floats, wanted: Floats) -> Floats:
         squares = squares * np.sqrt(gain / cost)
         squares /= squares @ cost
     weights = np.sqrt(squares / squares[-1])
-    return np.asarray(np.round(weights * _STEPS) / _STEPS)
+    return np.asarray(np.round(weights * STEPS) / STEPS)
 
 
 def least_squares(shape: Shape, weights: Floats, measured: list[Floats]) -> Floats:

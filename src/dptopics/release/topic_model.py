@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
@@ -21,6 +21,7 @@ from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.doc_topics import doc_shares
 from dptopics.kernels.embedded import mean_of_words, projected
 from dptopics.public.text import TextSettings
+from dptopics.release.document_space import DocumentSpace
 from dptopics.release.saved import Arrays, known
 from dptopics.release.vocabulary import Vocabulary
 
@@ -28,29 +29,6 @@ SURE = 3.0  # standard deviations of the noise: words below may be there by chan
 _CHUNK_DOCUMENTS = 2048
 _CSV_WORDS = 30
 _SPACE = ("mean", "projection", "middle", "centres")
-_SHARPNESS = 0.05  # of shares that come from cosines
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class DocumentSpace:
-    """Where the topics of an embedded model lie: cosines with these centres say which topic a document has.
-
-    A text's vector is the model's own, or (``of_words``) the mean of its words'; less ``mean``, times ``projection``,
-    and seen from the ``middle`` of the documents.
-    """
-
-    embedding: str
-    of_words: bool
-    mean: NDArray[np.float64]
-    projection: NDArray[np.float64]
-    middle: NDArray[np.float64]
-    centres: NDArray[np.float64]
-
-    def shares(self, documents: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Topic shares of documents given as unit vectors: softmax of cosines. The zero vector gets equal shares."""
-        score = documents @ self.centres.T / _SHARPNESS
-        share = np.exp(score - score.max(axis=1, keepdims=True))
-        return np.asarray(share / share.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -148,6 +126,17 @@ class TopicModel:
             rows.append(self._shares(np.concatenate([[0], np.cumsum(sizes)]), word, count))
         return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
 
+    def cosines(self, texts: Iterable[str], *, embedding: Any = None) -> NDArray[np.float64]:
+        """Cosines of new texts with the centre of each topic, for topics that have a ``space``; zeros for no words."""
+        if self._by_cosine is None:
+            raise InputError("these topics are distributions over words, without centres. Use transform.")
+        return self._by_cosine.transform(texts, embedding=embedding)
+
+    @cached_property
+    def _by_cosine(self) -> "TopicModel | None":
+        """The same topics, to be asked for cosines instead of shares."""
+        return None if self.space is None else replace(self, space=replace(self.space, sharpness=None))
+
     def transform_counts(self, counts: Any) -> NDArray[np.float64]:
         """Topic shares from a documents × words count matrix whose columns are this model's vocabulary."""
         from scipy import sparse
@@ -241,7 +230,7 @@ class TopicModel:
             raise BundleError("topics and vocabulary do not fit together.")
         space = None
         if "embedding" in fields:
-            placed = {name: arrays[f"space_{name}"] for name in _SPACE}
+            placed: dict[str, Any] = {name: arrays[f"space_{name}"] for name in _SPACE}
             space = DocumentSpace(embedding=str(fields["embedding"]), of_words=bool(fields["of_words"]), **placed)
         return cls(
             topic_word=arrays["topic_word"],

@@ -9,19 +9,23 @@ import shutil
 import sys
 import threading
 import time
+import warnings
 from dataclasses import replace
+from datetime import date
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from collisions import crowded, weights
 
-from dptopics import Corpus, Ledger, PrivateTopics, SparkTable, Unit, Vocabulary, cli, secure_rng
+from dptopics import Axis, Corpus, Ledger, PrivateTopics, SparkTable, TopicModel, Unit, Vocabulary, cli, secure_rng
 from dptopics.data.bounded import Sample, UnitRows
 from dptopics.data.engines import spark_errors
 from dptopics.data.engines.spark import spark_session
 from dptopics.errors import EngineError, InputError, PrivacyWarning
 from dptopics.plan import Plan
 from dptopics.privacy import noise
+from dptopics.privacy.controls import under_noised
 from dptopics.public.embeddings import TextModel
 from dptopics.public.text import TextSettings
 from dptopics.topics import variational
@@ -368,6 +372,43 @@ def test_executors_without_the_package_are_told_how_to_get_it(session, frame, mo
     monkeypatch.setattr(session.sparkContext, "pythonExec", str(tmp_path / "nobody"))
     with pytest.raises(EngineError, match="PYSPARK_PYTHON"):
         on_spark(frame)
+
+
+@needs_java
+def test_counts_are_the_same_integers(session):
+    """Topics, groups and dates are told on executors as in memory, and so are the bounds of authors."""
+    from dptopics.counting import Columns, counts_plan, publish_counts
+
+    rng, n = np.random.default_rng(4), 300
+    model = TopicModel(
+        topic_word=np.array([[0.9, 0.1], [0.1, 0.9]]),
+        topic_share=np.array([0.5, 0.5]),
+        vocabulary=Vocabulary.of(["asthma", "skin"]),
+        alpha=0.1,
+        text=TextSettings(),
+    )
+    table = {
+        "note": [["asthma", "my skin", "parking", None][i] for i in rng.choice(4, n, p=[0.4, 0.4, 0.15, 0.05])],
+        "patient": rng.integers(0, 90, n).tolist(),
+        "ward": [["north", " south ", "elsewhere", None][i] for i in rng.integers(0, 4, n)],
+        "date": [[date(2026, 1, 30), date(2026, 2, 3), None][i] for i in rng.integers(0, 3, n)],
+    }
+    by = [
+        Axis.groups("ward", ["north", "south"]),
+        Axis.periods("month:date", first="2026-01-01", last="2026-02-28"),
+    ]
+    frame = session.createDataFrame(
+        list(zip(*table.values(), strict=True)), "note string, patient int, ward string, date date"
+    ).repartition(3)
+    found = []
+    for unit, more in (("author", {"max_cells": 2}), ("author", {"documents": 3}), ("document", {})):
+        plan = counts_plan(model, by, epsilon=1.0, delta=1e-6, unit=unit, **more)
+        for data, on in ((pa.table(table), None), (frame, session)):
+            columns = Columns(text="note", author="patient", drop_missing=True, session=on)
+            with under_noised(0.0), warnings.catch_warnings(record=True):
+                found.append(publish_counts(plan, model, data, by=by, columns=columns).value.cube)
+        assert np.array_equal(found[-1], found[-2])
+        assert found[-1][-1, -1, -1] > 80
 
 
 @needs_java

@@ -30,6 +30,7 @@ from dptopics.data.engines.blocks import offsets, steps, too_many_units
 from dptopics.data.engines.spark_errors import check_java, explained
 from dptopics.errors import EngineError, InputError
 from dptopics.privacy.guarantee import Unit
+from dptopics.public.axes import CELL_TEXT
 from dptopics.public.text import TextSettings
 from dptopics.release.vocabulary import Vocabulary, check_stated
 
@@ -125,6 +126,29 @@ class SparkTable:
             drop_missing=drop_missing,
             partitions=cut,
         )
+
+    @classmethod
+    def of_cells(
+        cls,
+        source: Any,
+        columns: Sequence[str],
+        cells: Callable[..., Any],
+        *,
+        vocabulary: Vocabulary,
+        with_authors: bool,
+        drop_missing: bool,
+        session: Any,
+    ) -> Self:
+        """A table in which each text is the name of a cell: ``cells`` maps the columns, text and author first."""
+        author = columns[1] if with_authors else None
+        cls.from_table(source, text=columns[0], author=author, session=session)  # refuses columns of another kind
+        frame = _frame(source, session)
+        check_columns(frame.columns, *columns)
+        with _errors(frame):
+            named = [frame[f"`{name.replace('`', '``')}`"].alias(f"column{i}") for i, name in enumerate(columns)]
+            made = frame.select(*named).mapInArrow(cells, "text string, author string")
+        settings: dict[str, Any] = {"settings": CELL_TEXT, "vocabulary": vocabulary, "drop_missing": drop_missing}
+        return cls.from_table(made, text="text", author="author" if with_authors else None, **settings)
 
     def __repr__(self) -> str:
         return f"<SparkTable: sensitive, unit {str(self.default_unit)!r}>"

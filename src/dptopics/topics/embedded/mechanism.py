@@ -17,8 +17,9 @@ from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import check_words
 from dptopics.public.embeddings import Embedding, WordLlama, frequencies, unit
 from dptopics.public.text_models import check_repeatable
+from dptopics.release.document_space import DocumentSpace
 from dptopics.release.release import Release
-from dptopics.release.topic_model import DocumentSpace, TopicModel
+from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.embedded import public_space, topic_words
 from dptopics.topics.embedded.statistics import SIZE_WEIGHT, SUMS_BOUND, Documents, Frequencies, Nearest, Sums, Votes

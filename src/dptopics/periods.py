@@ -1,0 +1,198 @@
+"""Counts of released topics every week, month or day: one series, one charge, one run for each period.
+
+Each run is a release of its own, planned and saved by :func:`dptopics.door.publish`; what ties the runs together is a
+ledger and, where units are authors or totals run, a participation file (:mod:`dptopics.privacy.series`).
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from dptopics.counting import Columns, check_axes, topics_of
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.data.cells import corpus_of_cells, in_period
+from dptopics.data.period import PeriodCorpus
+from dptopics.data.tables import read_columns
+from dptopics.door import OF_PUBLISH, publish, reader
+from dptopics.errors import InputError
+from dptopics.plan import Plan
+from dptopics.privacy.guarantee import Unit
+from dptopics.privacy.ledger import Ledger
+from dptopics.privacy.series import Series, SeriesAccount, account_of
+from dptopics.public.axes import FAR, OTHER, TOPIC, Axis, Period
+from dptopics.release.counts import CountTable
+from dptopics.release.nearness import far_below, topic_or_far
+from dptopics.release.release import Release
+from dptopics.release.topic_model import TopicModel, fingerprint
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calendar:
+    """The periods of a series, declared before its first: ``week``, ``month`` or ``day``, from one day to another.
+
+    ``column`` holds dates such as 2026-01-31: rows outside the period that is counted are left out. Without it every
+    row of the table counts.
+
+    >>> Calendar(period="week", first="2026-01-05", last="2026-01-25").names
+    ('2026-W02', '2026-W03', '2026-W04')
+    """
+
+    period: str
+    first: str | date | None
+    last: str | date | None
+    column: str | None = None
+
+    @property
+    def axis(self) -> Axis:
+        """The periods as an axis. Refuses a range that is none."""
+        return Axis.periods(f"{self.period}:{self.column or 'date'}", first=self.first, last=self.last)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all periods."""
+        return tuple(value for value in self.axis.values if value != OTHER)
+
+    def named(self, at: str) -> str:
+        """A period by its name, or by a day that lies in it."""
+        try:
+            return Period(self.period).of(date.fromisoformat(at)) if at not in self.names else at
+        except ValueError:
+            raise InputError(
+                f"{at!r} is no {self.period} and no day. Write it as {self.names[0]}, or as a day: 2026-01-31."
+            ) from None
+
+
+def release_period(
+    topics: Release[TopicModel] | TopicModel | str | Path,
+    data: Any,
+    *,
+    calendar: Calendar,
+    at: str,
+    by: Sequence[Axis] = (),
+    text: str,
+    author: str | None = None,
+    epsilon: float,
+    delta: float,
+    ledger: Ledger | str | Path | None,
+    max_periods: int = 1,
+    participation: str | Path | None = None,
+    unit: Unit | str | None = None,
+    embedding: Any = None,
+    drop_missing: bool = False,
+    encoding: str = "utf8",
+    **how: Any,
+) -> Release[CountTable]:
+    """Release how many authors (or documents) fall into topic × group in one period: ``dptopics count --period``.
+
+    ε and δ are those of the whole series, charged with its first period. An author counts in at most ``max_periods``
+    periods, the first ones in which they appear; the participation file (beside the ledger, if no other is given) keeps
+    count of that across runs. Documents are new in each period, so that they need none. ``running=True`` releases
+    totals up to the period instead of its counts. Other arguments as for :func:`release_counts`.
+
+    >>> import numpy as np, pyarrow as pa, tempfile
+    >>> from dptopics import TopicModel, Vocabulary
+    >>> model = TopicModel(
+    ...     topic_word=np.array([[0.9, 0.1], [0.1, 0.9]]), topic_share=np.array([0.5, 0.5]),
+    ...     vocabulary=Vocabulary.of(["asthma", "skin"]), alpha=0.1)
+    >>> week = pa.table({"note": ["asthma", "skin"] * 500, "patient": range(1000)})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.create(f"{folder.name}/clinic.ledger", epsilon=1, delta=1e-6)
+    >>> release = release_period(model, week, calendar=Calendar(period="week", first="2026-01-05", last="2026-12-27"),
+    ...     at="2026-W02", text="note", author="patient", epsilon=1.0, delta=1e-6, ledger=ledger, max_periods=4)
+    >>> 400 < release.value.count(topic="0").value < 600
+    True
+    >>> folder.cleanup()
+    """
+    model = topics_of(topics)
+    own = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
+    chosen = Unit(unit) if unit is not None else Unit.DOCUMENT if author is None else Unit.AUTHOR
+    own |= {"epsilon": epsilon, "delta": delta, "unit": chosen, "max_periods": max_periods}
+    plan = period_plan(model, by, calendar=calendar, at=at, **own)
+    columns = Columns(text=text, author=author, drop_missing=drop_missing, encoding=encoding)
+    more = {"ledger": ledger, "participation": participation, "embedding": embedding}
+    return publish_period(plan, model, data, calendar=calendar, by=by, columns=columns, **more, **how)
+
+
+def period_plan(model: TopicModel, by: Sequence[Axis], *, calendar: Calendar, at: str, **settings: Any) -> Plan:
+    """The plan for one period of a series; ``settings`` as for :meth:`Plan.counts`, ε and δ of the whole series."""
+    plan = Plan.counts(
+        mechanism="periods",
+        axes=(TOPIC, *(axis.name for axis in by)),
+        values=((*map(str, range(model.n_topics)), FAR), *(axis.values for axis in by)),
+        model=fingerprint(model.topic_word, model.vocabulary.words),
+        periods=calendar.names,
+        at=calendar.named(at),
+        far=far_below(model),
+        **settings,
+    )
+    plan.build()  # settings that are impossible end here, before a file is made
+    return plan
+
+
+def publish_period(
+    plan: Plan,
+    model: TopicModel,
+    data: Any,
+    *,
+    calendar: Calendar,
+    by: Sequence[Axis],
+    columns: Columns,
+    ledger: Ledger | str | Path | None,
+    participation: str | Path | None = None,
+    embedding: Any = None,
+    **how: Any,
+) -> Release[CountTable]:
+    """Release one period as its plan says; ``how`` as for :func:`publish`."""
+    if ledger is None:
+        raise InputError("a series needs a ledger: it is charged once, and every period is noted there (--ledger).")
+    if columns.session is not None:
+        raise InputError("a series remembers authors on this machine: it is counted in memory. Leave --engine out.")
+    check_axes(by, columns.text, columns.author)
+    of_axes = [axis.column for axis in by if axis.of_text is None]
+    if calendar.column is not None and calendar.column in (columns.text, columns.author, *of_axes):
+        raise InputError("the column of dates must not be that of texts, authors or groups. Name another one.")
+    far, place = plan.settings.get("far"), calendar.names.index(plan.settings["at"])
+    topic_or_far(model, ["word"], far, embedding=embedding)  # a model that is not installed is missed before the charge
+
+    def read(account: SeriesAccount, plan: Plan) -> BoundedCorpus:
+        asked = [columns.text, *([columns.author] if columns.author else []), *of_axes]
+        asked += [calendar.column] if calendar.column else []
+        rows = read_columns(data, asked, encoding=columns.encoding, values=2 if columns.author else 1)
+        if calendar.column is not None:
+            rows = in_period(rows, len(asked) - 1, calendar.axis, place)
+        corpus = corpus_of_cells(
+            rows,
+            lambda texts: topic_or_far(model, texts, far, embedding=embedding),
+            model.n_topics + 1,
+            by,
+            with_authors=columns.author is not None,
+            drop_missing=columns.drop_missing,
+            admitted=account.admitted if plan.unit is Unit.AUTHOR else None,
+        )
+        if columns.tell is not None:
+            columns.tell(corpus.account())
+        return PeriodCorpus(reader(corpus)(plan), account.earlier, account.sums)
+
+    opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    file = None if participation is None else Path(participation)
+    with account_of(opened, series_of(plan), file) as account:
+        return publish(plan, lambda plan: read(account, plan), ledger=account, **how)
+
+
+def series_of(plan: Plan) -> Series:
+    """The series that a plan of one period belongs to: a digest of everything public but the period."""
+    described = plan.to_dict()
+    settings = dict(described["settings"])
+    period, running = settings.pop("at"), bool(settings.get("running"))
+    digest = sha256(json.dumps(described | {"settings": settings}, sort_keys=True).encode()).hexdigest()
+    return Series(
+        name=digest[:16],
+        period=period,
+        place=settings["periods"].index(period),
+        max_periods=settings["max_periods"],
+        remembers=plan.unit is Unit.AUTHOR or running,
+    )

@@ -1,0 +1,150 @@
+"""Drift: whether what people write about moves away from released topics, told from the counts of a series alone.
+
+Everything here is made of released numbers, and costs nothing. For every period and every topic, and for texts that are
+far from all topics, the share in the last one, two and three periods is compared with that of all periods before them.
+The noise of both is known; the people of a period are taken for a sample of a population that stays as it is. Under
+that assumption, over all periods of the series, there is a false alarm with a chance of about ``error``: one half of it
+is for texts that are far, the other for all topics, each divided by the number of comparisons (Bonferroni).
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from math import sqrt
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.errors import InputError
+from dptopics.public.axes import FAR
+from dptopics.release.counts import CountTable, Share
+
+WINDOWS = (1, 2, 3)  # periods that are compared with all before them
+FEWEST = 8  # periods before, to compare with
+ERROR = 0.02  # chance of a false alarm: of a hundred series that stay as they are, 95 or more are quiet, nearly always
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal:
+    """The share of a topic, or of texts far from all topics, has risen by more than noise and chance explain."""
+
+    period: str
+    topic: str
+    periods: int  # in which it was higher
+    share: float
+    before: float
+    deviations: float
+
+    def __str__(self) -> str:
+        what = "texts far from every topic" if self.topic == FAR else f"topic {self.topic}"
+        when = "in this period" if self.periods == 1 else f"in {self.periods} periods"
+        return f"{self.period}: {what} rose from {self.before:.1%} to {self.share:.1%} {when}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drift:
+    """What a series of counts tells about drift."""
+
+    far: dict[str, Share | None]  # of each period, with its 95 % set; None: no statement
+    signals: tuple[Signal, ...]
+    error: float
+
+    @property
+    def refit(self) -> Signal | None:
+        """The first signal that topics no longer cover what people write about: time to make new ones."""
+        return next((signal for signal in self.signals if signal.topic == FAR), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        far = {period: None if share is None else share._asdict() for period, share in self.far.items()}
+        return {"far": far, "signals": [asdict(s) for s in self.signals], "refit": self.refit is not None,
+                "error": self.error}  # fmt: skip
+
+
+def drift(tables: Iterable[CountTable], *, error: float = ERROR) -> Drift:
+    """What the tables of one series, a period each, say about drift; ``error``: chance of a false alarm in all of it.
+
+    >>> from dptopics.release import margins
+    >>> def week(number, far):
+    ...     cube = margins.cube(np.array([1000.0 - far, 905.0, far]))
+    ...     return CountTable(axes=("topic",), values=(("0", "1", "far"),), cube=cube, weights=np.ones(2),
+    ...         noise=6.0, period=f"2026-W{number:02}", n_periods=52)
+    >>> found = drift([week(number, 100 if number < 20 else 200) for number in range(1, 23)])
+    >>> print(found.refit)
+    2026-W20: texts far from every topic rose from 5.2% to 10.5% in this period
+    """
+    if not 0 < error < 1:
+        raise InputError(f"error must lie strictly between 0 and 1, got {error}.")
+    series = _checked(tables)
+    first = series[0]
+    topics = [topic for topic in first.values[0] if topic != FAR]
+    limits = {topic: _threshold(first.n_periods, error / 2 / len(topics)) for topic in topics}
+    limits[FAR] = _threshold(first.n_periods, error / 2)
+    signals = [signal for topic, limit in limits.items() for signal in _rises(series, topic, limit)]
+    shares = {table.period: table.share({first.axes[0]: FAR}, of={}) for table in series}
+    order = {topic: place for place, topic in enumerate((FAR, *topics))}
+    signals.sort(key=lambda signal: (signal.period, order[signal.topic]))
+    return Drift(far=shares, signals=tuple(signals), error=error)
+
+
+def _threshold(n_periods: int, error: float) -> float:
+    """Standard deviations that none of the comparisons of one topic exceeds by chance, but with this probability."""
+    comparisons = sum(max(0, n_periods - FEWEST - window + 1) for window in WINDOWS)
+    return NormalDist().inv_cdf(1 - error / max(1, comparisons))
+
+
+def _rises(series: list[CountTable], topic: str, limit: float) -> list[Signal]:
+    """Periods at which the share of a topic was too high for chance: the strongest comparison of each."""
+    first, axis = series[0], series[0].axes[0]
+    one, every = first.place({axis: topic}), first.place({})
+    own = np.array([table.count(**{axis: topic}).value for table in series])
+    total = np.maximum([table.count().value for table in series], 1.0)
+    noise = first.covariance(one, one), first.covariance(one, every), first.covariance(every, every)
+    # A unit that counts up to m times moves a sum of counts by m: its variance is up to m times that of single ones.
+    times = first.documents or first.max_cells
+    found = []
+    for now in range(FEWEST, len(series)):
+        rises = [_rise(own[: now + 1], total[: now + 1], window, noise, times)
+                 for window in WINDOWS if now + 1 - window >= FEWEST]  # fmt: skip
+        deviations, window, share, before = max(rises)
+        if deviations > limit:
+            numbers = {"share": share, "before": before, "deviations": deviations}
+            found.append(Signal(period=series[now].period, topic=topic, periods=window, **numbers))
+    return found
+
+
+def _rise(
+    own: NDArray[np.float64], total: NDArray[np.float64], window: int, noise: tuple[float, float, float], times: int
+) -> tuple[float, int, float, float]:
+    """The rise of a share in the last periods, in standard deviations: of its noise, and of drawing people.
+
+    As many as a normal number would need to be as unlikely.
+    """
+    new, old = slice(-window, None), slice(None, -window)
+    share, before = own[new].sum() / total[new].sum(), own[old].sum() / total[old].sum()
+    p = min(max(before, 0.0), 1.0)
+    of_noise = noise[0] - 2 * p * noise[1] + p**2 * noise[2]
+    variance = third = 0.0
+    for part, sign in ((new, 1), (old, -1)):
+        people = total[part].sum()
+        variance += (total[part].size * of_noise + times * p * (1 - p) * people) / people**2
+        third += sign * times**2 * p * (1 - p) * (1 - 2 * p) / people**2
+    deviations = (share - before) / sqrt(variance)
+    skewed = third / variance**1.5 * (deviations**2 - 1) / 6  # small counts have a longer tail upward (Cornish, Fisher)
+    return float(deviations - skewed), window, float(share), float(before)
+
+
+def _checked(tables: Iterable[CountTable]) -> list[CountTable]:
+    """Tables of one series in the order of time."""
+    series = sorted(tables, key=lambda table: table.period)
+    if not series or not all(table.period and not table.since for table in series):
+        raise InputError("drift is told from the counts of a series, period by period: dptopics count --period week.")
+    names = ("axes", "values", "model", "noise", "unit", "documents", "max_cells", "max_periods", "n_periods")
+    if any(getattr(table, name) != getattr(series[0], name) for table in series for name in names):
+        raise InputError("these counts are not of one series: topics, groups, noise or bounds differ.")
+    if len({table.period for table in series}) != len(series):
+        raise InputError("there are two counts of one period.")
+    if any(np.isnan(table.cube.reshape(len(table.cube), -1)[:, -1]).any() for table in series):
+        raise InputError("some counts of topics were left out as small (--min-units), so that drift cannot be told.")
+    return series

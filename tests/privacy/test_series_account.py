@@ -1,0 +1,297 @@
+"""A series over many runs: charged once, capped across runs, and never drawn twice, whatever ends a run."""
+
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dptopics import Calendar, Ledger, TopicModel, Vocabulary, release_period
+from dptopics.errors import BudgetExceeded, DptopicsError, InputError, PrivacyError, PrivacyWarning, ReleaseLost
+from dptopics.insight.series import CountsOfPeriod
+from dptopics.privacy.controls import under_noised
+from dptopics.privacy.durable import alone_with
+from dptopics.privacy.participation import Participation
+from dptopics.release import bundle
+
+MODEL = TopicModel(
+    topic_word=np.array([[0.9, 0.1], [0.1, 0.9]]),
+    topic_share=np.array([0.5, 0.5]),
+    vocabulary=Vocabulary.of(["asthma", "skin"]),
+    alpha=0.1,
+)
+YEAR = Calendar(period="week", first="2026-01-05", last="2026-03-01")
+ANN = "ann-of-the-data"
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger.create(tmp_path / "clinic.ledger", epsilon=1, delta=1e-5)
+
+
+def notes(*authors, text="asthma"):
+    return pa.table({"note": pa.array([text] * len(authors), pa.string()), "patient": pa.array(authors, pa.string())})
+
+
+def count(ledger, week, data, *, most=2, **more):
+    settings = {"epsilon": 1.0, "delta": 1e-6, "author": "patient", "calendar": YEAR, "max_periods": most, **more}
+    return release_period(MODEL, data, at=f"2026-W{week:02}", text="note", ledger=ledger, **settings)
+
+
+def exact(ledger, week, data, **more):
+    """How many counted, without noise."""
+    with under_noised(0.0):
+        return round(count(ledger, week, data, **more).value.count().value)
+
+
+def participation(ledger):
+    (found,) = ledger.path.parent.glob("*.series-*")
+    return found
+
+
+def test_one_charge_for_all_weeks_and_a_cap_on_each_author(ledger):
+    people = [f"p{i}" for i in range(50)]
+    assert [exact(ledger, week, notes(*people, ANN)) for week in (2, 3, 4)] == [51, 51, 0]
+    assert exact(ledger, 5, notes(*people, "new one")) == 1
+    assert ledger.spent.epsilon == pytest.approx(1.0)
+    assert [r.price for r in ledger.receipts()] == pytest.approx([1.0, 0.0, 0.0, 0.0])
+    assert "periods: 2026-W03 of series" in ledger.card()
+    file = participation(ledger)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert ANN.encode() not in file.read_bytes()
+    state = Participation.load(file)
+    assert (state.begun[-1], state.closed, state.times.max(), state.authors.size) == ("2026-W05", True, 2, 52)
+
+
+def test_a_period_is_drawn_once(ledger):
+    count(ledger, 2, notes("a"))
+    before = participation(ledger).read_bytes()
+    for again in (notes("a"), notes()):
+        with pytest.raises(PrivacyError, match=r"2026-W02 of this series was counted before \(charge 1"):
+            count(ledger, 2, again)
+    assert participation(ledger).read_bytes() == before
+    with pytest.raises(InputError, match="not one of the series"):
+        count(ledger, 30, notes("a"))
+
+
+def test_an_empty_period_is_a_period(ledger):
+    with pytest.warns(PrivacyWarning, match="holds no documents"):
+        assert exact(ledger, 2, notes()) == 0
+    assert exact(ledger, 3, notes("a")) == 1
+    with pytest.raises(PrivacyError, match="counted before"):
+        count(ledger, 2, notes("a"))
+
+
+def test_what_one_author_did_tells_nothing_about_another(ledger):
+    # Whether a counts in weeks 3 and 4 must not hang on who else was there, or how often.
+    for week, others in ((2, ["b"] * 30), (3, ["b", "c"]), (4, ["b", "c", "d"])):
+        allowed = [exact(ledger, week, notes("a", *others), most=3, about=str(week))]
+        assert allowed == [len({"a", *others})]
+
+
+# --- crashes ---
+
+
+GONE = RuntimeError("gone")
+
+
+def died(monkeypatch, where, name, error=GONE):
+    def fails(*_args, **_named):
+        raise error
+
+    monkeypatch.setattr(where, name, fails)
+
+
+@pytest.mark.parametrize("week", [2, 3])
+def test_death_between_participation_and_charge(ledger, monkeypatch, week):
+    if week == 3:
+        count(ledger, 2, notes("z"), most=1)
+    charges = len(ledger.receipts())
+    with monkeypatch.context() as patch:
+        died(patch, Ledger, "charge_after")
+        with pytest.raises(RuntimeError, match="gone"):
+            count(ledger, week, notes("a", "b"), most=1)
+    assert len(ledger.receipts()) == charges
+    assert Participation.load(participation(ledger)).times.max() == 1
+    # Nothing was drawn: the same week may be counted, and whoever was remembered for it counts in it, once.
+    assert exact(ledger, week, notes("a", "b"), most=1) == 2
+    assert exact(ledger, week + 1, notes("a", "b", "c"), most=1) == 1
+
+
+def test_death_between_participation_and_charge_over_counts_if_another_week_is_next(ledger, monkeypatch):
+    with monkeypatch.context() as patch:
+        died(patch, Ledger, "charge_after")
+        with pytest.raises(RuntimeError):
+            count(ledger, 2, notes("a"), most=1)
+    assert exact(ledger, 3, notes("a", "b"), most=1) == 1
+    assert exact(ledger, 2, notes("b", "c"), most=1) == 1  # out of order is fine where noise is fresh
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_death_after_the_charge_before_anything_leaves(ledger, monkeypatch, running):
+    with monkeypatch.context() as patch:
+        patch.setattr("dptopics.door.rehearse", lambda *_: None)
+        died(patch, CountsOfPeriod, "__call__")
+        with pytest.raises(ReleaseLost, match="2026-W02 may be counted again: nothing of it was given out"):
+            count(ledger, 2, notes("a"), running=running)
+    assert len(ledger.receipts()) == 1
+    assert not Participation.load(participation(ledger)).closed
+    assert exact(ledger, 2, notes("a", "b"), running=running) == 2
+    assert len(ledger.receipts()) == 1
+    with pytest.raises(PrivacyError, match="counted before"):
+        count(ledger, 2, notes("a"), running=running)
+
+
+def test_death_after_the_draw(ledger, monkeypatch, tmp_path):
+    with monkeypatch.context() as patch:
+        died(patch, bundle, "save", OSError(28, "no space"))
+        with pytest.raises(ReleaseLost):
+            count(ledger, 2, notes("a"), out=tmp_path / "w2")
+    with pytest.raises(PrivacyError, match="counted before"):
+        count(ledger, 2, notes("a"), out=tmp_path / "again")
+    assert exact(ledger, 3, notes("a", "b")) == 2
+
+
+def test_a_week_that_died_and_was_passed_over_is_never_counted(ledger, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("dptopics.door.rehearse", lambda *_: None)
+        died(patch, CountsOfPeriod, "__call__")
+        with pytest.raises(ReleaseLost):
+            count(ledger, 2, notes("a"))
+    assert exact(ledger, 3, notes("a")) == 1
+    with pytest.raises(PrivacyError, match="2026-W02 of this series was counted before"):
+        count(ledger, 2, notes("a"))
+
+
+# --- files that are lost, old, of others, or in use ---
+
+
+def test_a_lost_file_ends_the_series(ledger, tmp_path):
+    count(ledger, 2, notes("a"))
+    participation(ledger).unlink()
+    with pytest.raises(PrivacyError, match=r"is not there\. Without it nobody knows who took part"):
+        count(ledger, 3, notes("a"))
+    with pytest.raises(PrivacyError, match="is not there"):
+        count(ledger, 3, notes("a"), participation=tmp_path / "new")
+    assert len(ledger.receipts()) == 1
+
+
+def test_an_older_copy_is_refused(ledger, tmp_path):
+    count(ledger, 2, notes("a"))
+    file = participation(ledger)
+    shutil.copy2(file, tmp_path / "copy")
+    shutil.copy2(ledger.path, tmp_path / "old.ledger")
+    count(ledger, 3, notes("a"))
+    with pytest.raises(PrivacyError, match="the file is an older copy"):
+        count(ledger, 4, notes("a"), participation=tmp_path / "copy")
+    with pytest.raises(PrivacyError, match="the ledger is an older copy"):
+        count(Ledger.open(tmp_path / "old.ledger"), 4, notes("a"), participation=file)
+    assert exact(ledger, 4, notes("a", "b")) == 1
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "is damaged"),
+        (lambda data: data[:60], "is damaged"),
+        (lambda data: b"patient,note\n", "is not a participation file"),
+    ],
+)
+def test_a_damaged_file_ends_the_series(ledger, change, message):
+    count(ledger, 2, notes("a"))
+    file = participation(ledger)
+    file.write_bytes(change(file.read_bytes()))
+    with pytest.raises(PrivacyError, match=message):
+        count(ledger, 3, notes("a"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no modes there")
+def test_a_file_that_others_may_read_is_refused(ledger):
+    count(ledger, 2, notes("a"))
+    participation(ledger).chmod(0o644)
+    with pytest.raises(PrivacyError, match=r"others may read .* chmod 600"):
+        count(ledger, 3, notes("a"))
+
+
+@pytest.mark.parametrize("other", [{"most": 3}, {"epsilon": 0.5}, {"max_cells": 2}, {"running": True}])
+def test_a_file_of_another_series(tmp_path, other):
+    ledger = Ledger.create(tmp_path / "wide.ledger", epsilon=9, delta=1e-4)
+    count(ledger, 2, notes("a"))
+    with pytest.raises(PrivacyError, match="of another series"):
+        count(ledger, 3, notes("a"), participation=participation(ledger), **other)
+    count(ledger, 2, notes("a"), **other)  # beside the ledger it has a file of its own, and pays for itself
+    assert [r.price > 0 for r in ledger.receipts()] == [True, True]
+
+
+def test_two_runs_at_once(ledger):
+    count(ledger, 2, notes("a"))
+    with alone_with(participation(ledger)), pytest.raises(InputError, match="another run is using"):
+        count(ledger, 3, notes("a"))
+
+    def told(_):
+        try:
+            return count(Ledger.open(ledger.path), 3, notes("a")).value.period
+        except DptopicsError as error:
+            return type(error).__name__
+
+    with ThreadPoolExecutor(3) as pool:
+        answers = list(pool.map(told, range(3)))
+    assert answers.count("2026-W03") == 1
+    assert set(answers) <= {"2026-W03", "InputError", "PrivacyError"}  # too early, or too late
+    assert [r.what.split()[1] for r in ledger.receipts()] == ["2026-W02", "2026-W03"]
+
+
+def test_two_runs_with_copies_of_the_file_cannot_both_be_noted(ledger, tmp_path, monkeypatch):
+    count(ledger, 2, notes("a"))
+    shutil.copy2(participation(ledger), tmp_path / "copy")
+    plain = Ledger.charge_after
+
+    def slow(self, decide, **more):  # the other one gets between
+        monkeypatch.setattr(Ledger, "charge_after", plain)
+        count(ledger, 3, notes("a"), participation=tmp_path / "copy")
+        return plain(self, decide, **more)
+
+    monkeypatch.setattr(Ledger, "charge_after", slow)
+    with pytest.raises(PrivacyError, match="do not know the same periods"):
+        count(ledger, 3, notes("a"))
+
+
+# --- ledgers and units ---
+
+
+def test_without_authors_there_is_no_file(ledger, tmp_path):
+    other = Ledger.create(tmp_path / "documents.ledger", epsilon=1, delta=1e-5, unit="document")
+    more = {"author": None, "most": 1}
+    assert exact(other, 2, notes("a", "a", "a"), **more) == 3
+    assert exact(other, 3, notes("a", "a"), **more) == 2
+    assert not list(tmp_path.glob("*series-*"))
+    with pytest.raises(PrivacyError, match="counted before"):
+        count(other, 3, notes("a"), **more)
+    with pytest.raises(PrivacyError, match="one ledger, one unit"):
+        count(ledger, 2, notes("a"), **more)
+    with pytest.raises(PrivacyError, match="one ledger, one unit"):
+        count(other, 4, notes("a"))
+
+
+def test_a_ledger_with_too_little_left_refuses_the_first_period(tmp_path):
+    little = Ledger.create(tmp_path / "little.ledger", epsilon=0.5, delta=1e-5)
+    with pytest.raises(BudgetExceeded):
+        count(little, 2, notes("a"))
+    assert not list(tmp_path.glob("*.series-*"))
+    with pytest.raises(InputError, match="a series needs a ledger"):
+        count(None, 2, notes("a"))
+
+
+def test_running_totals_go_forward_and_remember_what_was_left_out(ledger):
+    totals = [exact(ledger, week, notes(*people), running=True) for week, people in ((2, "ab"), (4, "bc"), (5, "b"))]
+    assert totals == [2, 4, 4]  # b took part twice
+    with pytest.raises(PrivacyError, match="running totals go forward"):
+        count(ledger, 3, notes("a"), running=True)
+    assert Participation.load(participation(ledger)).earlier.exact.shape[0] == 4
+
+
+def test_names_are_one_person_however_they_are_written(ledger):
+    assert exact(ledger, 2, notes("Zoë"), most=1) == 1
+    assert exact(ledger, 3, notes(" Zoe\u0308 "), most=1) == 0
