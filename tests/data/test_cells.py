@@ -112,7 +112,8 @@ def test_cells_as_batches_of_arrow_are_those_in_memory():
     table = pa.table({**ROWS, "note": ["b", "a", None, "a"], "patient": [1, 1, 2, 3]})
     (batch,) = arrow_cells(table.to_batches(), topics, 3, [WARDS, MONTHS], True)
     columns = [column.to_pylist() for column in table.columns]
-    corpus = corpus_of_cells([columns], topics, 3, [WARDS, MONTHS], with_authors=True, drop_missing=True)
+    with pytest.warns(PrivacyWarning, match="counted as 'other'"):
+        corpus = corpus_of_cells([columns], topics, 3, [WARDS, MONTHS], with_authors=True, drop_missing=True)
     told = [text for text in batch.column("text").to_pylist() if text is not None]
     assert told == [corpus.words[word] for word in corpus.word]
     assert batch.column("author").to_pylist() == ["1", "1", "2", "3"]
