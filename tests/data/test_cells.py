@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from dptopics.data.cells import corpus_of_cells, main_topic
+from dptopics.data.cells import arrow_cells, corpus_of_cells, in_period, invented_cells, main_topic
 from dptopics.data.tables import read_columns
 from dptopics.errors import InputError, PrivacyWarning
 from dptopics.public.axes import Axis
@@ -84,3 +84,44 @@ def test_columns_of_lists_are_refused():
 
 def test_a_text_of_which_topics_know_nothing_has_none():
     assert main_topic(np.array([[0.2, 0.5, 0.3], [1 / 3] * 3])).tolist() == [1, 3]
+
+
+def test_rows_of_one_period_are_told_by_the_day_that_is_written():
+    days = ["2026-01-31T23:59-08:00", "2026-02-01", " 2026-01-05 ", "05/01/2026", None, "2025-01-05"]
+    rows = [[["a", "b", "c", "d", "e", "f"], list("pqrstu"), days]]
+    with pytest.warns(PrivacyWarning, match="outside the period that is counted"):
+        (found,) = in_period(rows, 2, MONTHS, 0)
+    assert found == [["a", "c"], ["p", "r"]]
+    assert list(in_period([[["a"], ["2026-02-01"]]], 1, MONTHS, 1)) == [[["a"]]]
+
+
+def test_only_those_who_are_admitted_count():
+    seen = []
+
+    def admitted(names):
+        seen.extend(names)
+        return np.array([name != "p" for name in names])
+
+    rows = [[["a", "b", "a"], ["p", "q", "p"]]]
+    corpus = corpus_of_cells(rows, topics, 3, [], with_authors=True, admitted=admitted)
+    assert sorted(seen) == ["p", "q"]
+    assert corpus.n_documents == 1
+
+
+def test_cells_as_batches_of_arrow_are_those_in_memory():
+    table = pa.table({**ROWS, "note": ["b", "a", None, "a"], "patient": [1, 1, 2, 3]})
+    (batch,) = arrow_cells(table.to_batches(), topics, 3, [WARDS, MONTHS], True)
+    columns = [column.to_pylist() for column in table.columns]
+    with pytest.warns(PrivacyWarning, match="counted as 'other'"):
+        corpus = corpus_of_cells([columns], topics, 3, [WARDS, MONTHS], with_authors=True, drop_missing=True)
+    told = [text for text in batch.column("text").to_pylist() if text is not None]
+    assert told == [corpus.words[word] for word in corpus.word]
+    assert batch.column("author").to_pylist() == ["1", "1", "2", "3"]
+    assert batch.column("text").null_count == 1
+
+
+def test_invented_people_fill_any_table():
+    for cells in (1, 2, 1000):
+        corpus = invented_cells(cells, with_authors=True)
+        assert (corpus.n_documents, corpus.n_authors, len(corpus.words)) == (80, 60, cells)
+    assert invented_cells(5, with_authors=False).author is None
