@@ -38,7 +38,7 @@ def test_bounds_against_a_curve_and_against_one_pair():
 
 
 def test_what_an_installation_brings():
-    found = json.loads((ROOT / "benchmarks/results/packaging.json").read_text())["environments"]
+    found = json.loads((ROOT / "benchmarks/results/installation.json").read_text())["environments"]
     text = " ".join(page("docs/reference/commands.md").split())
     for kind in ("plain", "embeddings"):
         assert f"{found[kind]['packages']} packages" in text

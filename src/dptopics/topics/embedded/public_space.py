@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from dptopics.public.embeddings import Embedding, frequencies, unit, word_weights
 from dptopics.public.text import TextSettings
@@ -73,7 +74,8 @@ def of_words(vocabulary: Vocabulary, embedding: Embedding, text: TextSettings | 
     vectors = unit(embedding.together(vocabulary.words).astype(np.float64))
     candidates = vectors[np.argsort(-frequency, kind="stable")[:_FREQUENT]]
     if len(candidates) > n:
-        groups = MiniBatchKMeans(n, n_init=1, batch_size=2048, random_state=0).fit(candidates)
+        with threadpool_limits(1):  # small matrices: threads wait for each other, and on a busy machine very long
+            groups = MiniBatchKMeans(n, n_init=1, batch_size=2048, random_state=0).fit(candidates)
         candidates = groups.cluster_centers_.astype(np.float64)
     return PublicWords(vectors, candidates, frequency, word_weights(vocabulary.words, language))
 
@@ -91,7 +93,8 @@ def grouped(candidates: Floats, noisy: Floats, sigma: float, n: int) -> Floats:
     real = noisy > 2 * sigma
     if np.count_nonzero(real) <= n:
         return candidates[np.sort(np.argsort(-noisy, kind="stable")[:n])]
-    groups = KMeans(n, n_init=10, random_state=0).fit(candidates[real], sample_weight=noisy[real])
+    with threadpool_limits(1):
+        groups = KMeans(n, n_init=10, random_state=0).fit(candidates[real], sample_weight=noisy[real])
     return unit(groups.cluster_centers_.astype(np.float64))
 
 

@@ -1,6 +1,6 @@
 """Install the built wheel into an empty environment, use it, and say how many packages and megabytes that takes.
 
-python benchmarks/packaging.py [--out FILE]     (a few minutes; installs from the package index)
+python benchmarks/installation.py [--out FILE]     (a few minutes; installs from the package index)
 """
 
 import argparse
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-RESULT = ROOT / "benchmarks" / "results" / "packaging.json"
+RESULT = ROOT / "benchmarks" / "results" / "installation.json"
 EXTRAS = ("", "embeddings")
 TABLE = "note,patient\n" + "".join(f"my knee hurts when I run,p{i}\nnew glasses for reading,q{i}\n" for i in range(400))
 
