@@ -10,6 +10,7 @@ from markdown_pages import MOST_NOT_RUN, NOT_HERE, PAGES, PROGRAM, REASONS, ROOT
 
 from dptopics import cli
 from dptopics.audit import canaries
+from dptopics.audit.claim import Effort
 from dptopics.public.datasets import DemoTexts, demo_corpus
 from dptopics.public.embeddings import common_words
 from dptopics.topics.embedded import public_space
@@ -54,6 +55,7 @@ def quick(folder, monkeypatch, demo):
     monkeypatch.setattr("dptopics.topics.embedded.public_space.of_words", PLACES)
     trials = partial(canaries.audit_by_trials, rehearsals=4, designs=canaries.DESIGNS[:1])
     monkeypatch.setattr("dptopics.audit.canaries.audit_by_trials", trials)
+    monkeypatch.setattr("dptopics.audit.claim.Effort", partial(Effort, seconds=3.0))
     monkeypatch.setattr("dptopics.audit.membership.plot_roc", lambda *_: True)  # drawing takes longer than training
 
 
