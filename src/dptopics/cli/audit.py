@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dptopics.plan import Plan
 
 _SHADOWS = 128
+_LEARNER = "gibbs"
 
 
 def audit(
@@ -70,10 +71,19 @@ def audit(
         Path | None, typer.Option(help="With --target: folder (--out) of an earlier audit, whose shadows serve again.")
     ] = None,
     learner: Annotated[
-        str, typer.Option(help="Of plain models and their shadows: gibbs, variational, sklearn, gensim, tomotopy, …")
-    ] = "gibbs",
+        str | None,
+        typer.Option(
+            help="Of plain models and their shadows: gibbs, variational, sklearn, gensim, tomotopy, … With --mechanism "
+            "output, mvg or laplace: what learns inside of it.",
+            show_default="gibbs; of a mechanism its own",
+        ),
+    ] = None,
     attack: Annotated[
-        str, typer.Option(help="membership: who was in? poison: do planted texts draw a secret out (in --trials runs)?")
+        str,
+        typer.Option(
+            help="membership: who was in? poison: do planted texts draw a secret out (in --trials runs)? "
+            "most-contributing: does a release of n-grams show the author of most of them (in --trials pairs)?"
+        ),
     ] = "membership",
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Read pickles (gensim, joblib) of --target: this runs their code.")
@@ -94,13 +104,14 @@ def audit(
     """
     from dptopics import progress
 
-    if (out_folder / "audit.json").exists():
+    if any((out_folder / name).exists() for name in ("audit.json", "ngram_attack.json")):
         raise InputError(f"the folder {str(out_folder)!r} holds an audit already. Choose another name, or remove it.")
     audit_model.check_options(attack, target, models)
     check_not_the_data(vocabulary, source)
     table = Table.of(context)
     unit = Unit.DOCUMENT if author is None else Unit.AUTHOR
     settings: dict[str, Any] = {"mechanism": mechanism, "vocabulary": vocabulary, "n_topics": topics}
+    settings |= {"learner": None if mechanism is None else learner}
     settings |= {
         "epsilon": epsilon,
         "delta": delta,
@@ -127,8 +138,11 @@ def audit(
     if attack == "poison":
         audit_model.poison(corpus, plan, trials or 100, out_folder, as_json)
         return
+    if attack == "most-contributing":
+        audit_claim.attack_most_contributing(corpus, plan, trials or 100, out_folder, as_json)
+        return
     if target is not None:
-        model = audit_model.Model(target, models, learner, shadows or _SHADOWS, trust_pickle)
+        model = audit_model.Model(target, models, learner or _LEARNER, shadows or _SHADOWS, trust_pickle)
         audit_model.attack_target(corpus, model, out_folder, as_json)
         return
     if plan is not None and shadows is None:
@@ -136,7 +150,7 @@ def audit(
         return
     how = {"n_shadows": shadows or _SHADOWS, "repeats": repeats, "by_author": author is not None, "folder": out_folder}
     try:
-        result = _attacked(corpus, plan, (learner, topics), how)
+        result = _attacked(corpus, plan, (learner or _LEARNER, topics), how)
     except KeyboardInterrupt:
         err.print(f"Stopped. Run the same command again: it goes on with the models in {out_folder}.", highlight=False)
         sys.exit(130)
@@ -199,6 +213,10 @@ def _named(settings: dict[str, Any]) -> "Plan":
 
     if settings["mechanism"] not in mechanisms(Job.VOCABULARY):
         return Plan.topics(**settings)
+    if settings["learner"] is not None:
+        raise InputError("a vocabulary has no learner: leave --learner out.")
     if settings["vocabulary"] is not None:
         raise InputError("--mechanism names a vocabulary already: leave --vocabulary out.")
-    return Plan.words(**{name: value for name, value in settings.items() if name not in ("vocabulary", "n_topics")})
+    return Plan.words(
+        **{name: value for name, value in settings.items() if name not in ("vocabulary", "n_topics", "learner")}
+    )
