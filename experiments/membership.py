@@ -159,7 +159,7 @@ def table_3(experiment: Experiment, corpus: str = "tweets", learner: str = "scik
             ),
         }
         print(f"  {name}: {rejected.sum()} of {rejected.size} rejected, KL {np.median(far):.3f}", flush=True)
-    name = f"table3_{corpus}_{shadows.n_shadows}"
+    name = f"table3_{corpus}_{shadows.n_shadows}" + ("" if learner == "scikit-learn" else "_ours")
     save(name, {"corpus": corpus, "learner": learner, "shadows": shadows.n_shadows, "statistics": result})
 
 
@@ -269,6 +269,7 @@ def main() -> None:
         "tweets": lambda: table_1(experiment, "tweets", "scikit-learn"),
         "tweets-ours": lambda: table_1(experiment, "tweets", "ours"),
         "table3": lambda: table_3(experiment),
+        "table3-ours": lambda: table_3(experiment, "tweets", "ours"),
         "table3-nips": lambda: table_3(experiment, "nips", "ours"),
         "figure1": lambda: figure_1(experiment),
         "nips-ours": lambda: table_1(experiment, "nips", "ours"),

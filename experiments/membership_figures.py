@@ -73,7 +73,7 @@ def draw(folder: Path) -> None:
                 )
             roc(axis, title)
         save(figure, "figure5")
-    if result := read(folder, "table3_tweets_256"):
+    if result := read(folder, "table3_tweets_256_ours"):
         figure, axes = panels(1)
         boxes = [
             {"label": name, "whislo": q["0.05"], "q1": q["0.25"], "med": q["0.5"], "q3": q["0.75"], "whishi": q["0.95"]}

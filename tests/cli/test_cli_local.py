@@ -178,7 +178,7 @@ def test_monitor_says_what_it_leaves_out_and_how_runs_spread(run, notes):
     found = json.loads(run(*command, "--json")[1])
     assert len(found["last_sweep_of_each_run"]) == 3
     assert found["same_word_missing_by_sweep"][-1] > found["epsilon_by_sweep"]["word"][-1]
-    assert found["as_printed_by_sweep"]["document"][-1] < found["epsilon_by_sweep"]["document"][-1]
+    assert found["as_printed_by_sweep"]["document"][-1] <= found["epsilon_by_sweep"]["document"][-1] * (1 + 1e-6)
 
 
 def test_monitor_refusals(run, notes):

@@ -1,0 +1,129 @@
+"""Pages about the papers quote what is stored, what is stored is not older than its code, and every item has a row."""
+
+import ast
+import importlib
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXPERIMENTS, PAGES = ROOT / "experiments", ROOT / "docs" / "papers"
+sys.path.insert(0, str(EXPERIMENTS))
+store, tables = importlib.import_module("store"), importlib.import_module("tables")
+
+RESULTS = sorted(path.name for path in store.FOLDER.glob("*.json") if path != store.NOTES)
+# Made before it was noted what makes a result. Only ever shorter: run the experiment again, and take it off.
+NOT_NOTED_YET = {
+    "liars.json",
+    "local_perplexity.json",
+    "membership_figure1.json",
+    "membership_figure5.json",
+    "membership_rare_words.json",
+    "membership_table1_newsgroups_ours.json",
+    "membership_table1_nips_ours.json",
+    "membership_table1_tweets.json",
+    "membership_table1_tweets_ours.json",
+    "membership_table2.json",
+    "membership_table3_tweets_126.json",
+    "membership_table4.json",
+    "ngrams.json",
+    "poison.json",
+    "spectral_choice.json",
+    "spectral_figure2.json",
+    "spectral_figure3.json",
+    "spectral_figure4.json",
+    "spectral_more_words.json",
+    "spectral_starts.json",
+    "spectral_table2.json",
+    "spectral_tuning.json",
+    "topicdp.json",
+    "topicdp_pairs.json",
+    "vocabulary_sizes.json",
+}
+# Tables of figures on each page that no function of experiments/tables.py writes yet. Only ever fewer.
+NOT_BOUND_YET = {
+    "fdptm.md": 0,
+    "gibbs-and-local.md": 4,
+    "membership-inference.md": 5,
+    "ngrams.md": 8,
+    "spectral.md": 9,
+    "topicdp.md": 6,
+}
+
+
+def tables_of_figures(page):
+    """The Markdown tables of a page of which most cells, but for the first of each line, hold a number."""
+    found = []
+    for table in re.findall(r"(?:^\|.*\n)+", page.read_text("utf-8") + "\n", re.MULTILINE):
+        cells = [cell for line in table.strip().split("\n")[2:] for cell in line.strip("|").split("|")[1:]]
+        if cells and sum(bool(re.match(r"[ *(−-]*\d", cell)) for cell in cells) > len(cells) / 2:
+            found.append(table.strip())
+    return found
+
+
+@pytest.mark.parametrize("page", sorted(PAGES.glob("*.md")), ids=lambda page: page.name)
+def test_tables_are_bound_to_what_is_stored(page):
+    """Those that are written by hand are counted, so that there are never more of them."""
+    made = [write() for name, write in tables.TABLES.values() if name == page.name]
+    by_hand = [table for table in tables_of_figures(page) if table not in made]
+    assert len(by_hand) == NOT_BOUND_YET.get(page.name, 0)
+
+
+@pytest.mark.parametrize("name", tables.TABLES)
+def test_a_page_quotes_what_is_stored(name):
+    page, made = tables.TABLES[name]
+    assert made() in (PAGES / page).read_text("utf-8"), f"write it again: python experiments/tables.py {name}"
+
+
+@pytest.mark.parametrize("result", RESULTS)
+def test_no_result_is_older_than_its_code(result):
+    if result in NOT_NOTED_YET:
+        assert result not in store.read(), "it is noted now: take it off the list"
+        return
+    assert result in store.read(), "run the experiment that makes it: it notes its code"
+    assert store.stale(result) == [], "its code changed since: run again what 'command' says in made_by.json"
+
+
+def test_the_list_of_what_is_not_noted_holds_nothing_else():
+    assert set(RESULTS) >= NOT_NOTED_YET
+
+
+@pytest.mark.parametrize("result", store.read())
+def test_notes_say_how_and_how_long(result):
+    one = store.read()[result]
+    script = one["command"].split()[1]
+    assert one["command"].startswith("python experiments/")
+    assert (ROOT / script).is_file()
+    assert one["minutes_on_two_cores"] > 0
+    assert one["code"]
+
+
+def test_a_changed_file_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "ROOT", tmp_path)
+    monkeypatch.setattr(store, "FOLDER", tmp_path)
+    monkeypatch.setattr(store, "NOTES", tmp_path / "made_by.json")
+    (tmp_path / "code.py").write_text("one", "utf-8")
+    with store.made("r.json", code=["code.py"], command="python experiments/x.py"):
+        (tmp_path / "r.json").write_text("[1]", "utf-8")
+    assert store.stale("r.json") == []
+    (tmp_path / "r.json").write_text("[2]", "utf-8")
+    assert store.stale("r.json") == ["r.json"]
+    (tmp_path / "code.py").write_text("two", "utf-8")
+    assert store.stale("r.json") == ["code.py", "r.json"]
+    before = json.loads(store.NOTES.read_text("utf-8"))
+    with store.made("r.json", code=["code.py"], command="python experiments/x.py"):
+        (tmp_path / "r.json").write_text("[2, 3]", "utf-8")
+    assert json.loads(store.NOTES.read_text("utf-8")) == before  # rows of two codes: not noted
+
+
+@pytest.mark.parametrize("script", sorted(path.stem for path in EXPERIMENTS.glob("*.py")))
+def test_every_experiment_can_be_imported_and_says_how_to_run(script):
+    pytest.importorskip("pyarrow")
+    importlib.import_module(script)
+    text = ast.get_docstring(ast.parse((EXPERIMENTS / f"{script}.py").read_text("utf-8"))) or ""
+    assert text
+    if "def main" in (EXPERIMENTS / f"{script}.py").read_text("utf-8"):
+        assert f"python experiments/{script}.py" in text
