@@ -143,6 +143,19 @@ def test_the_attack_on_ngrams_is_a_command(folder):
         assert "is for n-grams" in str(refused.exception)
 
 
+def test_an_attack_on_ngrams_of_a_public_table_asks_for_it_again(folder):
+    (folder / "public.csv").write_text("note\n" + "\n".join(TEXTS[:8]) + "\n", "utf-8")
+    made = run("ngrams", *COLUMNS, *BUDGET, "--n", 2, "--public", "public.csv", "--out", "r")
+    assert made.exit_code == 0, made.output
+    command = ("audit", *COLUMNS, "--release", "r", "--attack", "most-contributing", "--trials", 5)
+    assert isinstance(run(*command, "--out", "a").exception, InputError)  # the release names the table, and has it not
+    done = run(*command, "--public", "public.csv", "--out", "a", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["mechanism"] == "bayes"
+    own = run(*command, "--public", "notes.csv", "--out", "b")
+    assert isinstance(own.exception, InputError)  # private texts are no public ones
+
+
 def test_calibration_top_and_post_of_an_estimator():
     words = Vocabulary.public(["knee", "pain", "running", "glasses", "reading", "eyes"])
     settings = {"calibration": "renyi", "top": 3, "post": "none", "gamma": 0.5, "learner": "lsi"}

@@ -8,6 +8,7 @@ import typer
 
 from dptopics.cli import audit_claim, audit_model
 from dptopics.cli import options as o
+from dptopics.cli.ngrams import public_ngrams
 from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.terminal import err, print_json, progress_bar
 from dptopics.errors import InputError
@@ -85,6 +86,13 @@ def audit(
             "most-contributing: does a release of n-grams show the author of most of them (in --trials pairs)?"
         ),
     ] = "membership",
+    public: Annotated[
+        Path | None,
+        typer.Option(help="Public n-grams of a --release of n-grams, as they were given to it.", show_default=False),
+    ] = None,
+    public_text: Annotated[
+        str | None, typer.Option(help="Column of the public texts.", show_default="the same as --text")
+    ] = None,
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Read pickles (gensim, joblib) of --target: this runs their code.")
     ] = False,
@@ -107,7 +115,8 @@ def audit(
     if any((out_folder / name).exists() for name in ("audit.json", "ngram_attack.json")):
         raise InputError(f"the folder {str(out_folder)!r} holds an audit already. Choose another name, or remove it.")
     audit_model.check_options(attack, target, models)
-    check_not_the_data(vocabulary, source)
+    for public_file in (vocabulary, public):
+        check_not_the_data(public_file, source)
     table = Table.of(context)
     unit = Unit.DOCUMENT if author is None else Unit.AUTHOR
     settings: dict[str, Any] = {"mechanism": mechanism, "vocabulary": vocabulary, "n_topics": topics}
@@ -118,7 +127,8 @@ def audit(
         "unit": unit,
         "text": TextSettings(language=language, tokenizer=named_tokenizer(tokenizer)),
     }
-    plan = _plan(release_folder, plan_file, settings)
+    given = None if public is None else (public, public_text or text, encoding, tokenizer)
+    plan = _plan(release_folder, plan_file, settings, given)
     if plan is None and (trials is not None or thorough) and attack == "membership":
         raise InputError(
             "--trials and --thorough test the claim of a mechanism. Name one with --mechanism, or --release."
@@ -180,7 +190,12 @@ def _attacked(corpus: "Corpus", plan: "Plan | None", plain: tuple[str, int], how
         return audit_membership(train, corpus, claim=mechanism.guarantee, settings=settings, **how)
 
 
-def _plan(release_folder: Path | None, plan_file: Path | None, settings: dict[str, Any]) -> "Plan | None":
+def _plan(
+    release_folder: Path | None,
+    plan_file: Path | None,
+    settings: dict[str, Any],
+    public: tuple[Path, str, str, str | None] | None,
+) -> "Plan | None":
     """What is attacked: the plan of a release, one in a file, or the one that the options make."""
     from dptopics.plan import Plan, read_plan
     from dptopics.public.given import Given
@@ -201,8 +216,13 @@ def _plan(release_folder: Path | None, plan_file: Path | None, settings: dict[st
             "this release was made before plans were kept: nobody can tell exactly what made it. Name its settings "
             "(--mechanism, --vocabulary, --topics, --epsilon, --delta), or release again."
         )
-    words = Given.words(Vocabulary(release.value.vocabulary.words))
-    return Plan.from_dict(release.record.plan, folder=release_folder, known=(words,))
+    listed = release.value.vocabulary.words
+    known: tuple[Given, ...] = (Given.words(Vocabulary(listed)),)
+    if public is not None:
+        path, column, encoding, tokenizer = public
+        n = int(release.record.plan["text"]["ngrams"])
+        known += (public_ngrams(path, column, n, len(listed), encoding, tokenizer),)
+    return Plan.from_dict(release.record.plan, folder=release_folder, known=known)
 
 
 def _named(settings: dict[str, Any]) -> "Plan":

@@ -110,7 +110,7 @@ def ngrams(
         raise InputError("give --public (a public list) or --vocabulary (a private one), not both.")
     check_not_the_data(public, source)
     reading = TextSettings.for_ngrams(n, named_tokenizer(tokenizer))
-    prior = None if public is None else _public(public, public_text or text, n, size, encoding, tokenizer)
+    prior = None if public is None else public_ngrams(public, public_text or text, n, size, encoding, tokenizer)
 
     def made() -> "Plan":
         return Plan.ngrams(
@@ -170,7 +170,8 @@ def arpa(
     err.print(f"Written to [bold]{out_file}[/].")
 
 
-def _public(path: Path, text: str, n: int, size: int, encoding: str, tokenizer: str | None) -> "Given":
+def public_ngrams(path: Path, text: str, n: int, size: int, encoding: str, tokenizer: str | None) -> "Given":
+    """A public list, or the most frequent n-grams of public texts."""
     from dptopics import progress
     from dptopics.public.given import Given
     from dptopics.public.ngrams import PublicNgrams
