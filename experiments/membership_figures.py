@@ -80,7 +80,7 @@ def draw(folder: Path) -> None:
             for name, q in ((name, one["kl_quantiles"]) for name, one in result["statistics"].items())
         ]
         axes[0].bxp(boxes, showfliers=False)
-        axes[0].set(yscale="log", ylabel="KL(in ‖ out), 5 % to 95 %", title="Figure 6: 3,000 tweets")
+        axes[0].set(yscale="log", ylabel="KL(in ‖ out), 5 % to 95 %", title="Figure 6: 1,000 tweets")
         axes[0].tick_params(axis="x", labelsize=7)
         save(figure, "figure6")
     if result := read(folder, "table2"):

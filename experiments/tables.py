@@ -101,6 +101,45 @@ def membership_table3() -> str:
     return markdown(head, rows)
 
 
+def _rate(row: Any) -> str:
+    return f"{row['tpr_at_0.1%_fpr']:.2%}".replace("%", " %")
+
+
+def membership_figure5() -> str:
+    plain = read("membership_table1_tweets_ours.json")["attacks"][0]
+    rows = [["no privacy, 128 shadows", "", _rate(plain), f"{plain['auc']:.3f}"]]
+    for row in read("membership_figure5.json")["rows"]:
+        first = ("sound: " if row["pipeline"] == "sound" else "") + f"{row['epsilon_1']:g}"
+        rows.append([first, f"{row['epsilon_2']:g}", _rate(row), f"{row['auc']:.3f}"])
+    return markdown(["ε₁", "ε₂", "TPR at 0.1 % FPR", "AUC"], rows)
+
+
+def membership_rare_words() -> str:
+    rows = []
+    for row in read("membership_rare_words.json")["rows"]:
+        most = row["left_out_up_to"]
+        title = f"words that occur more than {most} times" if most else "all words"
+        rows.append([title, f"{row['vocabulary']:,}", _rate(row)])
+    return markdown(["tweets with …", "vocabulary", "TPR at 0.1 % FPR"], rows)
+
+
+PAPER_TABLE_4 = {
+    "tweets": ("TweetRumors", "(5,802 raw)", "9", "5,942"),
+    "nips": ("NIPS", "1,494", "893", "10,346"),
+    "newsgroups": ("20 Newsgroups", "18,037", "84", "74,781"),
+}
+
+
+def membership_table4() -> str:
+    rows = []
+    for name, found in read("membership_table4.json")["corpora"].items():
+        title, documents, length, words = PAPER_TABLE_4[name]
+        mine = (f"{found['documents']:,}", f"{found['average_length']:,.1f}", f"{found['vocabulary']:,}")
+        pairs = zip((documents, length, words), mine, strict=True)
+        rows.append([title, *(f"{theirs} / {ours}" for theirs, ours in pairs)])
+    return markdown(["", "documents, paper / ours", "words per document", "vocabulary"], rows)
+
+
 # --- spectral ---
 
 
@@ -250,6 +289,9 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "fdptm_figure3": ("fdptm.md", fdptm_figure3),
     "fdptm_figure4": ("fdptm.md", fdptm_figure4),
     "membership_table3": ("membership-inference.md", membership_table3),
+    "membership_figure5": ("membership-inference.md", membership_figure5),
+    "membership_rare_words": ("membership-inference.md", membership_rare_words),
+    "membership_table4": ("membership-inference.md", membership_table4),
     "spectral_printed": ("spectral.md", spectral_printed),
     "spectral_utility": ("spectral.md", spectral_utility),
     "gibbs_monitor": ("gibbs-and-local.md", gibbs_monitor),
