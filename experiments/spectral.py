@@ -190,16 +190,17 @@ def printed(repetitions: int) -> None:
                 mechanism = mechanisms("topics")[config].calibrated(
                     epsilon=epsilon, shares=shares, sensitivities=kind, **settings
                 )
-                row["promised"] = promised_loss(config, spectrum(moments, size), mechanism.edge_scales)
+                row["promised"] = promised_loss(config, spectrum(size, seed), mechanism.edge_scales)
                 try:
                     row |= errors(topics, mechanism(bounded, seeded(row)).value.topic_word)
                 except NothingReleased:
                     row["refused"] = True
 
 
-def spectrum(moments: Any, size: tuple[int, int, int, float]) -> Spectrum:
+@lru_cache(maxsize=8)
+def spectrum(size: tuple[int, int, int, float], seed: int) -> Spectrum:
     """What theorems 10 to 13 depend on, exact."""
-    n, d, k, alpha0 = size
+    (n, d, k, alpha0), moments = size, cached(size, seed)[3]
     values, vectors = moments.eigenpairs(k, alpha0)
     weights, _ = orthogonal_components(third_moment(moments, vectors / np.sqrt(values), alpha0))
     gap = float(np.min(weights - np.append(weights[1:], 0.0))) / 4

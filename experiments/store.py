@@ -45,6 +45,10 @@ def note(
         "code": code_hashes(code),
         "result": digest(FOLDER / result),
     }
+    _write(notes)
+
+
+def _write(notes: dict[str, Any]) -> None:
     NOTES.write_text(json.dumps(dict(sorted(notes.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
@@ -54,6 +58,11 @@ def made(result: str, *, code: Sequence[str], command: str, inputs: Sequence[Pat
     notes, path = read().get(result), FOLDER / result
     mixed = path.exists() and (notes is None or notes["code"] != code_hashes(code))
     begin = time.perf_counter()
+    if not path.exists():  # an interrupted run goes on as long as the code is the same
+        _write(
+            read()
+            | {result: {"command": command, "code": code_hashes(code), "minutes_on_two_cores": None, "result": ""}}
+        )
     yield
     if mixed:
         print(f"results/{result} has rows that other code made, and is not noted. Move it away to run all again.")
