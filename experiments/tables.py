@@ -159,7 +159,7 @@ def _printed(config: str, kind: str, epsilon: float, value: str) -> list[float]:
 def _three(values: list[float], runs: int = 5) -> str:
     if not values:
         return "refused"
-    found = f"{statistics.mean(values):.3g}"
+    found = f"{statistics.mean(values):.3g}".replace("inf", "∞")
     return found if len(values) == runs else f"{found} ({len(values)} of {runs})"
 
 
