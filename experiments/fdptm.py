@@ -4,21 +4,22 @@ Their pipeline as published (greedy vocabulary with its published threshold, the
 sound one (greedy vocabulary with a threshold that is proved, then variational). All numbers are computed from the
 texts, with seeded noise: NOT FOR RELEASE.
 
-    python experiments/fdptm.py --data FOLDER     (tweet_rumours.parquet, column text; lemmas need the extra 'lemmas')
+    python experiments/fdptm.py --data FOLDER --wordnet FOLDER       (minutes on two cores: results/made_by.json)
 
-Results are appended to results/fdptm.json as they come; a second run goes on where the first stopped.
+FOLDER of the data holds tweet_rumours.parquet, that of WordNet 3.0 index.noun and noun.exc. Tweets are prepared as for
+the other half of the paper (membership_data.py). Results are appended to results/fdptm.json as they come; a second run
+goes on where the first stopped.
 """
 
 import argparse
 import json
-import re
 import zlib
 from collections.abc import Callable, Iterator
-from math import log
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
+from membership_data import profile, tweets
+from store import made
 
 from dptopics import Corpus, TextSettings, TopicModel, Unit, Vocabulary
 from dptopics.data.bounded import BoundedCorpus
@@ -27,11 +28,24 @@ from dptopics.evaluate import diversity, npmi, umass
 from dptopics.learners.lda_gibbs import GibbsLda
 from dptopics.published.fdptm.zhao import ZhaoTopics
 from dptopics.published.fdptm.zhu import ZhuTopics
+from dptopics.published.vocabulary.greedy import GreedyAsPublished
 from dptopics.topics.variational import VariationalTopics
 from dptopics.vocabulary.greedy import GreedyVocabulary
 from dptopics.vocabulary.weighted import WeightedVocabulary
 
 FOLDER = Path(__file__).parent / "results"
+COMMAND = "python experiments/fdptm.py --data FOLDER --wordnet FOLDER"
+CODE = (
+    "experiments/fdptm.py",
+    "experiments/membership_data.py",
+    "src/dptopics/kernels/gibbs.py",
+    "src/dptopics/learners/lda_gibbs.py",
+    "src/dptopics/published/fdptm/zhu.py",
+    "src/dptopics/published/vocabulary/greedy.py",
+    "src/dptopics/topics/variational.py",
+    "src/dptopics/vocabulary/greedy.py",
+    "src/dptopics/vocabulary/weighted.py",
+)
 TOPICS, DELTA, WORDS, MORE_WORDS = 5, 1e-5, 10, 30
 SWEEPS = 100
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0)
@@ -41,14 +55,6 @@ CUT = 64  # distinct words per tweet: no tweet has more, so nothing is cut
 
 Words = Callable[[float, BoundedCorpus, np.random.Generator], Vocabulary]
 Topics = Callable[[float, BoundedCorpus, np.random.Generator], TopicModel]
-
-
-class PublishedGreedy(GreedyVocabulary):
-    """With the threshold of Carvalho et al. 2022: too low where a unit owns words that no weight reached."""
-
-    @property
-    def threshold(self) -> float:
-        return 1 - self.scale * log(2 * self.tail)
 
 
 def greedy(kind: type[GreedyVocabulary]) -> Words:
@@ -82,7 +88,7 @@ def zhao(epsilon: float, corpus: BoundedCorpus, rng: np.random.Generator) -> Top
     return mechanism(corpus, rng).value
 
 
-CHOICES = {"published greedy": greedy(PublishedGreedy), "greedy": greedy(GreedyVocabulary), "weighted": weighted}
+CHOICES = {"published greedy": greedy(GreedyAsPublished), "greedy": greedy(GreedyVocabulary), "weighted": weighted}
 PIPELINES: dict[str, tuple[Words, Topics]] = {
     "published (greedy, zhu; none)": (CHOICES["published greedy"], zhu),
     "sound (greedy, variational; proved)": (CHOICES["greedy"], variational),
@@ -92,10 +98,9 @@ PIPELINES: dict[str, tuple[Words, Topics]] = {
 class Experiment:
     """The runs of all figures: each knows its place, and does nothing if its result is there already."""
 
-    def __init__(self, data: Path, repetitions: int) -> None:
-        texts = pq.read_table(data / "tweet_rumours.parquet", columns=["text"]).column("text").to_pylist()
-        texts = [re.sub(r"https?://\S+", "", text) for text in texts]
-        self.corpus = Corpus.from_texts(texts, settings=TextSettings(lemmas=True))
+    def __init__(self, data: Path, wordnet: Path | None, repetitions: int) -> None:
+        texts = [" ".join(words) for words in tweets(data, wordnet)]
+        self.corpus = Corpus.from_texts(texts, settings=TextSettings(language="none"))
         self.bounded = self.corpus.bounded(unit=Unit.DOCUMENT)
         self.repetitions = repetitions
         self.path = FOLDER / "fdptm.json"
@@ -174,19 +179,22 @@ class Experiment:
             model = learn(second, self.bounded.limited(vocabulary=vocabulary), rng)
         except NothingReleased:
             return
-        self.judge(row, model.top_words(MORE_WORDS))
+        # By weight, as equation 4 says: not by relevance, and whether or not a word stands above the noise.
+        self.judge(row, model.top_words(MORE_WORDS, relevance=1.0, min_deviations=0))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with tweet_rumours.parquet")
+    parser.add_argument("--wordnet", type=Path, help="folder with index.noun and noun.exc of WordNet 3.0")
     parser.add_argument("--repetitions", type=int, default=20)
     arguments = parser.parse_args()
-    experiment = Experiment(arguments.data, arguments.repetitions)
+    experiment = Experiment(arguments.data, arguments.wordnet, arguments.repetitions)
     print("NOT FOR RELEASE: computed from the texts, with seeded noise.")
-    print(f"{experiment.corpus.n_documents} tweets, {len(experiment.corpus.words)} distinct words")
-    experiment.vocabularies()
-    experiment.pipelines()
+    print(profile(experiment.corpus.counts()))
+    with made("fdptm.json", code=CODE, command=COMMAND, inputs=[arguments.data / "tweet_rumours.parquet"]):
+        experiment.vocabularies()
+        experiment.pipelines()
     from fdptm_figures import draw, table
 
     table(experiment.rows)

@@ -1,9 +1,16 @@
 """The three corpora of Manzonelli et al. 2024, prepared as they were: letters only, stop words, lengths, noun lemmas.
 
 The paper says 3 to 15 letters; the cleaned tweets that its authors publish hold words of 4 to 13, and so do we: that
-also gives the vocabulary of 20 Newsgroups that the paper prints. Documents of fewer than 3 words are left out.
+also gives the vocabulary of 20 Newsgroups that the paper prints. Every tweet with a word is kept; of the other two
+corpora, documents of at least 3 words.
+
+Both halves of the paper (membership.py, fdptm.py) take the tweets from here. The authors' cleaned tweets keep the names
+of accounts as words. In our copy names are replaced: known accounts by a pseudonym, which is a word here, all others by
+``@user``. These get words too, drawn (seeded) with the frequencies of the known ones. If the authors' own file lies in
+the data folder (pheme_clean.json), it is used instead, as it is.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -28,6 +35,8 @@ _STOP = """
     haven mightn mustn needn shan shouldn wasn weren wouldn
 """
 STOP = frozenset(_STOP.split())
+_MENTION, _UNKNOWN = re.compile(r"@(\w+)"), "user"
+_LETTERS = str.maketrans("0123456789", "abcdefghij")
 # Endings of plurals, as in WordNet's morphology of nouns.
 _PLURALS = (("ches", "ch"), ("shes", "sh"), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ies", "y"), ("men", "man"))
 
@@ -63,8 +72,34 @@ def prepared(text: str, lemma: Callable[[str], str]) -> list[str]:
     return [w for w in (lemma(w) for w in words if w not in STOP) if SHORTEST <= len(w) <= LONGEST and w not in STOP]
 
 
+def named_accounts(texts: list[str]) -> list[str]:
+    """Mentions as words of letters: one for each pseudonym; for the unknown, drawn as often as the known ones occur."""
+    known = [name for text in texts for name in _MENTION.findall(text) if name != _UNKNOWN]
+    names, times = np.unique(known, return_counts=True)
+    rng = np.random.default_rng(0)
+
+    def word(match: re.Match[str]) -> str:
+        unknown = match[1] == _UNKNOWN
+        name = str(rng.choice(names, p=times / times.sum())) if unknown else match[1]
+        return " " + name[1:].translate(_LETTERS) + ("user" if unknown else "name") + " "
+
+    return [_MENTION.sub(word, text) for text in texts]
+
+
+def tweets(data: Path, wordnet: Path | None) -> list[list[str]]:
+    """The words of every tweet of TweetRumors that has any: for both halves of the paper."""
+    cleaned = data / "pheme_clean.json"
+    if cleaned.exists():
+        return [text.split() for text in json.loads(cleaned.read_text("utf-8"))["text"] if text.split()]
+    texts = pq.read_table(data / "tweet_rumours.parquet", columns=["text"])["text"].to_pylist()
+    lemma = noun_lemmas(wordnet)
+    return [words for words in (prepared(text, lemma) for text in named_accounts(texts)) if words]
+
+
 def load(name: str, data: Path, wordnet: Path | None) -> Counts:
     """Counts of one corpus."""
+    if name == "tweets":
+        return counted(tweets(data, wordnet), fewest=1)
     lemma = noun_lemmas(wordnet)
     if name == "nips":
         table = pq.read_table(data / "nips_bow.parquet")
@@ -72,18 +107,16 @@ def load(name: str, data: Path, wordnet: Path | None) -> Counts:
         return counted(
             [w for w, n in zip(words, numbers, strict=True) for w in prepared(w, lemma) * n] for words, numbers in rows
         )
-    file = {"tweets": "tweet_rumours.parquet", "newsgroups": "newsgroups20.parquet"}[name]
-    texts = pq.read_table(data / file, columns=["text"])["text"].to_pylist()
-    if name == "newsgroups":
-        # scikit-learn's own rules for signatures and quotations, which its loader applies on request.
-        from sklearn.datasets._twenty_newsgroups import strip_newsgroup_footer, strip_newsgroup_quoting
+    texts = pq.read_table(data / "newsgroups20.parquet", columns=["text"])["text"].to_pylist()
+    # scikit-learn's own rules for signatures and quotations, which its loader applies on request.
+    from sklearn.datasets._twenty_newsgroups import strip_newsgroup_footer, strip_newsgroup_quoting
 
-        texts = [strip_newsgroup_quoting(strip_newsgroup_footer(text)) for text in texts]
+    texts = [strip_newsgroup_quoting(strip_newsgroup_footer(text)) for text in texts]
     return counted(prepared(text, lemma) for text in texts)
 
 
-def counted(documents: Iterable[list[str]]) -> Counts:
-    kept = [words for words in documents if len(words) >= FEWEST]
+def counted(documents: Iterable[list[str]], fewest: int = FEWEST) -> Counts:
+    kept = [words for words in documents if len(words) >= fewest]
     names = sorted({w for words in kept for w in words})
     index = {w: i for i, w in enumerate(names)}
     rows = np.repeat(np.arange(len(kept)), [len(words) for words in kept])

@@ -16,6 +16,7 @@ import argparse
 import json
 import zlib
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from dptopics.kernels.counts import count_tokens
 from dptopics.plan import Plan
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.published.ngrams.bayes_local import noisy_softmax, posterior_mean
+from dptopics.published.ngrams.end_to_end import TUNINGS
 from dptopics.published.ngrams.shared import Units
 from dptopics.release.language_model import LanguageModel
 from dptopics.release.ngram_table import NgramTable
@@ -335,6 +337,32 @@ class Study:
 
             self.measure("3", "a million synthetic", fewer, listed, 1_000_000, 0.1, size, skip=("EndToEnd",))
 
+    def part_3small(self) -> None:
+        """Figure 3 with 100,000 authors: KL by the length of the list, ε = 0.1. The longest list is in figure 2."""
+        for size in (5_000, 10_000, 20_000):
+            listed, held = self.shorter(size), []
+
+            def fewer(listed: PublicNgrams = listed, held: list[Corpus] = held) -> Corpus:
+                if not held:
+                    held.append(self.crowd(100_000, listed))
+                return held[0]
+
+            self.measure("3", "100,000 synthetic", fewer, listed, 100_000, 0.1, size, skip=("EndToEnd",))
+
+    def part_d(self) -> None:
+        """EndToEndDP with both readings of claim 2: 100,000 authors, 5,000 trigrams."""
+        public, held = self.shorter(5_000), []
+        for epsilon, tuning, repetition in product((0.1, 1.0, 5.0), TUNINGS, range(5)):
+            name = f"EndToEndDP, {tuning} (none)"
+            if (row := self.place("d", "100,000 synthetic", name, epsilon, None, repetition)) is not None:
+                corpus = held[0] if held else self.crowd(100_000, public)
+                held[:] = [corpus]
+                common = {"epsilon": epsilon, "delta": DELTA, "unit": Unit.AUTHOR, "prior": public}
+                mechanism = Plan.ngrams(mechanism="end-to-end", max_words=100, tuning=tuning, **common).build()
+                private = shares(totals(corpus, 5_000))
+                released = mechanism(self.arranged(corpus, 100), self.rng(row)).value
+                self.keep(row, kl=divergence(private, released.probability))
+
     def part_2(self) -> None:
         """Figure 2: KL by the number of authors, ε = 0.1."""
         public = self.shorter(LIST)
@@ -468,7 +496,7 @@ class Study:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parts = ("5", "2", "1", "table", "6", "bigrams", "millions", "3")
+    parts = ("5", "2", "1", "table", "6", "3small", "d", "bigrams", "millions", "3")
     parser.add_argument("--part", nargs="+", choices=parts, default=parts, help="millions: figures 1 and 4")
     parser.add_argument("--results", type=Path, default=PATH, help="file that results are added to")
     arguments = parser.parse_args()

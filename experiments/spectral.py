@@ -7,7 +7,8 @@ the texts, with seeded noise: NOT FOR RELEASE.
 
     python experiments/spectral.py --data FOLDER [--part figure2]      (FOLDER: wikipedia_schools, public_english)
 
-Results are appended to results/spectral_*.json as they come; a second run goes on where the first stopped.
+Results are appended to results/spectral_*.json as they come; a second run goes on where the first stopped. Minutes on
+two cores: results/made_by.json.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
+from store import made
 
 from dptopics import Corpus, TopicModel, Unit, Vocabulary
 from dptopics.errors import NothingReleased
@@ -34,13 +36,27 @@ from dptopics.learners.tensor import orthogonal_components, second_moment, third
 from dptopics.plan import Plan
 from dptopics.privacy.mechanism import calibrate
 from dptopics.published.spectral import edges as spectral_edges
-from dptopics.registry import PUBLISHED
+from dptopics.published.spectral.utility import Spectrum, promised_loss
+from dptopics.registry import mechanisms
 from dptopics.topics.best_of import BestOf
 from dptopics.topics.spectral.extended import ExtendedTopics
 from dptopics.topics.spectral.mechanism import SpectralTopics
 from dptopics.topics.variational import VariationalTopics
 
 FOLDER = Path(__file__).parent / "results"
+COMMAND = "python experiments/spectral.py --data FOLDER"
+CODE = (
+    "src/dptopics/learners/spectral.py",
+    "src/dptopics/learners/tensor.py",
+    "src/dptopics/published/spectral/configuration.py",
+    "src/dptopics/published/spectral/edges.py",
+    "src/dptopics/published/spectral/moments.py",
+    "src/dptopics/published/spectral/output.py",
+    "src/dptopics/published/spectral/printed.py",
+    "src/dptopics/published/spectral/procedure.py",
+    "src/dptopics/published/spectral/utility.py",
+    "src/dptopics/published/spectral/whitened.py",
+)
 DELTA, LENGTH = 1e-7, 100
 EPSILONS = (1.0, 0.3, 3.0, 10.0, 30.0)  # the one that is compared first
 # name: documents, words, topics, α₀. The paper: N = 100,000 and 1,000, α₀ small, large and 1,000.
@@ -98,6 +114,7 @@ def errors(topics: Floats, found: Floats) -> dict[str, float]:
     order = linear_sum_assignment(apart)[1]
     return {
         "l1": float(np.abs(topics - found[order]).sum(axis=1).mean()),
+        "l2": float(np.linalg.norm(topics - found[order], axis=1).mean()),
         "frobenius": float(np.linalg.norm(topics - found[order])),
     }
 
@@ -160,6 +177,37 @@ def best_variational() -> dict[str, Any]:
     return {"clip": clip, "steps": steps}
 
 
+def printed(repetitions: int) -> None:
+    """Figure 2 with the sensitivities that the paper prints, beside the corrected ones: the first corpus."""
+    part, size, name = Part("printed"), CORPORA[MAIN], MAIN
+    settings = {"n_topics": size[2], "delta": DELTA, "unit": Unit.DOCUMENT, "alpha0": size[3]}
+    for seed, epsilon, (config, splits) in product(range(1, repetitions + 1), EPSILONS, SPLITS.items()):
+        for kind, shares in product(("printed", "corrected"), splits):
+            place = {"series": config, "sensitivities": kind, "epsilon": epsilon, "seed": seed, "shares": str(shares)}
+            for row in part.cells(corpus=name, **place):
+                _, topics, bounded, moments = cached(size, seed)
+                spectral_edges.exact_moments = lambda corpus, moments=moments: moments
+                mechanism = mechanisms("topics")[config].calibrated(
+                    epsilon=epsilon, shares=shares, sensitivities=kind, **settings
+                )
+                row["promised"] = promised_loss(config, spectrum(size, seed), mechanism.edge_scales)
+                try:
+                    row |= errors(topics, mechanism(bounded, seeded(row)).value.topic_word)
+                except NothingReleased:
+                    row["refused"] = True
+
+
+@lru_cache(maxsize=8)
+def spectrum(size: tuple[int, int, int, float], seed: int) -> Spectrum:
+    """What theorems 10 to 13 depend on, exact."""
+    (n, d, k, alpha0), moments = size, cached(size, seed)[3]
+    values, vectors = moments.eigenpairs(k, alpha0)
+    weights, _ = orthogonal_components(third_moment(moments, vectors / np.sqrt(values), alpha0))
+    gap = float(np.min(weights - np.append(weights[1:], 0.0))) / 4
+    sizes = {"n_units": n, "n_words": d, "n_topics": k}
+    return Spectrum(**sizes, largest=float(values[0]), smallest=float(values[-1]), gap=gap)
+
+
 def figure2(repetitions: int) -> None:
     """Error by composite ε for every configuration, ours and DP-VI."""
     part, tuned = Part("figure2"), best_variational()
@@ -188,11 +236,11 @@ def figure2(repetitions: int) -> None:
             for shares in splits:
                 for row in part.cells(corpus=name, series=config, epsilon=epsilon, seed=seed, shares=str(shares)):
                     fields = settings | {"epsilon": epsilon, "shares": shares}
-                    run(row, lambda c=config, f=fields: PUBLISHED[c].calibrated(**f))
+                    run(row, lambda c=config, f=fields: mechanisms("topics")[c].calibrated(**f))
         if d <= 100:
             for row in part.cells(corpus=name, series="spectral-1, pure ε", epsilon=epsilon, seed=seed):
                 fields = settings | {"epsilon": epsilon, "noise": "laplace"}
-                run(row, lambda f=fields: PUBLISHED["spectral-1"].calibrated(**f))
+                run(row, lambda f=fields: mechanisms("topics")["spectral-1"].calibrated(**f))
         if epsilon == 1.0 or (seed == 1 and (name == MAIN or size[0] < 10_000)):  # slow
             for row in part.cells(corpus=name, series="variational", epsilon=epsilon, seed=seed):
                 rng = seeded(row)
@@ -277,7 +325,7 @@ def figure4(folder: Path, repetitions: int) -> None:
                 run(row, k, SpectralTopics.calibrated(epsilon=epsilon, **settings))
             for config, splits in SPLITS.items():
                 for row in part.cells(k=k, series=config, epsilon=epsilon, seed=seed):
-                    run(row, k, PUBLISHED[config].calibrated(epsilon=epsilon, shares=splits[0], **settings))
+                    run(row, k, mechanisms("topics")[config].calibrated(epsilon=epsilon, shares=splits[0], **settings))
             if seed == 1:  # slow
                 for row in part.cells(k=k, series="variational", epsilon=epsilon, seed=seed):
                     run(row, k, variational(k, epsilon, 1.0, seeded(row), **tuned))
@@ -323,8 +371,11 @@ def choice() -> None:
     settings = {"n_topics": size[2], "delta": DELTA, "unit": Unit.DOCUMENT}
     ours = {"spectral": SpectralTopics.template(alpha0=size[3], **settings)}
     ours["variational"] = VariationalTopics.template(**settings, alpha=size[3] / size[2], **best_variational())
-    splits = {f"spectral-1 {s}": PUBLISHED["spectral-1"].template(**settings, shares=s) for s in SPLITS["spectral-1"]}
-    configurations = {name: PUBLISHED[name].template(**settings) for name in ("spectral-1", "spectral-2")}
+    splits = {
+        f"spectral-1 {s}": mechanisms("topics")["spectral-1"].template(**settings, shares=s)
+        for s in SPLITS["spectral-1"]
+    }
+    configurations = {name: mechanisms("topics")[name].template(**settings) for name in ("spectral-1", "spectral-2")}
     for group, epsilon in product((splits, configurations, ours), (1.0, 10.0)):
         for row in part.cells(candidates=list(group), epsilon=epsilon):
             _, topics, bounded, _ = cached(size, seed)
@@ -342,13 +393,16 @@ def choice() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--part", help="tuning, figure3, figure2, figure4, table2, more, choice or starts; else all")
-    parser.add_argument("--repetitions", type=int, default=2)
+    parser.add_argument(
+        "--part", help="tuning, figure3, figure2, printed, figure4, table2, more, choice or starts; else all"
+    )
+    parser.add_argument("--repetitions", type=int, default=5)
     arguments = parser.parse_args()
     parts: dict[str, Callable[[], None]] = {
         "tuning": tuning,
         "figure3": figure3,
         "figure2": lambda: figure2(arguments.repetitions),
+        "printed": lambda: printed(arguments.repetitions),
         "figure4": lambda: figure4(arguments.data, arguments.repetitions),
         "table2": lambda: table2(arguments.data),
         "more": more_words,
@@ -357,7 +411,9 @@ def main() -> None:
     }
     for name, part in parts.items():
         if arguments.part in (None, name):
-            part()
+            file = f"spectral_{'more_words' if name == 'more' else name}.json"
+            with made(file, code=CODE, command=f"{COMMAND} --part {name}"):
+                part()
 
 
 if __name__ == "__main__":

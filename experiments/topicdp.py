@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from store import made
 
 from dptopics import Corpus, Vocabulary
 from dptopics.data.bounded import BoundedCorpus
@@ -33,6 +34,14 @@ from dptopics.topics.output.renyi import multiplier, renyi_epsilon
 from dptopics.topics.output.rows import heaviest, tidy
 from dptopics.topics.output.sensitivity import SampleSize, distance, n_pairs
 
+COMMAND = "python experiments/topicdp.py --data FOLDER"
+CODE = (
+    "src/dptopics/learners/lda_variational.py",
+    "src/dptopics/published/topicdp/mvg.py",
+    "src/dptopics/topics/output/neighbours.py",
+    "src/dptopics/topics/output/renyi.py",
+    "src/dptopics/topics/output/sensitivity.py",
+)
 FOLDER = Path(__file__).parent / "results"
 DATA = {"enron": "enron_full_body", "amazon": "amazon_5core", "reviews": "amazon_reviews"}
 DELTA, GAMMA, WORDS, DOCS, SIZE, REPETITIONS = 1e-4, 0.1, 1000, 20, 10, 50
@@ -114,7 +123,7 @@ def sample_all(folder: Path, pairs: Pairs, public: Corpus, more: bool) -> dict[s
         own(name, "lda", SIZE, FEW)
         own(name, "lsi", SIZE, FEW)
         for size in SIZES[:-1]:
-            own(name, "lda", size, FEWEST)
+            own(name, "lda", size, FEW)
         pairs.sample(f"{name} sound", source, n_units[name], models(SIZE)["lda"], SIZE, FEWEST)
         for model in ("hdp", "plsa", "lda-gibbs"):
             own(name, model, SIZE, FEWEST)
@@ -222,7 +231,7 @@ def evaluate(data: dict[str, Data], pairs: Pairs, words_of_others: Vocabulary) -
         for epsilon in (3.0, 5.0):
             for size in SIZES:
                 figure = f"{5 if epsilon == 3 else 6}, 7cd, 8cd"
-                add(figure, name, "lda", size, epsilon, GAMMA, SampleSize.EXCHANGEABLE)
+                add(figure, name, "lda", size, epsilon, GAMMA, SampleSize.BINOMIAL, SampleSize.EXCHANGEABLE)
         for model in ("lsi", "hdp", "plsa", "lda-gibbs"):
             for epsilon in EPSILONS:
                 add("9ac, 10ac", name, model, SIZE, epsilon, GAMMA, SampleSize.EXCHANGEABLE)
@@ -275,8 +284,10 @@ def main() -> None:
         pairs = Pairs()
         news = arguments.data / "newsgroups20.parquet"
         public = Corpus.from_table(news, text="text", author="user", drop_missing=True)
-        data = sample_all(arguments.data, pairs, public, arguments.more)
-        path.write_text(json.dumps(short(evaluate(data, pairs, frequent(public)))) + "\n", "utf-8")
+        noted = {"code": CODE, "command": COMMAND}
+        with made("topicdp_pairs.json", **noted), made("topicdp.json", **noted):
+            data = sample_all(arguments.data, pairs, public, arguments.more)
+            path.write_text(json.dumps(short(evaluate(data, pairs, frequent(public)))) + "\n", "utf-8")
     from topicdp_figures import draw
 
     draw(json.loads(path.read_text("utf-8")), FOLDER)

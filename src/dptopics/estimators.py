@@ -72,12 +72,15 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         a sentence-transformers or model2vec model, or the name of one (:func:`dptopics.public.embeddings.embedding`).
     noise : noise of the private vocabulary, "gaussian" or "laplace"; by default Gaussian ("greedy": Laplace).
     vocabulary_share : share of the budget for the vocabulary; by default 0.4, beside common words 0.1.
+    vocabulary_epsilon : ε₁ of a private vocabulary, instead of a share; topics have ε₂ = epsilon − ε₁.
     max_vocabulary : keep at most so many words, those of the highest noisy weight.
     max_docs : documents kept per author.
     max_words : distinct words that each unit may propose for the vocabulary.
     steps : rounds of learning; by default the mechanism's own number.
     settings : other settings of the mechanism, by name: for "output" and "mvg" gamma (the chance that ε does not hold),
-        learner (a name or a learner), public (the public Corpus that neighbours are drawn from) and sample_size.
+        learner (a name or a learner), public (the public Corpus that neighbours are drawn from), sample_size,
+        calibration, post ("simplex", "clip" or "none") and, for "output", top; for "spectral" alpha0, and for
+        "spectral-1" to "spectral-4" shares and sensitivities too.
     sensitivity : a file to keep a sampled sensitivity in, for "output" and "mvg".
     text : the language of the texts, or how they become words (TextSettings). A Corpus has its own settings.
     engine : a Spark session, to fit a DataFrame, Parquet files or a table on its cluster: docs/howto/spark.md.
@@ -107,6 +110,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         embedding: Any = None,
         noise: str | None = None,
         vocabulary_share: float | None = None,
+        vocabulary_epsilon: float | None = None,
         max_vocabulary: int | None = None,
         max_docs: int | None = None,
         max_words: int = 200,
@@ -129,6 +133,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.embedding = embedding
         self.noise = noise
         self.vocabulary_share = vocabulary_share
+        self.vocabulary_epsilon = vocabulary_epsilon
         self.max_vocabulary = max_vocabulary
         self.max_docs = max_docs
         self.max_words = max_words
@@ -178,6 +183,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             delta=self.delta,
             unit=unit,
             vocabulary_share=self.vocabulary_share,
+            vocabulary_epsilon=self.vocabulary_epsilon,
             max_words=self.max_words,
             max_vocabulary=self.max_vocabulary,
             max_docs=self.max_docs,

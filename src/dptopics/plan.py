@@ -19,16 +19,16 @@ from dptopics.privacy.guarantee import Unit, check_budget
 from dptopics.privacy.mechanism import Job, Mechanism, calibrate
 from dptopics.privacy.relation import Relation
 from dptopics.public.embeddings import available, common_words, embedding
-from dptopics.public.given import IN_PYTHON, Given, described, difference, file_finder, replayable, restored
+from dptopics.public.given import Given, described, difference, file_finder, replayable, restored, words_or_name
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.public.text import TextSettings
-from dptopics.public.word_lists import check_entries, is_file, read_words
 from dptopics.registry import mechanism_class, mechanisms
-from dptopics.release.vocabulary import Vocabulary, check_stated
+from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.best_of import BestOf
 from dptopics.topics.pipeline import VocabularyThenTopics
 from dptopics.vocabulary.public import PublicVocabulary
 from dptopics.vocabulary.replaced import ReplaceOneVocabulary
+from dptopics.vocabulary.then import check_own_epsilon
 
 SCHEMA = 1
 COMMON = "common"  # the public list of a language's common words
@@ -63,6 +63,7 @@ class Plan:
     n_topics: int | None = None
     vocabulary: str | Given | None = None  # the name of a mechanism, "common", "common+weighted", or a public list
     vocabulary_share: float | None = None
+    vocabulary_epsilon: float | None = None  # ε₁, instead of a share: what follows has ε − ε₁, and each half of δ
     prior: Given | None = None  # public n-grams
     max_docs: int | None = None
     max_words: int | None = None  # distinct words that each unit may propose
@@ -81,6 +82,9 @@ class Plan:
                 whole(name, getattr(self, name), least=1)
         if self.vocabulary_share is not None and not 0 < self.vocabulary_share < 1:
             raise InputError(f"vocabulary_share must lie strictly between 0 and 1, got {self.vocabulary_share}.")
+        if self.vocabulary_epsilon is not None:
+            chosen = isinstance(self.vocabulary, str) and self.vocabulary != COMMON
+            check_own_epsilon(self.vocabulary_epsilon, self.epsilon, self.vocabulary_share, chosen=chosen)
         if self.job is Job.TOPICS and self.n_topics is None:
             raise InputError("a plan for topics must say how many: n_topics.")
         if self.n_topics is not None and not 2 <= self.n_topics <= MOST_TOPICS:
@@ -107,6 +111,7 @@ class Plan:
         max_vocabulary: int | None = None,
         noise: Noise | str | None = None,
         vocabulary_share: float | None = None,
+        vocabulary_epsilon: float | None = None,
         max_docs: int | None = None,
         **settings: Any,
     ) -> Self:
@@ -114,7 +119,8 @@ class Plan:
 
         Without a ``mechanism`` the best that is installed for the texts (:func:`usual_mechanism`), without a
         ``vocabulary`` the mechanism's usual one. ``n_topics`` is a number, or "auto": as many as the data can carry, at
-        most 50, where the mechanism can tell. ``settings`` are the mechanism's own; those that are None are left.
+        most 50, where the mechanism can tell. ``vocabulary_epsilon``: ε₁ of a private vocabulary, instead of its share
+        of the budget. ``settings`` are the mechanism's own; those that are None are left.
         """
         name = mechanism or usual_mechanism(text)
         kinds = [mechanism_class(Job.TOPICS, part) for part in _names(name)]
@@ -126,10 +132,11 @@ class Plan:
                 raise InputError(f"mechanism {name!r} cannot tell how many topics the data carry. Give a number.")
         if isinstance(n_topics, str):
             raise InputError(f"n_topics must be a whole number or {AUTO!r}, got a string.")
-        words = _vocabulary(kinds[0].usual_vocabulary if vocabulary is None else vocabulary, text)
+        names = (*mechanisms(Job.VOCABULARY), COMMON, EXTENDED)
+        words = words_or_name(kinds[0].usual_vocabulary if vocabulary is None else vocabulary, text, names=names)
         if max_vocabulary is None:
             max_vocabulary = kinds[0].usual_max_vocabulary
-        if vocabulary_share is None:
+        if vocabulary_share is None and vocabulary_epsilon is None:
             vocabulary_share = EXTENDED_SHARE if words == EXTENDED else USUAL_SHARE
         return cls(
             job=Job.TOPICS,
@@ -141,6 +148,7 @@ class Plan:
             text=text,
             vocabulary=words,
             vocabulary_share=vocabulary_share,
+            vocabulary_epsilon=vocabulary_epsilon,
             max_words=max_words,
             max_vocabulary=max_vocabulary,
             max_docs=max_docs,
@@ -184,7 +192,8 @@ class Plan:
         text: TextSettings | None = None,
         prior: PublicNgrams | Given | None = None,
         vocabulary: str | None = None,
-        vocabulary_share: float = USUAL_SHARE,
+        vocabulary_share: float | None = None,
+        vocabulary_epsilon: float | None = None,
         max_vocabulary: int | None = None,
         max_docs: int | None = None,
         **settings: Any,
@@ -197,6 +206,8 @@ class Plan:
                 f"a vocabulary of n-grams is chosen privately, by one of {', '.join(mechanisms(Job.VOCABULARY))}; a "
                 "public list goes to prior= (--public)."
             )
+        if vocabulary is not None and vocabulary_share is None and vocabulary_epsilon is None:
+            vocabulary_share = USUAL_SHARE
         given = Given.ngrams(prior) if isinstance(prior, PublicNgrams) else prior
         return cls(
             job=Job.NGRAMS,
@@ -208,6 +219,7 @@ class Plan:
             prior=given,
             vocabulary=vocabulary,
             vocabulary_share=None if vocabulary is None else vocabulary_share,
+            vocabulary_epsilon=vocabulary_epsilon,
             max_vocabulary=max_vocabulary,
             max_docs=max_docs,
             settings=_set(settings),
@@ -239,7 +251,8 @@ class Plan:
             parts = [replace(self, mechanism=name).build() for name in names]
             return BestOf.calibrated(parts, epsilon=self.epsilon, delta=self.delta)
         kind = mechanism_class(Job.TOPICS, self.mechanism)
-        alone = self._alone(kind, n_topics=self.n_topics)
+        first, second = self._parts()
+        alone = second._alone(kind, n_topics=self.n_topics)
         public = self._public_words()
         if public is not None and self.vocabulary != EXTENDED:
             return self._over(alone, public)
@@ -253,24 +266,34 @@ class Plan:
         exchanged = alone.guarantee.relation is Relation.REPLACE
         besides = {} if public is None else {"besides": public}
         name = "weighted" if public is not None else self.vocabulary
-        words: Any = self._private_words(name, tail=self.delta / (4 if exchanged else 2), own=besides)
-        return VocabularyThenTopics.shared(
-            ReplaceOneVocabulary(vocabulary=words) if exchanged else words,
-            alone,
-            share=self.vocabulary_share or 0.0,
-            epsilon=self.epsilon,
-            delta=self.delta,
-        )
+        words: Any = first._private_words(name, tail=first.delta / (4 if exchanged else 2), own=besides)
+        return self._after(VocabularyThenTopics, ReplaceOneVocabulary(vocabulary=words) if exchanged else words, alone)
 
     def _ngrams(self) -> Any:
         prior = None if self.prior is None else self.prior.value
-        alone = self._alone(mechanism_class(Job.NGRAMS, self.mechanism), prior=prior)
+        first, second = self._parts()
+        alone = second._alone(mechanism_class(Job.NGRAMS, self.mechanism), prior=prior)
         if self.vocabulary is None:
             return alone
         assert isinstance(self.vocabulary, str)
-        words = self._private_words(self.vocabulary, tail=self.delta / 2)
+        words = first._private_words(self.vocabulary, tail=first.delta / 2)
+        return self._after(VocabularyThenNgrams, words, alone)
+
+    def _parts(self) -> "tuple[Plan, Plan]":
+        """The plans of a vocabulary and of what follows: for an ε of their own, or for all of it, to be shared."""
+        if self.vocabulary_epsilon is None:
+            return self, self
+        half = replace(self, delta=self.delta / 2, vocabulary_epsilon=None)
+        return replace(half, epsilon=self.vocabulary_epsilon), replace(
+            half, epsilon=self.epsilon - self.vocabulary_epsilon
+        )
+
+    def _after(self, pipeline: Any, words: Any, then: Any) -> Any:
+        """Both together, in shares of the budget or with an ε each."""
+        if self.vocabulary_epsilon is not None:
+            return pipeline.added_up(words, then, first=self.vocabulary_epsilon, epsilon=self.epsilon, delta=self.delta)
         share = self.vocabulary_share or 0.0
-        return VocabularyThenNgrams.shared(words, alone, share=share, epsilon=self.epsilon, delta=self.delta)
+        return pipeline.shared(words, then, share=share, epsilon=self.epsilon, delta=self.delta)
 
     def _alone(self, kind: Any, **more: Any) -> Any:
         """The mechanism as if it had the whole budget."""
@@ -373,26 +396,3 @@ def _names(mechanism: str) -> list[str]:
 def _set(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings that say something."""
     return {name: value for name, value in sorted(settings.items()) if value is not None}
-
-
-def _vocabulary(vocabulary: str | Path | Vocabulary | Given, text: TextSettings | None) -> str | Given:
-    """A name, or a list of words that were public before, checked to be one."""
-    if isinstance(vocabulary, Given):
-        return vocabulary
-    known = [*mechanisms(Job.VOCABULARY), COMMON, EXTENDED]
-    if isinstance(vocabulary, str) and vocabulary in known:
-        return vocabulary
-    if not isinstance(vocabulary, str | Path):
-        check_stated(vocabulary)
-        listed, name = vocabulary, IN_PYTHON
-    elif not is_file(vocabulary):
-        raise InputError(
-            f"there is no vocabulary mechanism and no word list of that name. Use {', '.join(known)} (common: public "
-            "words of the language, common+weighted: those, and others chosen privately), or the path of a file with "
-            "one public word on each line."
-        )
-    else:
-        listed, name = read_words(vocabulary), Path(vocabulary).name
-    if text is not None:
-        check_entries(listed.words, text)
-    return Given.words(listed, name)

@@ -17,7 +17,7 @@ def mechanisms(job: Job | str) -> dict[str, Any]:
     """Name and class of every mechanism for a job, sorted by name.
 
     >>> sorted(mechanisms("vocabulary"))
-    ['count', 'greedy', 'policy', 'weighted']
+    ['count', 'greedy', 'greedy-published', 'policy', 'weighted']
     """
     _import_all()
     wanted = Job(job)

@@ -233,7 +233,10 @@ def test_too_few_units_give_no_table(run, tmp_path):
 
 def test_wrong_options(run):
     assert "there is no learner 'magic'" in run("audit notes.csv --text note --learner magic --shadows 4 --out a")[2]
-    assert "--attack must be membership or poison" in run("audit notes.csv --text note --attack x --out a")[2]
+    assert (
+        "--attack must be membership, poison or most-contributing"
+        in run("audit notes.csv --text note --attack x --out a")[2]
+    )
     assert run("audit notes.csv --text note --attack poison --target x --out a")[0] == 2
 
 

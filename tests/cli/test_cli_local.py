@@ -1,6 +1,7 @@
 """The commands monitor and local, in process: exit codes, messages, and what lands on disk."""
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -164,6 +165,20 @@ def test_monitor(run, notes):
     curve = data["epsilon_by_sweep"]
     assert len(curve["word"]) == len(curve["document"]) == 20
     assert (np.diff(curve["word"]) > 0).all()
+
+
+def test_monitor_says_what_it_leaves_out_and_how_runs_spread(run, notes):
+    command = ("monitor", notes, "--text", "note", "--topics", 3, "--sweeps", 20, "--runs", 3)
+    code, out, _ = run(*command)
+    assert code == 0
+    assert "Same word missing" in out
+    assert re.search(r"A missing token of the same word moves this run's draws [\d,]+ times as far", out)
+    assert "Algorithm 1 as printed says" in out
+    assert re.search(r"\d \([\d.e+]+ to [\d.e+]+\)", out)
+    found = json.loads(run(*command, "--json")[1])
+    assert len(found["last_sweep_of_each_run"]) == 3
+    assert found["same_word_missing_by_sweep"][-1] > found["epsilon_by_sweep"]["word"][-1]
+    assert found["as_printed_by_sweep"]["document"][-1] <= found["epsilon_by_sweep"]["document"][-1] * (1 + 1e-6)
 
 
 def test_monitor_refusals(run, notes):

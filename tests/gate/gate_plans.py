@@ -151,7 +151,7 @@ def of(job, name, kind):
 
 def vocabularies():
     """(name, noise) of every vocabulary that can stand in front."""
-    private = [(name, noise) for name in mechanisms(Job.VOCABULARY) for noise in noises(Job.VOCABULARY, name)]
+    private = [(name, noise) for name in _private() for noise in noises(Job.VOCABULARY, name)]
     beside = [("common+weighted", noise) for noise in noises(Job.VOCABULARY, "weighted")]
     return [*private, *((("common", None), *beside) if available() else ()), ("list", None)]
 
@@ -163,6 +163,10 @@ def compositions():
     for unit in Unit:
         found += [Case(Job.VOCABULARY, name, None, noise, unit) for name, noise in vocabularies() if name in _private()]
         found += [Case(Job.TOPICS, name, *words, unit) for name, words in product(topics, vocabularies())]
+        own = {"vocabulary_epsilon": EPSILON / 3}  # an ε each, instead of shares
+        found += [
+            Case(Job.TOPICS, "variational", *words, unit, own) for words in vocabularies() if words[0] in _private()
+        ]
         found += [Case(Job.TOPICS, ",".join(pair), "list", None, unit) for pair in combinations(topics, 2)]
         for name in (name for name in mechanisms(Job.NGRAMS) if proved(Job.NGRAMS, name)):
             found += [
@@ -174,4 +178,4 @@ def compositions():
 
 
 def _private():
-    return list(mechanisms(Job.VOCABULARY))
+    return [name for name in mechanisms(Job.VOCABULARY) if proved(Job.VOCABULARY, name)]

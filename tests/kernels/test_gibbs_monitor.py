@@ -50,6 +50,16 @@ def printed(weights, totals, removed):
     return 2 * max(*steps, log((r.sum() - r[k] + q[k]) / r.sum())), max(steps)
 
 
+def same_word(weights, totals, own, beta):
+    """2 · max |ln p'_k/p_k| over all topics that hold the word, when one of them loses a token of it."""
+    r, worst = weights / totals, 0.0
+    for k in np.flatnonzero(own):
+        changed = r.copy()
+        changed[k] *= (own[k] - 1 + beta) / (own[k] + beta) * totals[k] / (totals[k] - 1)
+        worst = max(worst, float(np.abs(np.log(changed / changed.sum() * r.sum() / r)).max()))
+    return 2 * worst
+
+
 def states(counts, n_topics, alpha, beta, sweeps, removed):
     """Draw by draw, as slowly as can be: the weights and totals that each draw of the monitored sampler saw."""
     learner = GibbsLda(n_topics=n_topics, alpha=alpha, beta=beta, sweeps=sweeps)
@@ -66,7 +76,7 @@ def states(counts, n_topics, alpha, beta, sweeps, removed):
             nw = np.bincount(topic[others & (state.word == state.word[i])], minlength=n_topics)
             nd = np.bincount(topic[others & (document == document[i])], minlength=n_topics)
             nk = np.bincount(topic[others], minlength=n_topics)
-            seen.append(((nw + beta) * (nd + alpha), nk + counts.n_words * beta, nk))
+            seen.append(((nw + beta) * (nd + alpha), nk + counts.n_words * beta, nk, nw))
             topic[i] = after[i]
     return seen
 
@@ -79,25 +89,28 @@ def test_equal_to_brute_force_over_all_partitions(n_topics, seed):
     removed = np.array([1, 2], np.int64)
     learner = GibbsLda(n_topics=n_topics, alpha=0.5, beta=0.5, sweeps=3)
     state, seeds = learner.begin(counts), learner.seeds(counts)
-    loss = np.zeros((2, state.word.size))
+    loss, beside = np.zeros((2, state.word.size)), np.zeros((3, state.word.size))
     capped = np.zeros(2, np.int64)
     for sweep in range(learner.sweeps):
         capped += monitored_sweep(
             state.start, state.word, state.topic, state.word_topic, state.topic_total, 0.5, 0.5, n_topics, seeds, sweep,
-            removed, loss,
+            removed, loss, beside,
         )  # fmt: skip
     assert (capped == 0).all()
-    slow = np.zeros_like(loss)
-    for i, (weights, totals, nk) in enumerate(states(counts, n_topics, 0.5, 0.5, 3, removed)):
+    slow, as_printed = np.zeros_like(loss), np.zeros_like(beside)
+    for i, (weights, totals, nk, nw) in enumerate(states(counts, n_topics, 0.5, 0.5, 3, removed)):
         for j, n in enumerate(removed):
             slow[j, i % state.word.size] += brute_force(weights, np.array([totals, nk]), int(n))
+            as_printed[j, i % state.word.size] += printed(weights, totals, int(n))[0]
+        as_printed[2, i % state.word.size] += same_word(weights, totals, nw, 0.5)
     np.testing.assert_allclose(loss, slow, rtol=2e-6)
+    np.testing.assert_allclose(beside, as_printed, rtol=2e-6)
 
 
 def test_the_printed_step_4_is_not_the_brute_force():
     counts = tiny(1, documents=14, words=3)
     short = []
-    for weights, totals, nk in states(counts, 3, 0.5, 0.5, 2, None):
+    for weights, totals, nk, _ in states(counts, 3, 0.5, 0.5, 2, None):
         claimed, step_4 = printed(weights, totals, 2)
         assert step_4 <= 1e-12  # never adds anything: ln of a number at most one
         short.append(brute_force(weights, np.array([totals, nk]), 2) / claimed)
@@ -128,6 +141,9 @@ def test_curve_and_marks():
     assert result.word.shape == result.document.shape == (12,)
     assert (np.diff(result.word) > 0).all()
     assert (result.document > result.word).all()
+    assert (result.printed_word <= result.word).all()
+    assert (result.printed_document < result.document).all()
+    assert (result.missing_word > 3 * result.word).all()  # what the monitor leaves out is the larger part
     assert result.longest_document == np.diff(counts.tokens()[0]).max()
     data = result.to_dict()
     assert data["not_for_release"] is True

@@ -22,7 +22,7 @@ from dptopics.privacy.rng import secure_rng
 from dptopics.privacy.unrecorded import Unrecorded
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.published.ngrams.bayes_local import BayesLocalNgrams, posterior_mean
-from dptopics.published.ngrams.end_to_end import EndToEndNgrams
+from dptopics.published.ngrams.end_to_end import SLOPES, WEIGHTS, EndToEndNgrams
 from dptopics.published.ngrams.k_anonymity import KAnonymousNgrams
 from dptopics.published.ngrams.laplace_public import LaplacePublicNgrams
 from dptopics.published.ngrams.shared import Tally, Units, centred_log, claim_1, softmax
@@ -294,6 +294,40 @@ def test_claim_2_is_no_bound():
     moved = Tally(tally.count - np.eye(size)[0] * 1e4, tally.users, tally.n_units)
     change = np.linalg.norm(centred_log(tally.count) - centred_log(moved.count))
     assert abs(score(tally) - score(moved)) > 1.2 * weight * np.linalg.norm(held_out) * change
+
+
+def test_the_gradient_of_appendix_d_is_wrong():
+    """By differences of equation 6: ρ(‖c‖₁θ − c), not ρ·c·(1 − θ). Where c is zero the printed one is zero."""
+    rng = np.random.default_rng(2)
+    count, r, public, weight = rng.integers(0, 20, 30).astype(float), rng.normal(size=30), rng.normal(size=30), 0.7
+    count[0] = 0.0
+
+    def score(r):
+        return -float(count @ np.log(softmax(weight * r + (1 - weight) * public)))
+
+    step = 1e-5
+    seen = np.array([(score(r + step * e) - score(r - step * e)) / (2 * step) for e in np.eye(30)])
+    theta = softmax(weight * r + (1 - weight) * public)
+    np.testing.assert_allclose(seen, weight * (count.sum() * theta - count), rtol=1e-5, atol=1e-6)
+    printed = weight * count * (1 - theta)
+    assert printed[0] == 0 < 0.1 < abs(seen[0])
+    assert (np.abs(seen) > 1.5 * printed).any()
+
+
+def test_appendix_d_as_printed_takes_one_over_rho_times_the_noise(monkeypatch):
+    ours, printed = (replace(MECHANISMS["end-to-end"](Unit.AUTHOR), tuning=t) for t in ("claim-2", "appendix-d"))
+    count = np.array([3.0, 4.0])
+    assert ours.steepest(count, 0.3) == pytest.approx(0.3**2 * 5)
+    assert printed.steepest(count, 0.3) == pytest.approx(0.3 * 5)
+    monkeypatch.setattr(Units, "dot_sensitivity", lambda units, value: 0.0)  # the other term of the maximum
+    drawn = []
+    monkeypatch.setattr(EndToEndNgrams, "_laplace", staticmethod(lambda scale, rng: drawn.append(scale) or 0.0))
+    for mechanism in (ours, printed):
+        mechanism(raw().bounded(), np.random.default_rng(0))
+    ratio = np.array(drawn[len(drawn) // 2 :]) / np.array(drawn[: len(drawn) // 2])
+    np.testing.assert_allclose(ratio, np.tile(1 / np.array(WEIGHTS), len(SLOPES)))
+    with pytest.raises(InputError, match="tuning must be one of claim-2, appendix-d"):
+        replace(ours, tuning="guess")
 
 
 # --- the attack of section 5, and the general audit ---

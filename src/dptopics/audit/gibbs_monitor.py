@@ -34,6 +34,9 @@ class MonitorResult:
 
     word: NDArray[np.float64]
     document: NDArray[np.float64]
+    printed_word: NDArray[np.float64]  # algorithm 1 as printed: its step 4 adds nothing
+    printed_document: NDArray[np.float64]
+    missing_word: NDArray[np.float64]  # one token of the same word missing, which the monitor leaves out
     longest_document: int
     capped: float
     same_word: float
@@ -46,6 +49,8 @@ class MonitorResult:
             "what_it_says": list(WHAT_IT_SAYS),
             "removed_tokens": {"word": 1, "document": self.longest_document},
             "epsilon_by_sweep": {"word": self.word.tolist(), "document": self.document.tolist()},
+            "as_printed_by_sweep": {"word": self.printed_word.tolist(), "document": self.printed_document.tolist()},
+            "same_word_missing_by_sweep": self.missing_word.tolist(),
             "capped_share_of_document_draws": self.capped,
             "left_out_per_draw_same_word": self.same_word,
         }
@@ -55,7 +60,8 @@ def monitor_gibbs(counts: Counts, learner: GibbsLda, *, longest_document: int | 
     """Run the learner's sampler and watch every draw, at word level (N = 1) and document level (N = longest document).
 
     The draws are those of the learner itself: monitored or not, the same topics come out. Where a topic holds fewer
-    than N tokens, all of them are taken to be removed; ``capped`` is the share of draws in which that happened.
+    than N tokens, all of them are taken to be removed; ``capped`` is the share of draws in which that happened. Beside
+    the corrected algorithm 1 stand what it says as printed, and what a missing token of the same word would do.
 
     Args:
         counts: documents; as sensitive as the texts.
@@ -82,8 +88,8 @@ def monitor_gibbs(counts: Counts, learner: GibbsLda, *, longest_document: int | 
             "Raise it, or cut documents first."
         )
     removed = np.array([1, longest_document], np.int64)
-    loss = np.zeros((removed.size, state.word.size))
-    curve = np.empty((removed.size, learner.sweeps))
+    loss, beside = np.zeros((2, state.word.size)), np.zeros((3, state.word.size))
+    curve = np.empty((5, learner.sweeps))
     capped = 0
     for sweep in range(learner.sweeps):
         capped += int(
@@ -96,13 +102,17 @@ def monitor_gibbs(counts: Counts, learner: GibbsLda, *, longest_document: int | 
                 sweep,
                 removed,
                 loss,
+                beside,
             )[1]
         )
-        curve[:, sweep] = loss.max(axis=1)
+        curve[:, sweep] = np.concatenate([loss.max(axis=1), beside.max(axis=1)])
         progress.report((sweep + 1) / learner.sweeps)
     return MonitorResult(
         word=curve[0],
         document=curve[1],
+        printed_word=curve[2],
+        printed_document=curve[3],
+        missing_word=curve[4],
         longest_document=longest_document,
         capped=capped / (state.word.size * max(1, learner.sweeps)),
         same_word=log1p(1 / learner.beta),

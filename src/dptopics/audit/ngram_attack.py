@@ -1,7 +1,11 @@
 """The membership attack of Ramadan, Withers & Orr (section 5) on n-gram releases. The owner's door: NOT FOR RELEASE."""
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from math import exp
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -28,6 +32,17 @@ class NgramAttack:
             f"NOT FOR RELEASE. {self.mechanism}: the attack is right in {self.probability:.1%} of {self.repeats} "
             f"pairs; chance is 50%, the guarantee's ε would allow up to {self.limit:.1%}."
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, marked."""
+        return {"not_for_release": True, **asdict(self)}
+
+    def save(self, folder: Path, *, settings: Mapping[str, Any]) -> Path:
+        """Write ngram_attack.json into ``folder``, with the settings that were attacked."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "ngram_attack.json"
+        path.write_text(json.dumps({**self.to_dict(), "settings": settings}, ensure_ascii=False, indent=1), "utf-8")
+        return path
 
 
 def attack_most_contributing(

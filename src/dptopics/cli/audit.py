@@ -8,6 +8,7 @@ import typer
 
 from dptopics.cli import audit_claim, audit_model
 from dptopics.cli import options as o
+from dptopics.cli.ngrams import public_ngrams
 from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.terminal import err, print_json, progress_bar
 from dptopics.errors import InputError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from dptopics.plan import Plan
 
 _SHADOWS = 128
+_LEARNER = "gibbs"
 
 
 def audit(
@@ -70,11 +72,27 @@ def audit(
         Path | None, typer.Option(help="With --target: folder (--out) of an earlier audit, whose shadows serve again.")
     ] = None,
     learner: Annotated[
-        str, typer.Option(help="Of plain models and their shadows: gibbs, variational, sklearn, gensim, tomotopy, …")
-    ] = "gibbs",
+        str | None,
+        typer.Option(
+            help="Of plain models and their shadows: gibbs, variational, sklearn, gensim, tomotopy, … With --mechanism "
+            "output, mvg or laplace: what learns inside of it.",
+            show_default="gibbs; of a mechanism its own",
+        ),
+    ] = None,
     attack: Annotated[
-        str, typer.Option(help="membership: who was in? poison: do planted texts draw a secret out (in --trials runs)?")
+        str,
+        typer.Option(
+            help="membership: who was in? poison: do planted texts draw a secret out (in --trials runs)? "
+            "most-contributing: does a release of n-grams show the author of most of them (in --trials pairs)?"
+        ),
     ] = "membership",
+    public: Annotated[
+        Path | None,
+        typer.Option(help="Public n-grams of a --release of n-grams, as they were given to it.", show_default=False),
+    ] = None,
+    public_text: Annotated[
+        str | None, typer.Option(help="Column of the public texts.", show_default="the same as --text")
+    ] = None,
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Read pickles (gensim, joblib) of --target: this runs their code.")
     ] = False,
@@ -94,20 +112,23 @@ def audit(
     """
     from dptopics import progress
 
-    if (out_folder / "audit.json").exists():
+    if any((out_folder / name).exists() for name in ("audit.json", "ngram_attack.json")):
         raise InputError(f"the folder {str(out_folder)!r} holds an audit already. Choose another name, or remove it.")
     audit_model.check_options(attack, target, models)
-    check_not_the_data(vocabulary, source)
+    for public_file in (vocabulary, public):
+        check_not_the_data(public_file, source)
     table = Table.of(context)
     unit = Unit.DOCUMENT if author is None else Unit.AUTHOR
     settings: dict[str, Any] = {"mechanism": mechanism, "vocabulary": vocabulary, "n_topics": topics}
+    settings |= {"learner": None if mechanism is None else learner}
     settings |= {
         "epsilon": epsilon,
         "delta": delta,
         "unit": unit,
         "text": TextSettings(language=language, tokenizer=named_tokenizer(tokenizer)),
     }
-    plan = _plan(release_folder, plan_file, settings)
+    given = None if public is None else (public, public_text or text, encoding, tokenizer)
+    plan = _plan(release_folder, plan_file, settings, given)
     if plan is None and (trials is not None or thorough) and attack == "membership":
         raise InputError(
             "--trials and --thorough test the claim of a mechanism. Name one with --mechanism, or --release."
@@ -130,8 +151,11 @@ def audit(
     if attack == "poison":
         audit_model.poison(corpus, plan, trials or 100, out_folder, as_json)
         return
+    if attack == "most-contributing":
+        audit_claim.attack_most_contributing(corpus, plan, trials or 100, out_folder, as_json)
+        return
     if target is not None:
-        model = audit_model.Model(target, models, learner, shadows or _SHADOWS, trust_pickle)
+        model = audit_model.Model(target, models, learner or _LEARNER, shadows or _SHADOWS, trust_pickle)
         audit_model.attack_target(corpus, model, out_folder, as_json)
         return
     if plan is not None and shadows is None:
@@ -139,7 +163,7 @@ def audit(
         return
     how = {"n_shadows": shadows or _SHADOWS, "repeats": repeats, "by_author": author is not None, "folder": out_folder}
     try:
-        result = _attacked(corpus, plan, (learner, topics), how)
+        result = _attacked(corpus, plan, (learner or _LEARNER, topics), how)
     except KeyboardInterrupt:
         err.print(f"Stopped. Run the same command again: it goes on with the models in {out_folder}.", highlight=False)
         sys.exit(130)
@@ -183,7 +207,12 @@ def _attacked(corpus: "Corpus", plan: "Plan | None", plain: tuple[str, int], how
         return audit_membership(train, corpus, claim=mechanism.guarantee, settings=settings, **how)
 
 
-def _plan(release_folder: Path | None, plan_file: Path | None, settings: dict[str, Any]) -> "Plan | None":
+def _plan(
+    release_folder: Path | None,
+    plan_file: Path | None,
+    settings: dict[str, Any],
+    public: tuple[Path, str, str, str | None] | None,
+) -> "Plan | None":
     """What is attacked: the plan of a release, one in a file, or the one that the options make."""
     from dptopics.plan import Plan, read_plan
     from dptopics.public.given import Given
@@ -204,8 +233,13 @@ def _plan(release_folder: Path | None, plan_file: Path | None, settings: dict[st
             "this release was made before plans were kept: nobody can tell exactly what made it. Name its settings "
             "(--mechanism, --vocabulary, --topics, --epsilon, --delta), or release again."
         )
-    words = Given.words(Vocabulary(release.value.vocabulary.words))
-    return Plan.from_dict(release.record.plan, folder=release_folder, known=(words,))
+    listed = release.value.vocabulary.words
+    known: tuple[Given, ...] = (Given.words(Vocabulary(listed)),)
+    if public is not None:
+        path, column, encoding, tokenizer = public
+        n = int(release.record.plan["text"]["ngrams"])
+        known += (public_ngrams(path, column, n, len(listed), encoding, tokenizer),)
+    return Plan.from_dict(release.record.plan, folder=release_folder, known=known)
 
 
 def _named(settings: dict[str, Any]) -> "Plan":
@@ -216,6 +250,10 @@ def _named(settings: dict[str, Any]) -> "Plan":
 
     if settings["mechanism"] not in mechanisms(Job.VOCABULARY):
         return Plan.topics(**settings)
+    if settings["learner"] is not None:
+        raise InputError("a vocabulary has no learner: leave --learner out.")
     if settings["vocabulary"] is not None:
         raise InputError("--mechanism names a vocabulary already: leave --vocabulary out.")
-    return Plan.words(**{name: value for name, value in settings.items() if name not in ("vocabulary", "n_topics")})
+    return Plan.words(
+        **{name: value for name, value in settings.items() if name not in ("vocabulary", "n_topics", "learner")}
+    )

@@ -4,8 +4,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dptopics.cli import options as o
 from dptopics.cli.audit_model import show
-from dptopics.cli.terminal import err, print_json, progress_bar
+from dptopics.cli.terminal import err, out, print_json, progress_bar
+from dptopics.errors import InputError
 
 if TYPE_CHECKING:
     from dptopics.data.corpus import Corpus
@@ -40,3 +42,26 @@ def attack_claim(
         show(result.summary(), out_folder)
     if result.violated:
         sys.exit(VIOLATED)
+
+
+def attack_most_contributing(
+    corpus: "Corpus", plan: "Plan | None", pairs: int, out_folder: Path, as_json: bool
+) -> None:
+    """The attack of Ramadan, Withers & Orr 2021 (section 5) on a plan for n-grams."""
+    from dptopics import progress
+    from dptopics.audit import ngram_attack
+    from dptopics.privacy.mechanism import Job
+    from dptopics.privacy.rng import secure_rng
+
+    if plan is None or plan.job is not Job.NGRAMS:
+        raise InputError("--attack most-contributing is for n-grams: give a --release of them, or a --plan.")
+    with progress_bar("Releasing with the author and without") as sink, progress.shown_by(sink):
+        found = ngram_attack.attack_most_contributing(
+            plan.build(), corpus, repeats=pairs, rng=secure_rng(), max_docs=plan.max_docs
+        )
+    where = found.save(out_folder, settings={"plan": plan.to_dict()})
+    if as_json:
+        print_json(found.to_dict())
+        return
+    out.print(str(found), highlight=False)
+    err.print(f"Written to [bold]{o.shown(where)}[/]: a result of private data. NOT FOR RELEASE.")

@@ -32,12 +32,16 @@ class Model(NamedTuple):
 
 def check_options(attack: str, target: Path | None, models: Path | None) -> None:
     """Refuse what does not go together, before anything is read."""
-    if attack not in ("membership", "poison"):
-        raise InputError(f"--attack must be membership or poison, got {attack!r}.")
+    if attack not in ("membership", "poison", "most-contributing"):
+        raise InputError(f"--attack must be membership, poison or most-contributing, got {attack!r}.")
     if target is None and models is not None:
         raise InputError("--models are the shadows for a --target: name the model to attack.")
     if target is not None and attack == "poison":
         raise InputError("--attack poison trains models with planted documents: it cannot attack a finished --target.")
+    if target is not None and attack == "most-contributing":
+        raise InputError(
+            "--attack most-contributing runs a mechanism many times: give --release or --plan, no --target."
+        )
 
 
 def show(summary: "Summary", out_folder: Path) -> None:

@@ -62,6 +62,7 @@ def fit(
             show_default="0.4; beside common words 0.1",
         ),
     ] = None,
+    vocabulary_epsilon: o.VocabularyEpsilon = None,
     max_vocabulary: o.MaxVocabulary = None,
     max_words: o.MaxWords = 200,
     max_docs: o.MaxDocs = None,
@@ -86,6 +87,9 @@ def fit(
     calibration: o.CalibrationName = None,
     post: o.PostName = None,
     top: o.TopWords = None,
+    alpha0: o.Alpha0 = None,
+    shares: o.EdgeShares = None,
+    sensitivities: o.SensitivitiesName = None,
     yes: o.Yes = False,
     language: o.Language = "english",
     lemmas: o.Lemmas = False,
@@ -125,7 +129,8 @@ def fit(
         chosen = table.unit(unit)
         own: dict[str, Any] = {"gamma": gamma, "learner": learner, "sample_size": sample_size, "top": top, "post": post}
         own |= {"calibration": calibration, "generated": generated or None, "max_pairs": 10**9 if yes else None}
-        own |= {"steps": steps, "embedding": model, "public": None}
+        own |= {"steps": steps, "embedding": model, "public": None, "alpha0": alpha0, "sensitivities": sensitivities}
+        own["shares"] = o.numbers("--shares", shares)
         own["seed_words"] = None if seed_words is None else read_seed_words(seed_words)
         if public_corpus is not None:
             column = public_author or author if chosen is Unit.AUTHOR else None
@@ -145,6 +150,7 @@ def fit(
             delta=delta or 0.0,
             unit=chosen,
             vocabulary_share=vocabulary_share,
+            vocabulary_epsilon=vocabulary_epsilon,
             max_words=max_words,
             max_vocabulary=max_vocabulary,
             max_docs=max_docs,

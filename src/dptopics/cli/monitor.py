@@ -1,6 +1,6 @@
 """The monitor command: watch a Gibbs sampler's draws. A diagnostic of private data, never a guarantee."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -10,6 +10,8 @@ from dptopics.cli.source import Table as TextTable
 from dptopics.cli.source import named_tokenizer
 from dptopics.cli.terminal import err, out, print_json, progress_bar
 from dptopics.public.text import TextSettings
+
+_COLUMNS = ("word", "document", "missing_word")
 
 
 def monitor(
@@ -24,6 +26,7 @@ def monitor(
     longest_document: Annotated[
         int | None, typer.Option(help="Tokens of a document at most (N_max).", show_default="the longest there is")
     ] = None,
+    runs: Annotated[int, typer.Option(help="Runs from other starts: the spread is shown.")] = 1,
     language: o.Language = "english",
     tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
@@ -35,6 +38,8 @@ def monitor(
     as_json: o.Json = False,
 ) -> None:
     """Watch how much a Gibbs sampler's draws hang on single words and documents. No guarantee; not for release."""
+    from dataclasses import replace
+
     import numpy as np
 
     from dptopics import progress
@@ -43,8 +48,8 @@ def monitor(
     from dptopics.learners.lda_gibbs import GibbsLda
     from dptopics.release.vocabulary import Vocabulary
 
-    if sweeps < 1 or vocabulary < 1:
-        raise InputError(f"sweeps and vocabulary must be at least 1, got {sweeps} and {vocabulary}.")
+    if min(sweeps, vocabulary, runs) < 1:
+        raise InputError(f"sweeps, vocabulary and runs must be at least 1, got {sweeps}, {vocabulary} and {runs}.")
     texts = TextTable.of(context)
     learner = GibbsLda(n_topics=topics, alpha=alpha, beta=beta, sweeps=sweeps)
     with progress_bar("Reading texts") as sink, progress.shown_by(sink):
@@ -52,15 +57,37 @@ def monitor(
     total = np.bincount(corpus.word, corpus.count, len(corpus.words))
     words = Vocabulary.of(corpus.words[i] for i in np.argsort(-total, kind="stable")[:vocabulary])
     with progress_bar("Sampling") as sink, progress.shown_by(sink):
-        result = monitor_gibbs(corpus.counts(words), learner, longest_document=longest_document)
+        counts, results = corpus.counts(words), []
+        for number in range(runs):
+            with progress.part(number / runs, (number + 1) / runs):
+                started = replace(learner, key=learner.key + number)
+                results.append(monitor_gibbs(counts, started, longest_document=longest_document))
+    result = results[0]
     if as_json:
-        print_json(result.to_dict())
+        content = result.to_dict()
+        if runs > 1:
+            content["last_sweep_of_each_run"] = [
+                {"word": one.word[-1], "document": one.document[-1], "same_word_missing": one.missing_word[-1]}
+                for one in results
+            ]
+        print_json(content)
         return
-    table = Table("Sweeps", "Word level (N = 1)", f"Document level (N = {result.longest_document})")
+    table = Table(
+        "Sweeps", "Word level (N = 1)", f"Document level (N = {result.longest_document})", "Same word missing"
+    )
     table.title, table.title_justify = "NOT FOR RELEASE", "left"
     for sweep in sorted({max(1, round(sweeps * part / 10)) for part in range(1, 11)}):
-        table.add_row(str(sweep), f"{result.word[sweep - 1]:.4g}", f"{result.document[sweep - 1]:.4g}")
+        curves = (np.array([getattr(one, name)[sweep - 1] for one in results]) for name in _COLUMNS)
+        table.add_row(str(sweep), *(_spread(values) for values in curves))
     out.print(table)
+    last = (result.printed_word[-1], result.printed_document[-1])
+    out.print(f"Algorithm 1 as printed says {last[0]:.4g} and {last[1]:.4g}: its step 4 adds nothing.", highlight=False)
+    times = max(float(one.missing_word[-1] / one.word[-1]) for one in results)
+    out.print(
+        f"A missing token of the same word moves this run's draws {times:,.0f} times as far as the word level says "
+        f"(by up to {result.same_word:.3g} in a single draw): the monitored levels leave it out.",
+        highlight=False,
+    )
     for sentence in WHAT_IT_SAYS:
         out.print(f"- {sentence}", highlight=False)
     if result.capped:
@@ -69,3 +96,10 @@ def monitor(
             "monitor looks at the removal of that whole topic.",
             highlight=False,
         )
+
+
+def _spread(values: Any) -> str:
+    """One number, or the mean of several and their range."""
+    if values.size == 1:
+        return f"{values[0]:.4g}"
+    return f"{values.mean():.4g} ({values.min():.4g} to {values.max():.4g})"

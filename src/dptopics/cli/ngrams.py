@@ -56,6 +56,7 @@ def ngrams(
             show_default="weighted",
         ),
     ] = None,
+    vocabulary_epsilon: o.VocabularyEpsilon = None,
     noise: Annotated[Noise | None, typer.Option(help="Noise of bayes and laplace.", show_default="its own")] = None,
     max_words: Annotated[
         int | None,
@@ -66,7 +67,22 @@ def ngrams(
     ] = None,
     max_total: Annotated[float | None, typer.Option(help="Counts per unit (laplace).", show_default="20")] = None,
     slope: Annotated[float | None, typer.Option(help="S: weight of each author.", show_default="its own")] = None,
+    weight: Annotated[
+        float | None,
+        typer.Option(help="ρ: weight of the data against the public n-grams.", show_default="its own"),
+    ] = None,
     centre: Annotated[float | None, typer.Option(help="m₀ of bayes: log count of rare n-grams.")] = None,
+    local_sensitivity: Annotated[
+        str | None,
+        typer.Option(help="brute-force or claim-1 (bayes-published).", show_default="brute-force"),
+    ] = None,
+    tuning: Annotated[
+        str | None,
+        typer.Option(
+            help="How end-to-end reads the sensitivity of tuning: claim-2, or appendix-d (its proof, as printed).",
+            show_default="claim-2",
+        ),
+    ] = None,
     k: Annotated[int | None, typer.Option(help="Authors for k-anonymity.", show_default="50")] = None,
     shares: Annotated[
         tuple[float, float] | None,
@@ -94,7 +110,7 @@ def ngrams(
         raise InputError("give --public (a public list) or --vocabulary (a private one), not both.")
     check_not_the_data(public, source)
     reading = TextSettings.for_ngrams(n, named_tokenizer(tokenizer))
-    prior = None if public is None else _public(public, public_text or text, n, size, encoding, tokenizer)
+    prior = None if public is None else public_ngrams(public, public_text or text, n, size, encoding, tokenizer)
 
     def made() -> "Plan":
         return Plan.ngrams(
@@ -105,6 +121,7 @@ def ngrams(
             text=reading,
             prior=prior,
             vocabulary=None if prior is not None else vocabulary or "weighted",
+            vocabulary_epsilon=vocabulary_epsilon,
             max_vocabulary=size if prior is None else None,
             max_docs=max_docs,
             noise=noise,
@@ -112,7 +129,10 @@ def ngrams(
             max_count=max_count,
             max_total=max_total,
             slope=slope,
+            weight=weight,
             centre=centre,
+            sensitivity=local_sensitivity,
+            tuning=tuning,
             k=k,
             shares=shares,
         )
@@ -150,7 +170,8 @@ def arpa(
     err.print(f"Written to [bold]{out_file}[/].")
 
 
-def _public(path: Path, text: str, n: int, size: int, encoding: str, tokenizer: str | None) -> "Given":
+def public_ngrams(path: Path, text: str, n: int, size: int, encoding: str, tokenizer: str | None) -> "Given":
+    """A public list, or the most frequent n-grams of public texts."""
     from dptopics import progress
     from dptopics.public.given import Given
     from dptopics.public.ngrams import PublicNgrams

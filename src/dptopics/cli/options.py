@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from dptopics.errors import InputError
 from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import Unit
 
@@ -14,6 +15,14 @@ from dptopics.privacy.guarantee import Unit
 def shown(path: Path) -> str:
     """A path for the terminal: what looks like markup in it is not."""
     return escape(str(path))
+
+
+def numbers(name: str, value: str | None) -> tuple[float, ...] | None:
+    """Numbers with commas between."""
+    try:
+        return None if value is None else tuple(float(part) for part in value.split(","))
+    except ValueError:
+        raise InputError(f"{name} must be numbers with commas between, as 0.4,0.3,0.3; got {value!r}.") from None
 
 
 class EngineName(StrEnum):
@@ -194,6 +203,42 @@ TopWords = Annotated[
         help="Release only so many words of each topic, as published; claimed: which words is not hidden.",
         show_default="all words",
         rich_help_panel=_OUTPUT,
+    ),
+]
+_SPECTRAL = "Moments (--mechanism spectral, spectral-1 … spectral-4)"
+Alpha0 = Annotated[
+    float | None,
+    typer.Option(
+        "--alpha0",
+        help="α₀, the sum of the Dirichlet parameters of documents: small where a document has one topic.",
+        show_default="1",
+        rich_help_panel=_SPECTRAL,
+    ),
+]
+EdgeShares = Annotated[
+    str | None,
+    typer.Option(
+        "--shares",
+        help="Shares of the budget for the edges of spectral-1 … spectral-4, as 0.4,0.3,0.3.",
+        show_default="its own",
+        rich_help_panel=_SPECTRAL,
+    ),
+]
+SensitivitiesName = Annotated[
+    str | None,
+    typer.Option(
+        "--sensitivities",
+        help="Of spectral-1 … spectral-4: corrected, or as printed in the paper, which is refuted.",
+        show_default="corrected",
+        rich_help_panel=_SPECTRAL,
+    ),
+]
+VocabularyEpsilon = Annotated[
+    float | None,
+    typer.Option(
+        help="ε₁ of a private vocabulary: it gets this part of --epsilon, and what follows the rest (ε₂), half of δ "
+        "each. Instead of --vocabulary-share.",
+        show_default=False,
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Sample however long it takes.", rich_help_panel=_OUTPUT)]

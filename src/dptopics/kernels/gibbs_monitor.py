@@ -35,6 +35,32 @@ def log1plus(x: float) -> float:
 
 
 @jit
+def lifted(p: F32, grow: F32, total: float) -> float:
+    """max_k r_k g_k/R: ln(1 + it) is all that steps 3 to 7 of algorithm 1 leave as printed, step 4 being negative."""
+    most = np.float32(0)
+    for k in range(p.size):
+        most = max(most, p[k] * grow[k])
+    return np.float64(most) / total
+
+
+@jit
+def without_the_word(p: F32, row: F32, nk: I64, beta: float, total_beta: float, total: float) -> float:
+    """max_k max |p′/p| − 1, either way up, when topic k loses one token of the very word that is drawn for.
+
+    a = q_k/r_k = (n_kt − 1 + β)/(n_kt + β) · D_k/(D_k − 1); then R_k/R = 1 + p_k(a − 1) = s, and p′_k/p_k = a/s.
+    """
+    most = 1.0
+    for k in range(nk.size):
+        if row[k] >= 1:
+            denominator = nk[k] + total_beta
+            a = (row[k] - 1 + beta) / (row[k] + beta) * denominator / (denominator - 1)
+            s = 1 + np.float64(p[k]) / total * (a - 1)
+            for ratio in (s, a / s):
+                most = max(most, ratio, 1 / ratio)
+    return most - 1
+
+
+@jit
 def monitored_sweep(
     start: I64,
     word: I32,
@@ -48,8 +74,12 @@ def monitored_sweep(
     sweep: int,
     removed: I64,
     loss: F64,
+    beside: F64,
 ) -> I64:
     """`gibbs_sweep`, draw for draw, which adds to loss[j, i] what token i's draw says about ``removed[j]`` tokens.
+
+    ``beside``, if it has rows: what algorithm 1 says as printed, for each of ``removed``, and in the last row what one
+    missing token of the same word would do.
 
     With r_k the weights of the draw, R = Σ r_k, D_k = n_k + Vβ and N_k = min(N, n_k), all N tokens in topic k:
 
@@ -96,6 +126,11 @@ def monitored_sweep(
             for j in range(removed.size):
                 loss[j, i] += 2.0 * log1plus(np.float64(steepest(p, grow[j], total)))
                 capped[j] += short[j] > 0
+            if beside.size > 0:
+                for j in range(removed.size):
+                    beside[j, i] += 2.0 * log1plus(lifted(p[:n_topics], grow[j], np.float64(total)))
+                other = without_the_word(p, row, nk[:n_topics], beta, total_beta, np.float64(total))
+                beside[removed.size, i] += 2.0 * log1plus(other)
             u = np.float32(np.float64(bits >> np.uint64(40)) * 2.0**-24) * total
             new = 0
             if u >= low:

@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import import_module, metadata
 from pathlib import Path
@@ -11,7 +11,9 @@ from typing import Any
 
 from dptopics.errors import InputError
 from dptopics.public.embeddings import TextModel, embedding
-from dptopics.release.vocabulary import Vocabulary
+from dptopics.public.text import TextSettings
+from dptopics.public.word_lists import check_entries, is_file, read_words
+from dptopics.release.vocabulary import Vocabulary, check_stated
 
 IN_PYTHON = "given in Python"
 
@@ -180,3 +182,27 @@ def file_finder(folder: Path, known: Mapping[str, Any], n: int) -> Callable[[Map
         return found
 
     return find
+
+
+def words_or_name(
+    vocabulary: "str | Path | Vocabulary | Given", text: TextSettings | None, *, names: Sequence[str]
+) -> "str | Given":
+    """One of ``names``, or a list of words that were public before, checked to be one."""
+    if isinstance(vocabulary, Given):
+        return vocabulary
+    if isinstance(vocabulary, str) and vocabulary in names:
+        return vocabulary
+    if not isinstance(vocabulary, str | Path):
+        check_stated(vocabulary)
+        listed, name = vocabulary, IN_PYTHON
+    elif not is_file(vocabulary):
+        raise InputError(
+            f"there is no vocabulary mechanism and no word list of that name. Use {', '.join(names)} (common: public "
+            "words of the language, common+weighted: those, and others chosen privately), or the path of a file with "
+            "one public word on each line."
+        )
+    else:
+        listed, name = read_words(vocabulary), Path(vocabulary).name
+    if text is not None:
+        check_entries(listed.words, text)
+    return Given.words(listed, name)

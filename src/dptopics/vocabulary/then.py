@@ -17,6 +17,16 @@ from dptopics.release.vocabulary import Vocabulary
 T = TypeVar("T")
 
 
+def check_own_epsilon(first: float, epsilon: float, share: float | None, *, chosen: bool) -> None:
+    """Refuse an ε₁ of a vocabulary that leaves nothing, that a share contradicts, or for words that are not chosen."""
+    if not 0 < first < epsilon:
+        raise InputError(f"vocabulary_epsilon must lie strictly between 0 and {epsilon}, got {first}.")
+    if share is not None:
+        raise InputError("give vocabulary_epsilon or vocabulary_share, not both: each divides the budget.")
+    if not chosen:
+        raise InputError("vocabulary_epsilon is for words that are chosen privately: public words cost nothing.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class VocabularyThen(Registered, Generic[T]):
     """Choose words privately, restrict the raw data to them, and run a mechanism on that.
@@ -41,6 +51,19 @@ class VocabularyThen(Registered, Generic[T]):
         first, second = in_shares((share, vocabulary), (1 - share, then), epsilon=epsilon)
         made: Any = cls(**{"vocabulary": first, cls.part: second, "delta": delta})
         found: Self = calibrate(made, epsilon=epsilon)
+        return found
+
+    @classmethod
+    def added_up(cls, vocabulary: Any, then: Any, *, first: float, epsilon: float, delta: float) -> Self:
+        """Each with the noise for an ε of its own, ``first`` and the rest, at its own δ; these add up to ``delta``.
+
+        So the whole costs at most ``epsilon``. Nothing is calibrated again: what exact composition saves stays unspent.
+        """
+        words, rest = calibrate(vocabulary, epsilon=first), calibrate(then, epsilon=epsilon - first)
+        made: Any = cls(**{"vocabulary": words, cls.part: rest, "delta": delta})
+        if made.guarantee.epsilon > epsilon * (1 + 1e-6):  # plain addition would have to cover it
+            raise InputError(f"the parts cost ε = {made.guarantee.epsilon:g} together, more than {epsilon:g}.")
+        found: Self = made
         return found
 
     @property

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
@@ -22,12 +23,13 @@ from dptopics.release.ngram_table import NgramTable
 from dptopics.release.release import Release
 
 _TUNING_HOLE = (
-    "The noise on the scores that choose S and ρ rests on claim 2, whose gradient is wrong: a unit can move a score "
-    "further than that noise is made for."
+    "The noise on the scores that choose S and ρ rests on claim 2, whose gradient is wrong (true: ρ(‖c‖₁θ − c)): a "
+    "unit can move a score further than that noise is made for."
 )
 _HELD_OUT = 0.1
 SLOPES = tuple(float(s) for s in np.logspace(-3, 4, 8))
 WEIGHTS = (0.1, 0.3, 0.5, 0.7, 0.9)
+TUNINGS = ("claim-2", "appendix-d")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +38,8 @@ class EndToEndNgrams(LimitedAsPublished):
 
     A tenth of the units, by fair coins, score every pair (S, ρ) by cross-entropy plus Laplace noise of ``tuning_scale``
     times claim 2's sensitivity; the best pair is used on the rest, with noise ``sigma`` times the local sensitivity.
-    Why it is wrong: docs/guarantees/ngram_published.md
+    ``tuning``: claim 2 multiplies ρ‖c‖₂ by ‖Δμ_ps‖₂. That is ρ‖Δr‖₂ by its definition (``claim-2``), and ‖Δr‖₂ as its
+    proof prints it (``appendix-d``), 1/ρ times as much. Why both are wrong: docs/guarantees/ngram_published.md
 
     >>> mechanism = EndToEndNgrams.calibrated(epsilon=0.9, delta=1e-6)
     >>> round(1 / mechanism.tuning_scale, 2), round(mechanism.guarantee.epsilon, 2) <= 0.9
@@ -45,8 +48,14 @@ class EndToEndNgrams(LimitedAsPublished):
 
     sigma: float
     tuning_scale: float
+    tuning: str = "claim-2"
     name: ClassVar[str] = "end-to-end"
     paper: ClassVar[str] = "Ramadan et al. 2021"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.tuning not in TUNINGS:
+            raise InputError(f"tuning must be one of {', '.join(TUNINGS)}, got {self.tuning!r}.")
 
     @classmethod
     def template(
@@ -105,7 +114,7 @@ class EndToEndNgrams(LimitedAsPublished):
                 log_theta = mean - mean.max() - np.log(np.exp(mean - mean.max()).sum())
                 score = -float(validation.count @ log_theta)  # equation 6
                 claimed = max(
-                    weight * float(np.linalg.norm(validation.count)) * weight * moved,
+                    self.steepest(validation.count, weight) * moved,
                     tuning.dot_sensitivity(np.abs(log_theta)),
                 )  # claim 2
                 noisy = score + self._laplace(2 * self.tuning_scale * claimed, rng)
@@ -115,6 +124,10 @@ class EndToEndNgrams(LimitedAsPublished):
         assert best is not None
         theta = noisy_softmax(best[1], best[2], self.sigma, rng)
         return Release.of(NgramTable(vocabulary=vocabulary, probability=theta, text=corpus.text), self, rng)
+
+    def steepest(self, count: NDArray[np.float64], weight: float) -> float:
+        """What claim 2 takes for the most that a score moves with ‖Δr‖₂, r = w⊙x̂: ρ‖c‖₂, or ρ times that."""
+        return weight * float(np.linalg.norm(count)) * (weight if self.tuning == "claim-2" else 1.0)
 
     @staticmethod
     def _laplace(scale: float, rng: Generator) -> float:

@@ -15,6 +15,7 @@ from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.mechanism import Calibrated, Job
 from dptopics.privacy.relation import Relation
 from dptopics.published.spectral import edges as common
+from dptopics.published.spectral.printed import FORMULAS, REFUTED, Corrected, Sensitivities
 from dptopics.published.spectral.procedure import PrivateBounds, check_tail, private_bounds
 from dptopics.release.vocabulary import Vocabulary
 
@@ -22,6 +23,8 @@ from dptopics.release.vocabulary import Vocabulary
 @dataclass(frozen=True, kw_only=True)
 class SpectralConfiguration(Calibrated):
     """Fields of every configuration; ``shares`` divide the budget in 1/scale² among ``edges``.
+
+    ``sensitivities``: ``corrected``, or as ``printed``, which arithmetic refutes.
 
     Page: docs/guarantees/spectral_published.md
     """
@@ -32,6 +35,7 @@ class SpectralConfiguration(Calibrated):
     unit: Unit = Unit.AUTHOR
     alpha0: float = 1.0
     shares: tuple[float, ...]
+    sensitivities: Sensitivities = Sensitivities.CORRECTED
     vocabulary: Vocabulary | None = field(default=None, repr=False)
     job: ClassVar[Job] = Job.TOPICS
     amount: ClassVar[str] = "scale"
@@ -44,7 +48,19 @@ class SpectralConfiguration(Calibrated):
 
     def __post_init__(self) -> None:
         check_fields(self)
+        object.__setattr__(self, "shares", tuple(self.shares))  # a plan that was saved has a list
+        object.__setattr__(self, "sensitivities", Sensitivities(self.sensitivities))
         common.check_settings(self)
+
+    @property
+    def by(self) -> Corrected:
+        """The formulas that scale the noise."""
+        return FORMULAS[self.sensitivities]
+
+    @property
+    def refutation(self) -> tuple[str, ...]:
+        """What refutes the printed sensitivities, where they are used."""
+        return REFUTED if self.sensitivities is Sensitivities.PRINTED else ()
 
     @property
     def edge_scales(self) -> dict[str, float]:
@@ -94,7 +110,7 @@ class BoundedConfiguration(SpectralConfiguration):
             delta=self.delta,
             unit=self.unit,
             strength=Strength.NONE,
-            assumptions=(*why, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
+            assumptions=(*self.refutation, *why, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
         )
 
     def start(
@@ -105,7 +121,13 @@ class BoundedConfiguration(SpectralConfiguration):
         with progress.part(0.0, 0.5):
             data = common.exact_moments(corpus.limited(vocabulary=vocabulary))
         scale = self.edge_scales["bounds"]
-        return vocabulary, data, private_bounds(data, self.n_topics, self.alpha0, scale, self.tail, rng, gap=gap)
+        bounds = private_bounds(data, self.n_topics, self.alpha0, scale, self.tail, rng, gap=gap, by=self.by)
+        return vocabulary, data, bounds
+
+    def way_back(self, data: common.ExactMoments, rng: Generator) -> tuple[common.Floats, common.Floats]:
+        """Noisy eigenpairs of M₂, edge e8."""
+        far = self.by.pairs(self.alpha0, data.n_units)
+        return common.noisy_pairs(data, self.n_topics, self.alpha0, self.edge_scales["e8"], rng, sensitivity=far)
 
     def bounded_events(self, *, n_bounds: int) -> tuple[Event, ...]:
         """Laplace noise on the bounds, the failure of each, and a Gaussian for every other edge."""

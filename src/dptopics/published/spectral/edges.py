@@ -148,16 +148,24 @@ def noisy(values: Floats, sensitivity: float, scale: float, rng: Generator, kind
 
 
 def noisy_pairs(
-    data: ExactMoments, n_topics: int, alpha0: float, scale: float, rng: Generator, kind: Noise = Noise.GAUSSIAN
+    data: ExactMoments,
+    n_topics: int,
+    alpha0: float,
+    scale: float,
+    rng: Generator,
+    kind: Noise = Noise.GAUSSIAN,
+    sensitivity: float | None = None,
 ) -> tuple[Floats, Floats]:
     """Eigenvalues and vectors of M₂ with symmetric noise: edges e4 and e8. Values are none below the noise's own.
 
-    Entries off the diagonal occur twice: they count √2 (L2) or 2 (L1) times, and get that much less noise.
+    ``sensitivity``: by default that of ``pair_sensitivity``. Entries off the diagonal occur twice: they count √2 (L2)
+    or 2 (L1) times, and get that much less noise.
     """
     matrix, d = data.lda_pairs(alpha0), data.mean.size
     rows, columns = np.triu_indices(d)
     twice = np.where(rows == columns, 1.0, sqrt(2) if kind is Noise.GAUSSIAN else 2.0)
-    sensitivity = pair_sensitivity(alpha0, data.n_units, kind.norm)
+    if sensitivity is None:
+        sensitivity = pair_sensitivity(alpha0, data.n_units, kind.norm)
     upper = noisy(matrix[rows, columns] * twice, sensitivity, scale, rng, kind)
     whole = unpacked_square(upper / twice * np.where(rows == columns, 1.0, sqrt(2)), d)
     values, vectors = top_eigenpairs(lambda block: np.asarray(whole @ block), d, n_topics, 0)
@@ -174,11 +182,13 @@ def whitening_like(values: Floats, vectors: Floats, public: Floats) -> Floats:
     return np.asarray((vectors / np.sqrt(values)) @ (left @ right))
 
 
-def lower_bound(what: str, value: float, sensitivity: float, scale: float, tail: float, rng: Generator) -> float:
+def lower_bound(
+    what: str, value: float, sensitivity: float, scale: float, tail: float, rng: Generator, margin: float = 1.0
+) -> float:
     """Lines 1 to 5 of Procedure 1, with Laplace noise of ``scale`` times the sensitivity: not above the value, but for
-    a chance of ``tail``."""
+    a chance of ``tail``; a ``margin`` of two, as printed, makes that 2·tail²."""
     seen = float(noisy(np.array([value]), sensitivity, scale, rng, Noise.LAPLACE)[0])
-    low = seen - scale * sensitivity * log(1 / (2 * tail))
+    low = seen - margin * scale * sensitivity * log(1 / (2 * tail))
     if not 0 < low < inf:
         raise nothing_below(what)
     return low

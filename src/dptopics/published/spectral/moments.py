@@ -30,8 +30,8 @@ class SpectralMomentsTopics(SpectralConfiguration):
     """A reproduction: for experiments, not to publish with; ``spectral`` is the sound form.
 
     Noise goes on M₃ (edge e3), on M₂ for the whitening (e4) and on M₂ again for the way back (e8); ``shares`` divide
-    the budget among the three, in 1/σ² (Gaussian) or in ε (Laplace, which makes it pure ε). Sensitivities are the
-    paper's, corrected. Page: docs/guarantees/spectral_published.md
+    the budget among the three, in 1/σ² (Gaussian) or in ε (Laplace, which makes it pure ε). ``sensitivities``: the
+    paper's, corrected, or as printed. Page: docs/guarantees/spectral_published.md
 
     >>> mechanism = SpectralMomentsTopics.calibrated(n_topics=5, epsilon=1.0, delta=1e-6, noise="laplace")
     >>> round(mechanism.guarantee.epsilon_at(0.0), 3), str(mechanism.guarantee.relation)
@@ -77,8 +77,8 @@ class SpectralMomentsTopics(SpectralConfiguration):
             events=tuple(self.noise.event(scale, Relation.REPLACE) for scale in scales),
             delta=self.delta,
             unit=self.unit,
-            strength=Strength.CLAIMED,
-            assumptions=(*common.HOLES, PUBLIC_WORDS),
+            strength=Strength.NONE if self.refutation else Strength.CLAIMED,
+            assumptions=(*self.refutation, *common.HOLES, PUBLIC_WORDS),
             limits=(SMALL_GROUPS,),
         )
 
@@ -88,8 +88,11 @@ class SpectralMomentsTopics(SpectralConfiguration):
         with progress.part(0.0, 0.5):
             data = common.exact_moments(corpus.limited(vocabulary=vocabulary))
         scales = self.edge_scales
-        first = common.noisy_pairs(data, self.n_topics, self.alpha0, scales["e4"], rng, self.noise)
-        values, vectors = common.noisy_pairs(data, self.n_topics, self.alpha0, scales["e8"], rng, self.noise)
+        far = self.by.pairs(self.alpha0, data.n_units, self.noise.norm)
+        first, (values, vectors) = (
+            common.noisy_pairs(data, self.n_topics, self.alpha0, scales[edge], rng, self.noise, far)
+            for edge in ("e4", "e8")
+        )
         whitening = common.whitening_like(*first, vectors)
         tensor = third_moment(data, whitening, self.alpha0) + self._triple_noise(data.n_units, whitening, rng)
         weights, axes = orthogonal_components(tensor)
@@ -110,7 +113,7 @@ class SpectralMomentsTopics(SpectralConfiguration):
         Gaussian noise keeps its law under rotations: E(W, W, W) is k³ draws with every mode multiplied by (WᵀW)^½.
         Laplace noise does not, so all d³ numbers are drawn, d² at a time.
         """
-        deviation = self.edge_scales["e3"] * common.triple_sensitivity(self.alpha0, n_units, self.noise.norm)
+        deviation = self.edge_scales["e3"] * self.by.triples(self.alpha0, n_units, self.noise.norm)
         grid = common.fine_grid(deviation, 1.0)
         d, k = whitening.shape
         if self.noise is Noise.GAUSSIAN:

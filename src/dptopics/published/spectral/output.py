@@ -1,7 +1,6 @@
 """Configuration 4 of DeCarolis et al. 2020: noise on the topics themselves, scaled by private bounds."""
 
 from dataclasses import dataclass
-from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -63,13 +62,7 @@ class SpectralOutputTopics(BoundedConfiguration):
         progress.report(1.0)
         return Release.of(topic_model(found, vocabulary, corpus, self.alpha0), self, rng)
 
-    def _sensitivity(self, data: ExactMoments, bounds: PrivateBounds, largest_weight: float) -> float:
-        """Claimed for all topics and parameters together: √(2k) times the bound of H.5 for each.
-
-        C·(λ₁·√σ₁·Δ̄ + λ₁·√σ₁/σ_k·Δ₂ + √(σ₁ + Δ₂)·Δ̄), Δ̄ = 2√k·Δ_T/γ, with C = (α₀+2)/2 as M₂ is not scaled.
-        """
-        pairs = common.pair_sensitivity(self.alpha0, data.n_units)
-        first, last = float(bounds.values[0]), bounds.smallest
-        each = bounds.component / sqrt(2 * self.n_topics)
-        far = largest_weight * sqrt(first) * (each + pairs / last) + sqrt(first + pairs) * each
-        return sqrt(2 * self.n_topics) * (self.alpha0 + 2) / 2 * far
+    def _sensitivity(self, data: ExactMoments, bounds: PrivateBounds, weight: float) -> float:
+        """Claimed for all topics and parameters together."""
+        values = {"largest": float(bounds.values[0]), "smallest": bounds.smallest, "weight": weight}
+        return self.by.topics(self.alpha0, data.n_units, self.n_topics, bounds.component, **values)

@@ -9,8 +9,9 @@ from dptopics.errors import InputError
 from dptopics.learners.tensor import orthogonal_components, third_moment
 from dptopics.published.spectral import edges as common
 from dptopics.published.spectral.edges import ExactMoments, Floats
+from dptopics.published.spectral.printed import FORMULAS, Corrected, Sensitivities
 
-_GAP_SENSITIVITY = 2.0  # over N: lemma 9, which is not proved
+_CORRECTED = FORMULAS[Sensitivities.CORRECTED]
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,15 @@ class PrivateBounds:
 
 
 def private_bounds(
-    data: ExactMoments, n_topics: int, alpha0: float, scale: float, tail: float, rng: Generator, *, gap: bool
+    data: ExactMoments,
+    n_topics: int,
+    alpha0: float,
+    scale: float,
+    tail: float,
+    rng: Generator,
+    *,
+    gap: bool,
+    by: Corrected = _CORRECTED,
 ) -> PrivateBounds:
     """Noise of ``scale`` times the sensitivity, in L1 norm, on σ_k(M₂), or on σ_k and γ_s = min (λᵢ − λᵢ₊₁)/4 alike.
 
@@ -35,16 +44,17 @@ def private_bounds(
     values, vectors = data.eigenpairs(n_topics, alpha0)
     each = 2 * scale if gap else scale
     what = "the smallest eigenvalue that is needed of the pairs of words"
-    smallest = common.lower_bound(what, values[-1], common.pair_sensitivity(alpha0, data.n_units), each, tail, rng)
+    far = by.pairs(alpha0, data.n_units)
+    smallest = common.lower_bound(what, values[-1], far, each, tail, rng, by.margin)
     if values[-1] <= 0:  # the bound failed, which its δ pays for; there is nothing to whiten
         raise common.nothing_below(what)
-    whitened = common.whitened_sensitivity(alpha0, data.n_units, n_topics, smallest)
+    whitened = by.whitened(alpha0, data.n_units, n_topics, smallest)
     if not gap:
         return PrivateBounds(values, vectors, smallest, whitened, 0.0)
     weights, _ = orthogonal_components(third_moment(data, vectors / np.sqrt(values), alpha0))
     apart = float(np.min(weights - np.append(weights[1:], 0.0))) / 4
-    low = common.lower_bound("the gap between topics", apart, _GAP_SENSITIVITY / data.n_units, each, tail, rng)
-    return PrivateBounds(values, vectors, smallest, whitened, common.component_sensitivity(whitened, n_topics, low))
+    low = common.lower_bound("the gap between topics", apart, by.gap(data.n_units), each, tail, rng, by.margin)
+    return PrivateBounds(values, vectors, smallest, whitened, by.components(whitened, n_topics, low))
 
 
 def check_tail(tail: float) -> None:

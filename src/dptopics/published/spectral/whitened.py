@@ -45,7 +45,7 @@ class SpectralTensorTopics(BoundedConfiguration):
         """A private bound, the noisy way back, the noisy tensor."""
         vocabulary, data, bounds = self.start(corpus, rng, gap=False)
         scales = self.edge_scales
-        values, vectors = common.noisy_pairs(data, self.n_topics, self.alpha0, scales["e8"], rng)
+        values, vectors = self.way_back(data, rng)
         whitening = common.whitening_like(bounds.values, bounds.vectors, vectors)
         exact = packed_cube(third_moment(data, whitening, self.alpha0))
         tensor = unpacked_cube(common.noisy(exact, bounds.whitened, scales["e6"], rng), self.n_topics)
@@ -82,7 +82,7 @@ class SpectralComponentsTopics(BoundedConfiguration):
         """Private bounds, the noisy way back, noisy vectors and values."""
         vocabulary, data, bounds = self.start(corpus, rng, gap=True)
         scales = self.edge_scales
-        values, vectors = common.noisy_pairs(data, self.n_topics, self.alpha0, scales["e8"], rng)
+        values, vectors = self.way_back(data, rng)
         exact = self._components(data, common.whitening_like(bounds.values, bounds.vectors, vectors))
         seen = common.noisy(exact, bounds.component, scales["e7"], rng)
         found = unwhitened(seen[0], seen[1:], vectors / np.sqrt(values), vectors * np.sqrt(values), self.alpha0)

@@ -1,0 +1,1 @@
+"""Carvalho et al. 2022, as FDPTM takes it."""
