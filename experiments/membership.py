@@ -200,7 +200,7 @@ def figure_1(experiment: Experiment) -> None:
 def figure_5(experiment: Experiment) -> None:
     """FDPTM as published (greedy vocabulary with ε₁, zhu with ε₂): 64 shadows, and the sound pipeline beside it."""
     texts = [" ".join(words) for words in tweets(experiment.data, experiment.wordnet)]
-    corpus = Corpus.from_texts(texts, settings=TextSettings(language="none", max_length=15))
+    corpus = Corpus.from_texts(texts, settings=TextSettings(language="none"))
     rows = []
     for pipeline, first, second in [
         ("published", *pair) for pair in ((1.0, 5.0), (5.0, 5.0), (10.0, 5.0), (5.0, 1.0), (5.0, 10.0))

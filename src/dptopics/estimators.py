@@ -1,10 +1,10 @@
 """PrivateTopics: the scikit-learn face."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -16,7 +16,7 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.builder import as_list
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines.spark import SparkTable
-from dptopics.data.estimator_input import check_column_names, counts_of, is_texts, texts_of
+from dptopics.data.estimator_input import EstimatorData, check_column_names, counts_of, is_texts, texts_of
 from dptopics.door import publish, warn_owner
 from dptopics.errors import InputError, PrivacyWarning
 from dptopics.plan import Plan, usual_mechanism
@@ -38,17 +38,6 @@ _AGAIN = (
     "This model, or a clone of it, is being {what}. Every fit spends the budget again, also in a search over settings; "
     "the guarantee of one fit does not cover the others. Use ledger= to keep count."
 )
-
-
-class _Data(NamedTuple):
-    """What fit was given: what decides the plan, and how to read it once the plan is checked."""
-
-    text: TextSettings | None
-    unit: Unit
-    vocabulary: Vocabulary | None
-    read: Callable[[Embedding | None], Corpus | SparkTable]
-    with_vectors: bool = False
-    on_spark: bool = False
 
 
 class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -299,7 +288,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise InputError(f"engine must be a Spark session or None, got {type(self.engine).__name__}.")
         return self.engine is not None or isinstance(X, SparkTable)
 
-    def _spark_data(self, X: Any, text: str | None, authors: Any, embeddings: Any) -> "_Data":
+    def _spark_data(self, X: Any, text: str | None, authors: Any, embeddings: Any) -> "EstimatorData":
         if isinstance(X, SparkTable):
             if not (text is authors is embeddings is None):
                 raise InputError("a SparkTable already knows its columns: leave text=, authors= and embeddings= out.")
@@ -310,14 +299,16 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             table = SparkTable.from_table(
                 X, text=text, author=authors, embedding=embeddings, session=self.engine, settings=self._text()
             )
-        return _Data(table.text, table.default_unit, table.vocabulary, lambda embed: table, table.with_vectors, True)
+        return EstimatorData(
+            table.text, table.default_unit, table.vocabulary, lambda embed: table, table.with_vectors, True
+        )
 
-    def _data(self, X: Any, text: str | None, authors: Any) -> "_Data":
+    def _data(self, X: Any, text: str | None, authors: Any) -> "EstimatorData":
         """What is known of X before it is read."""
         if text is not None or isinstance(authors, str):
             check_column_names(text, authors)
             own, named = self._text(), Unit.DOCUMENT if authors is None else Unit.AUTHOR
-            return _Data(
+            return EstimatorData(
                 own,
                 named,
                 None,
@@ -326,17 +317,17 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if isinstance(X, Corpus):
             if authors is not None:
                 raise InputError("a Corpus already knows its authors: leave authors= out.")
-            return _Data(X.text, X.default_unit, X.vocabulary, lambda embed: X)
+            return EstimatorData(X.text, X.default_unit, X.vocabulary, lambda embed: X)
         unit = Unit.DOCUMENT if authors is None else Unit.AUTHOR
         if is_texts(X):
             settings = self._text()
-            return _Data(
+            return EstimatorData(
                 settings, unit, None, lambda embed: Corpus.from_texts(X, authors, settings=settings, embed=embed)
             )
         matrix = counts_of(self, X, reset=True)
         public = isinstance(self.vocabulary, str) and self.vocabulary == "public"
         corpus = Corpus.from_counts(matrix, self._names(matrix), authors=authors, public_vocabulary=public)
-        return _Data(None, unit, corpus.vocabulary, lambda embed: corpus)
+        return EstimatorData(None, unit, corpus.vocabulary, lambda embed: corpus)
 
     def _names(self, matrix: Any) -> list[str]:
         given, named = self._feature_names, getattr(self, "feature_names_in_", None)

@@ -5,13 +5,22 @@ count matrix are words of the data, so that only the part of a message that hold
 """
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from dptopics.data.tables import read_batches
 from dptopics.errors import DptopicsError, InputError, shielded
+
+if TYPE_CHECKING:
+    from dptopics.data.corpus import Corpus
+    from dptopics.data.engines.spark import SparkTable
+    from dptopics.privacy.guarantee import Unit
+    from dptopics.public.embeddings import Embedding
+    from dptopics.public.text import TextSettings
+    from dptopics.release.vocabulary import Vocabulary
 
 # Whole sentences of scikit-learn's that hold names of types and numbers of rows and columns only.
 _HARMLESS = re.compile(
@@ -24,6 +33,19 @@ _HARMLESS = re.compile(
     r"|Found array with dim \d+"
     r"|The feature names should match those that were passed during fit"
 )
+
+
+class EstimatorData(NamedTuple):
+    """What fit was given: what decides the plan, and how to read it once the plan is checked."""
+
+    text: "TextSettings | None"
+    unit: "Unit"
+    vocabulary: "Vocabulary | None"
+    read: "Callable[[Embedding | None], Corpus | SparkTable]"
+    with_vectors: bool = False
+    on_spark: bool = False
+
+
 _WANTED = (
     "Give texts (a list or one column of strings), a Corpus, or a matrix of counts, one row per document. Of a table "
     "name the columns: fit(frame, text='note', authors='patient')."
