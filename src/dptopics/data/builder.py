@@ -100,11 +100,13 @@ class Builder:
         kept: list[str] = []
         for i, text in enumerate(texts):
             author = None if authors is None else authors[i]
-            known = self._authors.get(author) if isinstance(author, str) else None
-            if type(text) is str and known is not None:  # a clean name is its own: what was met needs no second look
-                numbers.append(known)
-                kept.append(text)
-                continue
+            if type(text) is str and type(author) is str:
+                known = self._authors.get(author)  # a clean name is its own: what was met needs no second look
+                name = "" if known is not None else clean_name(author)
+                if known is not None or name:
+                    numbers.append(self._authors[name] if known is None else known)
+                    kept.append(text)
+                    continue
             row = self._row + i + 1
             lacking = _lacking(text, authors, i)
             if lacking and self._drop_missing:

@@ -90,6 +90,18 @@ def nearest(documents: F64, centres: F64) -> I32:
 
 
 @jit
+def with_size(documents: F64, kept: I64, size: float) -> F64:
+    """The kept rows, each with ``size`` behind it: one pass instead of two copies."""
+    width = documents.shape[1]
+    rows = np.empty((kept.size, width + 1))
+    for i in range(kept.size):
+        for j in range(width):
+            rows[i, j] = documents[kept[i], j]
+        rows[i, width] = size
+    return rows
+
+
+@jit
 def votes(doc_start: I64, word: I32, topic: I32, score: F32, most: int) -> tuple[I64, I32, F64]:
     """Each document's ``most`` words of the highest positive score[w, its topic], with weights ∝ score, L2 norm one.
 

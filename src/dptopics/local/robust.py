@@ -6,7 +6,6 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from dptopics.errors import InputError
 from dptopics.kernels.local_hash import clipped_support
@@ -57,6 +56,8 @@ class ClippedPairs:
 
     def _weight(self, there: int, more: int, power: int = 1) -> float:
         """E[min(1, most/(there + X))^power], X the support among ``more`` other words."""
+        from scipy.stats import binom  # slow to load: only who clips waits for it
+
         x = np.arange(max(0, more) + 1)
         chance = binom.pmf(x, max(0, more), 1 / self.pair.hash.n_buckets)
         return float(chance @ np.minimum(1.0, self.most / (there + x)) ** power)

@@ -32,8 +32,15 @@ class MemoryCorpus:
         self._raw = raw
         self.bounds = bounds
         self.vocabulary = raw.vocabulary if vocabulary is None else vocabulary  # an empty one is still public
-        self._block = arrange(raw, bounds, _rename(raw, self.vocabulary), len(self.words))
-        self._n_units = self._block.unit_start.size - 1
+
+    @cached_property
+    def _block(self) -> Block:
+        """All units, arranged when they are first looked at: most mechanisms limit a corpus before they look."""
+        return arrange(self._raw, self.bounds, _rename(self._raw, self.vocabulary), len(self.words))
+
+    @property
+    def _n_units(self) -> int:
+        return self._block.unit_start.size - 1
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: sensitive, {self.bounds}>"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.data.bounded import Block, UnitRows
-from dptopics.kernels.embedded import mean_of_words, nearest, projected, votes
+from dptopics.kernels.embedded import mean_of_words, nearest, projected, votes, with_size
 from dptopics.topics.embedded.public_space import Space
 
 Floats = NDArray[np.float64]
@@ -88,8 +88,7 @@ class Sums:
         vectors = self.documents(block)
         found = nearest(vectors, np.ascontiguousarray(self.centres.T))
         start, kept = _kept(block, found)
-        size = np.full((kept.size, 1), SIZE_WEIGHT)
-        return UnitRows(start, found[kept], np.concatenate([vectors[kept], size], axis=1))
+        return UnitRows(start, found[kept], with_size(vectors, kept, SIZE_WEIGHT))
 
 
 @dataclass(frozen=True)
