@@ -43,6 +43,7 @@ BESIDES: Mapping[str, Any] = {
     "min_units": 5,
     "max_periods": 3,
     "running": True,
+    "seed_words": (tuple(LISTED.words[:2]),),
 }
 
 

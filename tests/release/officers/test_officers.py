@@ -13,7 +13,7 @@ from dptopics import Corpus, release_vocabulary
 from dptopics.cli import app
 from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.privacy import events as ev
-from dptopics.privacy.guarantee import Guarantee, Strength, Unit
+from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
 from dptopics.registry import mechanisms
 from dptopics.release import bundle
 from dptopics.release.officers import signature
@@ -124,6 +124,25 @@ def test_an_entry_says_what_the_guarantee_says(release):
     assert "Gaussian, standard deviation" in found["implementation"]["mechanisms"]
     for line in release.guarantee.assumptions:
         assert line in found["privacy_loss"]["privacy_parameters_details"]
+
+
+def test_an_entry_claims_no_more_than_the_strength(release):
+    """What holds for bounded sums with noise of ours is said of those alone."""
+    wide = ("rounded to that grid", "No statistic of the data", "before the budget is charged")
+    assert all(words in str(entry(release, FULL)) for words in wide)
+    for weaker in (
+        release.guarantee.weakened(Strength.CLAIMED, "A hole."),
+        replace(release.guarantee, trust=Trust.LOCAL),
+    ):
+        text = str(entry(replace(release, guarantee=weaker), FULL))
+        assert not any(words in text for words in (wide[0], wide[2]))
+
+
+def test_a_series_is_many_releases(release):
+    plan = {"mechanism": "periods", "settings": {"periods": ["2026-W01", "2026-W02"]}}
+    plan |= {"job": "counts", "max_docs": None, "max_words": None, "unit": "author"}
+    found = entry(replace(release, record=replace(release.record, plan=plan)), FULL)["deployment"]["deployment_model"]
+    assert (found["release_type"], found["data_source_type"]) == ("Many releases", "Dynamic")
 
 
 def test_texts_of_an_entry_keep_their_lines(release):
@@ -260,4 +279,5 @@ def test_every_mechanism_is_priced_right_by_another_route(job):
             continue
         price = second_price(promise, promise.epsilon)
         assert price.agrees, kind
+        assert price.at_least <= price.stated * (1 + 1e-9), kind
         assert price.stated <= max(1.02 * price.at_least, price.at_most), kind

@@ -55,7 +55,7 @@ def _total(release: Release[Any]) -> str:
     account = dict(release.record.rows()).get("Ledger", "")
     if release.record.ledger is None:
         return "Ledger: none. [State what else was or will be published about these people, and the total ε and δ.]"
-    return f"Ledger {account}"
+    return f"Ledger: {account}"
 
 
 _NOT_COVERED = {

@@ -20,6 +20,7 @@ _DISCRETE = (
     "Sums are of whole numbers on a fixed grid; noise is rounded to that grid with the exact law of rounding, and "
     "drawn from a cryptographic generator, so that attacks on floating-point noise find nothing.\n"
 )
+_CHARGED = "; nothing that depends on the data is decided before the budget is charged"
 _PRODUCT = {
     "topics": "Machine learning model",
     "ngrams": "Summary statistics",
@@ -117,7 +118,7 @@ def _unprotected(promise: Guarantee) -> str:
         Unit.AUTHOR: "People who are written about and are not the author.",
     }[promise.unit]
     lines = [
-        "No statistic of the data is released without noise.",
+        *(["No statistic of the data is released without noise."] if promise.strength is Strength.PROVED else []),
         more,
         "Settings, bounds and public word lists, which were fixed beforehand.",
         "What many people say alike, and groups of people: the loss grows with the group.",
@@ -136,7 +137,7 @@ def _loss(release: Release[Any], tier: int) -> dict[str, Any]:
             Relation.ADD_OR_REMOVE_WORD: "adding or removing one word of one document; documents are not protected",
         }[promise.relation]
         whole = " with all their texts" if promise.unit is Unit.AUTHOR else ""
-        bounds = dict(release.record.rows()).get("Bounds", "")
+        bounds = "".join(f"Bounds: {text}" for name, text in release.record.rows() if name == "Bounds")
         found["privacy_unit_details"] = (
             f"Two data sets are neighbours if one comes from the other by {compared}{whole}.\n{bounds}".strip() + "\n"
         )
@@ -163,17 +164,18 @@ def _model(release: Release[Any], tier: int) -> dict[str, Any]:
             + ("- The collector, who is not trusted.\n" if local else "- The curator, who is trusted with the texts.\n")
             + "- Everybody who sees the release. They are adversaries with whatever other knowledge.\n"
         )
+    series = release.record.plan is not None and "periods" in release.record.plan["settings"]
     many = release.record.ledger is not None and int(release.record.ledger["charge"]) > 1
-    found["release_type"] = "Many releases" if many else "One release"
+    found["release_type"] = "Many releases" if many or series else "One release"
     if tier == 3:
         found["release_type_details"] = _ledger(release)
-    found |= {"data_source_type": "Static", "access_type": "Non-interactive"}
+    found |= {"data_source_type": "Dynamic" if series else "Static", "access_type": "Non-interactive"}
     return found
 
 
 def _ledger(release: Release[Any]) -> str:
     known = dict(release.record.rows()).get("Ledger")
-    return f"Ledger {known}" if known else "No ledger: other releases of the same data are not counted here."
+    return f"Ledger: {known}" if known else "No ledger: other releases of the same data are not counted here."
 
 
 def _accounting(release: Release[Any]) -> dict[str, str]:
@@ -192,18 +194,23 @@ def _implementation(release: Release[Any], curator: Curator) -> dict[str, str]:
     draws = [_draw(event) for event in release.guarantee.events] or ["none: nothing private was read"]
     return {
         "preprocessing_and_hyperparameter_tuning": (
-            "Texts are split into words and each unit's contribution is bounded by settings that were fixed "
-            "beforehand; nothing that depends on the data is decided before the budget is charged. "
+            "Texts are split into words, and each unit's contribution is bounded by settings that were fixed "
+            f"beforehand{_CHARGED if _on_a_grid(release.guarantee) else ''}. "
             "Whether settings were tried on these data outside this tool is for the curator to say.\n"
         ),
         "mechanisms": (
             f"{mechanism}Noise, in multiples of the sensitivity:\n"
             + "".join(f"- {draw}\n" for draw in draws)
-            + (_DISCRETE if release.guarantee.strength is Strength.PROVED else "")
+            + (_DISCRETE if _on_a_grid(release.guarantee) else "")
             + f"Made by dptopics {record.version}.\n"
         ),
         "justification": curator.justification,
     }
+
+
+def _on_a_grid(promise: Guarantee) -> bool:
+    """Whether it is of a mechanism of bounded sums with noise of ours: proved, and run by the owner of the texts."""
+    return promise.strength is Strength.PROVED and promise.trust is Trust.CENTRAL
 
 
 def _draw(event: events.Event) -> str:
