@@ -58,7 +58,7 @@ def touches(imported, *names):
 
 
 MECHANISMS = ("vocabulary", "topics", "ngrams", "local", "insight.counts", "insight.series")
-FRONT = ("plan", "door", "counting", "periods", "registry", "estimators", "cli")  # those that put everything together
+FRONT = ("plan", "door", "counting", "registry", "estimators", "cli")  # those that put everything together
 
 # Room: what it never touches. "!x" is a package of the outside world.
 NEVER = {

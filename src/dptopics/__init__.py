@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dptopics.counting import release_counts, release_groups
+    from dptopics.counting.periods import Calendar, release_period
+    from dptopics.counting.tables import release_counts, release_groups
     from dptopics.data.bounded import BoundedCorpus
     from dptopics.data.corpus import Corpus
     from dptopics.data.engines.spark import SparkTable
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from dptopics.local.hashing import HashedPair, ThreeWords
     from dptopics.local.randomizer import BitFlips
     from dptopics.local.topics import fit_reports
-    from dptopics.periods import Calendar, release_period
     from dptopics.plan import Plan
     from dptopics.preview import Preview
     from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
@@ -56,7 +56,7 @@ _HOME = {
     "Budget": "privacy.ledger",
     "BudgetExceeded": "errors",
     "BundleError": "errors",
-    "Calendar": "periods",
+    "Calendar": "counting.periods",
     "Client": "local.client",
     "Collection": "local.collection",
     "Corpus": "data.corpus",
@@ -91,10 +91,10 @@ _HOME = {
     "Vocabulary": "release.vocabulary",
     "fit_reports": "local.topics",
     "publish": "door",
-    "release_counts": "counting",
-    "release_groups": "counting",
+    "release_counts": "counting.tables",
+    "release_groups": "counting.tables",
     "release_ngrams": "door",
-    "release_period": "periods",
+    "release_period": "counting.periods",
     "release_vocabulary": "door",
     "secure_rng": "privacy.rng",
 }

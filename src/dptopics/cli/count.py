@@ -14,7 +14,7 @@ from dptopics.errors import InputError
 from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
-    from dptopics.periods import Calendar
+    from dptopics.counting.periods import Calendar
     from dptopics.plan import Plan
     from dptopics.public.axes import Axis
 
@@ -108,8 +108,8 @@ def count(
     as_json: o.Json = False,
 ) -> None:
     """Count authors by topic, group and time, with 95 % intervals."""
-    from dptopics.counting import Columns, counts_plan, publish_counts, topics_of
-    from dptopics.periods import period_plan, publish_period
+    from dptopics.counting.periods import period_plan, publish_period
+    from dptopics.counting.tables import Columns, counts_plan, publish_counts, topics_of
 
     allow_tokenizer(tokenizer)
     table = Table.of(context)
@@ -174,7 +174,7 @@ def groups(
     as_json: o.Json = False,
 ) -> None:
     """Release the values of a column that many authors have, to count by where there is no public list."""
-    from dptopics.counting import release_groups
+    from dptopics.counting.tables import release_groups
 
     table = Table.of(context, text=column)
     with stoppable() as phase:
@@ -229,7 +229,7 @@ def _axes(by: list[str], groups: list[str], source: str | None, first: str | Non
 
 def _calendar(period: str, at: str | None, first: str | None, last: str | None) -> "Calendar":
     """The periods of a series, and where dates are."""
-    from dptopics.periods import Calendar
+    from dptopics.counting.periods import Calendar
 
     if at is None:
         raise InputError("say which period to count: --at 2026-W07, or a day in it.")

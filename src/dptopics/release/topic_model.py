@@ -257,8 +257,10 @@ class TopicModel:
         phrases = self.top_phrases(_CSV_WORDS)
         if not any(phrases):
             return {"topics.csv": out.getvalue()}
-        lines = [f"{topic},{rank},{phrase}" for topic, row in enumerate(phrases) for rank, phrase in enumerate(row, 1)]
-        return {"topics.csv": out.getvalue(), "phrases.csv": "\n".join(["topic,rank,phrase", *lines]) + "\n"}
+        more = io.StringIO()
+        lines = [(topic, rank, phrase) for topic, row in enumerate(phrases) for rank, phrase in enumerate(row, 1)]
+        csv.writer(more, lineterminator="\n").writerows([("topic", "rank", "phrase"), *lines])
+        return {"topics.csv": out.getvalue(), "phrases.csv": more.getvalue()}
 
     def summary(self) -> list[str]:
         """Words that stand out of the noise."""

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from dptopics.counting import Columns, check_axes, topics_of
+from dptopics.counting.tables import Columns, check_axes, topics_of
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.cells import corpus_of_cells, in_period
 from dptopics.data.period import PeriodCorpus
