@@ -138,7 +138,7 @@ def clusters(data: Data, seed: int, folder: Path) -> dict[str, Any]:
     words = common_words(TextSettings())
     counts = data.corpus.counts(words)
     public = of_words(words, embedding(), TextSettings(), 300)
-    space = public.space(256, public.frequency / public.frequency.sum(), 0.0)
+    space = public.space(256, public.frequency / public.frequency.sum(), 0.0, 0.0)
     places = mean_of_words(counts.doc_start, counts.word, counts.count, space.word_means, np.zeros(256))
     main = KMeans(data.n_topics, n_init=1, random_state=seed).fit_predict(unit(places - places.mean(axis=0)))
     used = data.matrix(words) > 0

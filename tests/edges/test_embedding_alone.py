@@ -94,7 +94,7 @@ def moved(corpus, neighbour):
     """How far a sum of the mechanism moves between neighbours, in units of its bound."""
     words = Vocabulary.public(["pain", "knee", "skin", "rash", "cast"])
     public = public_space.of_words(words, embedding(padded), None, 5)
-    space = public.space(WIDTH, np.full(5, 0.2), 0.2)
+    space = public.space(WIDTH, np.full(5, 0.2), 0.2, 1.0)
     documents = Documents(space, False, np.zeros(space.projection.shape[1]))
     bound, grid = 1.25**0.5, 2.0**-20
     statistic = Sums(documents, np.zeros((1, space.projection.shape[1])))

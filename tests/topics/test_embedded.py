@@ -14,9 +14,8 @@ from dptopics.public import embeddings
 from dptopics.public.embeddings import TextModel, cached, check_vectors, common_words, embedding
 from dptopics.public.text import TextSettings
 from dptopics.release.vocabulary import Vocabulary
-from dptopics.topics.embedded import public_space, topic_words
+from dptopics.topics.embedded import topic_words
 from dptopics.topics.embedded.mechanism import EmbeddedTopics
-from dptopics.topics.embedded.public_space import Clusters
 
 THEMES = [
     ["hockey", "baseball", "playoffs", "teams", "players", "goalie"],
@@ -170,15 +169,6 @@ def test_posterior_trusts_votes_where_the_prior_expects_them():
     assert found[0, 0] == pytest.approx(30, abs=0.2)
     assert found[0, 1] < 0.1  # a word that does not belong: taken for noise
     assert 0 < found[1, 1] < found[1, 0] < 0.1
-
-
-def test_weak_and_double_clusters_go():
-    centres = np.array([[1.0, 0], [0.999, 0.0447], [0, 1.0], [-1.0, 0], [0, -1.0]])
-    found = public_space.strong(Clusters.of(centres, np.array([50.0, 40, 30, 2, 60])), 10.0)
-    np.testing.assert_array_equal(found.centres, centres[[4, 0, 2]])
-    np.testing.assert_array_equal(found.sizes, [60, 90, 30])
-    np.testing.assert_array_equal(found.parts, [1, 2, 1])
-    assert len(public_space.strong(Clusters.of(centres, np.full(5, -3.0)), 10.0).centres) == 2
 
 
 def test_common_words_are_read_like_texts():

@@ -12,9 +12,8 @@ from dptopics.privacy.guarantee import Unit
 from dptopics.public.embeddings import available
 from dptopics.public.text import TextSettings
 from dptopics.release.vocabulary import Vocabulary
-from dptopics.topics.embedded import public_space, topic_words
+from dptopics.topics.embedded import topic_words
 from dptopics.topics.embedded.mechanism import EmbeddedTopics
-from dptopics.topics.embedded.public_space import Clusters
 
 pytestmark = pytest.mark.skipif(not available(), reason="the extra 'embeddings' is not installed")
 WRITTEN = [
@@ -95,21 +94,9 @@ def test_one_word_documents():
     assert len({word for row in model.top_words(10) for word in row} & set(WRITTEN)) >= 8
 
 
-def test_merging_joins_what_costs_least():
-    centres = np.array([[1.0, 0.0], [0.98, 0.2], [0.0, 1.0], [-1.0, 0.0]])
-    found = public_space.merged(Clusters.of(centres, np.array([10.0, 30.0, 20.0, 5.0])), 3)
-    merged = found.centres
-    assert found.parts.tolist() == [2, 1, 1]
-    assert found.sizes.tolist() == [40, 20, 5]
-    assert merged[0] @ centres[1] > merged[0] @ centres[0] > 0.98  # the larger one pulls more
-    np.testing.assert_allclose(np.linalg.norm(merged, axis=1), 1)
-    assert len(public_space.merged(Clusters.of(centres, np.full(4, -1.0)), 9).centres) == 4
-
-
-def test_two_seeded_centres_are_never_joined():
-    centres = np.array([[1.0, 0.0], [0.98, 0.2], [0.0, 1.0], [-1.0, 0.0]])
-    found = public_space.merged(Clusters.of(centres, np.full(4, 10.0), n_seeds=2), 2)
-    assert found.seeds.tolist() == [0, 1]
+def test_the_model_says_less_where_documents_say_more():
+    trust = [topic_words.trust_in_model(units, 2.0) for units in (1.0, 200.0, 400.0, 1e6)]
+    assert trust[0] == trust[1] == 2 * trust[2] > trust[3] > 0
 
 
 def test_weight_goes_to_words_that_were_seen():

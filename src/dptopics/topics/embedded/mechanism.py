@@ -15,13 +15,14 @@ from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import check_words
-from dptopics.public.embeddings import Embedding, WordLlama, frequencies, unit
+from dptopics.public.embeddings import Embedding, WordLlama, frequencies
 from dptopics.public.text_models import check_repeatable
 from dptopics.release.document_space import DocumentSpace
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.embedded import public_space, topic_words
+from dptopics.topics.embedded.centres import Clusters, Moving, grouped, merged, strong
 from dptopics.topics.embedded.statistics import SIZE_WEIGHT, SUMS_BOUND, Documents, Frequencies, Nearest, Sums, Votes
 from dptopics.topics.gaussian import GaussianTopics
 from dptopics.topics.seeds import LEAN, SeedWords, checked_seeds
@@ -35,7 +36,6 @@ OWN_VECTORS = (
     "Vectors that were computed elsewhere (embeddings=, a column on Spark) were computed from one text at a time: in a "
     "padded batch, the texts beside it change a text's vector."
 )
-_UNITS_OF_A_TOPIC = 100  # for each standard deviation of noise on a word's votes: what makes five words stand out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +61,8 @@ class EmbeddedTopics(GaussianTopics):
     centre_share: float = 0.4
     spread: float = 1.5
     axes_from_data: float = 0.2
+    evenness: float = 1.0
+    more_clusters: int = 6
     steepness: float = 2.0
     auto: bool = False
     seed_words: SeedWords = ()
@@ -81,7 +83,12 @@ class EmbeddedTopics(GaussianTopics):
             raise InputError(
                 "frequency_share, start_share and centre_share must be positive and leave a share for the words."
             )
-        for name, least, most in (("spread", 1, 10), ("axes_from_data", 0, 1), ("steepness", 0, 10)):
+        for name, least, most in (
+            ("spread", 1, 10),
+            ("axes_from_data", 0, 1),
+            ("evenness", 0, 2),
+            ("steepness", 0, 10),
+        ):
             if not least <= getattr(self, name) <= most:
                 raise InputError(f"{name} must lie between {least} and {most}, got {getattr(self, name)}.")
 
@@ -165,7 +172,7 @@ class EmbeddedTopics(GaussianTopics):
             used = noisy_sum(corpus, Frequencies(), bound=1.0, sigma=self.frequency_sigma, rng=rng)[:, 0]
         public = public_space.of_words(vocabulary, self.embedding, corpus.text, self.candidates)
         here = public.shares_here(used, self.frequency_sigma)
-        space = public.space(self.dimensions, here, self.axes_from_data)
+        space = public.space(self.dimensions, here, self.axes_from_data, self.evenness)
         with progress.part(0.05, 0.15):
             documents, size = self._middle(
                 corpus, Documents(space, self.embedding.of_words, np.zeros(space.projection.shape[1])), rng
@@ -175,18 +182,21 @@ class EmbeddedTopics(GaussianTopics):
             centres = self._start(corpus, documents, n_topics, rng)
         seeds = public_space.of_seeds(self.seed_words, self.embedding, space) if self.seed_words else centres[:0]
         centres = np.concatenate([seeds, centres[: len(centres) - len(seeds)]])
-        sizes = np.zeros(len(centres))
+        moving, sizes = Moving.at(centres), np.zeros(len(centres))
         for step in range(self.steps):
             with progress.part(0.2 + 0.6 * step / self.steps, 0.2 + 0.6 * (step + 1) / self.steps):
-                centres, sizes = self._round(corpus, documents, centres, rng)
-                centres[: len(seeds)] = unit((1 - LEAN) * centres[: len(seeds)] + LEAN * seeds)
-        clusters = public_space.merged(public_space.Clusters.of(centres, sizes, len(seeds)), n_topics)
-        clusters = public_space.strong(clusters, 3 * self.size_noise)
+                statistic = Sums(documents, moving.centres)
+                sums = noisy_sum(corpus, statistic, bound=SUMS_BOUND, sigma=self.step_sigma, rng=rng)
+                moving, sizes = moving.by(sums[:, :-1], self.step_sigma * SUMS_BOUND), sums[:, -1] / SIZE_WEIGHT
+                moving = moving.leaning(seeds, LEAN)
+        clusters = merged(Clusters.of(moving.centres, sizes, len(seeds)), n_topics)
+        clusters = strong(clusters, 3 * self.size_noise)
         with progress.part(0.8, 1.0):
             n_words = topic_words.words_of_a_document(used, size)
-            score = topic_words.scores(space, clusters.centres, n_words, self.steepness)
-            statistic = Votes(documents, clusters.centres, score, self.most_words)
-            table = noisy_sum(corpus, statistic, bound=1.0, sigma=self.word_sigma, rng=rng)
+            trust = topic_words.trust_in_model(size / len(clusters.centres), self.word_sigma)
+            score = topic_words.scores(space, clusters.centres, n_words, self.steepness, trust)
+            votes = Votes(documents, clusters.centres, score, self.most_words)
+            table = noisy_sum(corpus, votes, bound=1.0, sigma=self.word_sigma, rng=rng)
         seen = used > topic_words.SEEN * self.frequency_sigma
         return Release.of(self._model(table, seen, clusters, documents, vocabulary, corpus), self, rng)
 
@@ -203,30 +213,20 @@ class EmbeddedTopics(GaussianTopics):
         if not self.auto:
             return self.n_topics
         least = max(2, len(self.seed_words))
-        return int(np.clip(size / (_UNITS_OF_A_TOPIC * self.word_sigma), least, self.n_topics))
+        return int(np.clip(size / topic_words.units_of_a_topic(self.word_sigma), least, self.n_topics))
 
     def _start(self, corpus: BoundedCorpus, documents: Documents, n_topics: int, rng: Generator) -> Floats:
         """Public candidates, weighted by how many documents lie near each, grouped into more centres than topics."""
         candidates = documents.space.candidates
         near = noisy_sum(corpus, Nearest(documents, candidates), bound=1.0, sigma=self.start_sigma, rng=rng)[:, 0]
-        wanted = min(ceil(self.spread * n_topics), len(candidates))
-        return public_space.grouped(candidates, near, self.start_sigma, wanted)
-
-    def _round(
-        self, corpus: BoundedCorpus, documents: Documents, centres: Floats, rng: Generator
-    ) -> tuple[Floats, Floats]:
-        """New centres, each drawn back to the old one as far as noise outweighs the sum, and noisy sizes."""
-        sums = noisy_sum(corpus, Sums(documents, centres), bound=SUMS_BOUND, sigma=self.step_sigma, rng=rng)
-        moved, deviation = sums[:, :-1], self.step_sigma * SUMS_BOUND
-        trust = np.maximum(0.0, 1 - moved.shape[1] * deviation**2 / np.maximum((moved**2).sum(axis=1), 1e-300))
-        mixed = trust[:, None] * unit(moved) + (1 - trust)[:, None] * centres
-        return unit(mixed), sums[:, -1] / SIZE_WEIGHT
+        wanted = min(ceil(self.spread * n_topics) + self.more_clusters, len(candidates))
+        return grouped(candidates, near, self.start_sigma, wanted)
 
     def _model(
         self,
         table: Floats,
         seen: NDArray[np.bool_],
-        clusters: public_space.Clusters,
+        clusters: Clusters,
         documents: Documents,
         vocabulary: Vocabulary,
         corpus: BoundedCorpus,

@@ -1,4 +1,4 @@
-"""Words and centres in a public space: axes, candidates, groups. From public numbers and released ones alone."""
+"""Words in a public space: its axes, and candidates for centres. From public numbers and released ones alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 _FREQUENT = 8000  # words that candidates are made of
 _TELLING = 1e-4  # frequency from which on a word counts for half in the axes
-_ALIKE = 0.95  # centres with a larger cosine are one
+_FLAT = 0.05  # variance of an axis, of that of the longest, below which it is not stretched any more
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,16 +48,18 @@ class PublicWords:
         found = np.maximum(posterior_mean(noisy, sigma, expected), 1e-9 * total)
         return np.asarray(found / found.sum())
 
-    def space(self, dimensions: int, here: Floats, from_data: float) -> Space:
+    def space(self, dimensions: int, here: Floats, from_data: float, evenness: float) -> Space:
         """The principal axes of the words' vectors, common words weighted most.
 
-        ``from_data`` of the weight goes by how common a word is ``here``, the rest by the language.
+        ``from_data`` of the weight goes by how common a word is ``here``, the rest by the language. ``evenness`` one:
+        words spread as far along each axis; zero: as they do in the model, where few axes decide.
         """
         weight = (1 - from_data) * _common(self.frequency) + from_data * _common(here)
         mean = weight @ self.vectors
         away = self.vectors - mean
-        _, axes = np.linalg.eigh((away * weight[:, None]).T @ away)
-        projection = np.ascontiguousarray(axes[:, ::-1][:, :dimensions])
+        variance, axes = np.linalg.eigh((away * weight[:, None]).T @ away)
+        spread = np.sqrt(np.maximum(variance, _FLAT * variance[-1]))
+        projection = np.ascontiguousarray((axes * spread**-evenness)[:, ::-1][:, :dimensions])
         placed = away @ projection
         # A document is the weighted mean of its words; the mean of the language is taken off each word.
         means = np.ascontiguousarray(placed * self.weight[:, None], np.float32)
@@ -84,80 +86,6 @@ def of_seeds(seed_words: Sequence[Sequence[str]], embedding: Embedding, space: S
     """A centre for each row of seed words: the mean of their vectors."""
     rows = [unit(embedding.together(tuple(row)).astype(np.float64)).mean(axis=0) for row in seed_words]
     return unit((np.array(rows) - space.mean) @ space.projection)
-
-
-def grouped(candidates: Floats, noisy: Floats, sigma: float, n: int) -> Floats:
-    """n centres from candidates with noisy counts. Counts that could be noise do not pull."""
-    from sklearn.cluster import KMeans
-
-    real = noisy > 2 * sigma
-    if np.count_nonzero(real) <= n:
-        return candidates[np.sort(np.argsort(-noisy, kind="stable")[:n])]
-    with threadpool_limits(1):
-        groups = KMeans(n, n_init=10, random_state=0).fit(candidates[real], sample_weight=noisy[real])
-    return unit(groups.cluster_centers_.astype(np.float64))
-
-
-@dataclass(frozen=True, eq=False)
-class Clusters:
-    """Centres with their noisy sizes, of how many clusters each is made, and which seed each began from (−1: none)."""
-
-    centres: Floats
-    sizes: Floats
-    parts: Floats
-    seeds: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, centres: Floats, sizes: Floats, n_seeds: int = 0) -> "Clusters":
-        """As they came out of the rounds: those that were seeded first."""
-        number = np.arange(len(centres))
-        return cls(centres, np.maximum(sizes, 1.0), np.ones(len(centres)), np.where(number < n_seeds, number, -1))
-
-    def take(self, chosen: Sequence[int] | NDArray[np.int64]) -> "Clusters":
-        """Some of them, in this order."""
-        index = np.asarray(chosen, np.int64)
-        return Clusters(self.centres[index], self.sizes[index], self.parts[index], self.seeds[index])
-
-
-def merged(clusters: Clusters, n: int) -> Clusters:
-    """At most n centres: again and again the two are joined that add least to the squared distances (Ward 1963).
-
-    Two that were seeded stay apart.
-    """
-    centres, sizes, parts, seeds = (
-        clusters.centres.copy(),
-        clusters.sizes.copy(),
-        clusters.parts.copy(),
-        clusters.seeds,
-    )
-    while len(centres) > n:
-        apart = ((centres[:, None] - centres[None]) ** 2).sum(axis=2)
-        cost = sizes[:, None] * sizes / (sizes[:, None] + sizes) * apart
-        cost[(seeds[:, None] >= 0) & (seeds >= 0)] = np.inf
-        np.fill_diagonal(cost, np.inf)
-        stays, goes = sorted(divmod(int(cost.argmin()), len(centres)))
-        both = sizes[stays] + sizes[goes]
-        centres[stays] = (sizes[stays] * centres[stays] + sizes[goes] * centres[goes]) / both
-        sizes[stays] = both
-        parts[stays] += parts[goes]
-        centres, sizes, parts = np.delete(centres, goes, axis=0), np.delete(sizes, goes), np.delete(parts, goes)
-        seeds = np.delete(seeds, goes)
-    return Clusters(unit(centres), sizes, parts, seeds)
-
-
-def strong(clusters: Clusters, least: float) -> Clusters:
-    """Clusters of at least the given noisy size; those whose centres lie together are merged. The largest two stay."""
-    kept: list[int] = []
-    centres, sizes, parts, seeds = clusters.centres, clusters.sizes.copy(), clusters.parts.copy(), clusters.seeds.copy()
-    for k in np.argsort(-sizes, kind="stable"):
-        twins = [j for j in kept if centres[j] @ centres[k] > _ALIKE]
-        if len(kept) < 2 or (sizes[k] >= least and not twins):
-            kept.append(int(k))
-        elif twins:
-            sizes[twins[0]] += sizes[k]
-            parts[twins[0]] += parts[k]
-            seeds[twins[0]] = max(seeds[twins[0]], seeds[k])
-    return Clusters(centres, sizes, parts, seeds).take(kept)
 
 
 def _common(frequency: Floats) -> Floats:

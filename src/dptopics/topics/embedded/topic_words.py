@@ -12,7 +12,8 @@ Floats = NDArray[np.float64]
 
 _COMMONEST = 3.0  # in documents' shares: how steeply votes fall for words that stand in many documents
 _RARE = 0.02  # share of the documents from which on a word may hope to be seen, and to meet others
-_POWER = 0.25  # of nearness and of the share that is the topic's: the data itself shall say which words belong
+_POWER = 0.25  # at most, of nearness and of the share that is the topic's: the data shall say which words belong
+_UNITS = 100  # of a topic, for each standard deviation of noise on a word's votes: what makes five words stand out
 _SHARPNESS = 0.1  # of the share that a word gives to each topic
 _PRIOR_SHARPNESS = 0.08
 _PRIOR_DOUBT = 8.0  # standard deviation of the prior, in its means
@@ -26,10 +27,21 @@ def words_of_a_document(used: Floats, size: float) -> float:
     return max(1.0, max(float(used.sum()), 0.0) / size) ** 2
 
 
-def scores(space: Space, centres: Floats, n_words: float, steepness: float) -> NDArray[np.float32]:
+def units_of_a_topic(sigma: float) -> float:
+    """How many units a topic needs for some of its words to stand above noise of this size."""
+    return _UNITS * sigma
+
+
+def trust_in_model(units: float, sigma: float) -> float:
+    """The power of nearness in a word's score: the more units a topic has, the less the model needs to say."""
+    return _POWER * min(1.0, units_of_a_topic(sigma) / max(units, 1.0))
+
+
+def scores(space: Space, centres: Floats, n_words: float, steepness: float, trust: float) -> NDArray[np.float32]:
     """How gladly a document of topic k votes for word w: near the centre, and neither rare nor everywhere.
 
     Rare is what few *documents* hold, so that short texts vote for more common words: others would never meet there.
+    ``trust``: how far nearness counts.
     """
     near = space.words @ centres.T
     share = np.exp((near - near.max(axis=1, keepdims=True)) / _SHARPNESS)
@@ -37,7 +49,7 @@ def scores(space: Space, centres: Floats, n_words: float, steepness: float) -> N
     held = n_words * space.here  # about the share of documents that hold the word
     common = np.log(_COMMONEST / np.minimum(held, 0.8 * _COMMONEST))
     telling = np.sqrt(held / (held + _RARE)) * common**steepness
-    return np.asarray((np.maximum(near, 0) * share) ** _POWER * telling[:, None], np.float32)
+    return np.asarray((np.maximum(near, 0) * share) ** trust * telling[:, None], np.float32)
 
 
 def expected_votes(space: Space, centres: Floats, votes: Floats) -> Floats:
