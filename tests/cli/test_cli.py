@@ -61,14 +61,14 @@ def test_topics_come_from_embeddings_by_default(run, notes, tmp_path):
     assert "knee" in out
     settings = json.loads((tmp_path / "r/bundle.json").read_text("utf-8"))["settings"]
     assert settings["topics"]["mechanism"] == "embedded"
-    assert settings["topics"]["embedding"] == {"mechanism": "wordllama", "name": "wordllama", "of_words": True}
+    assert settings["topics"]["embedding"] == {"mechanism": "minilm-words", "name": "minilm-words", "of_words": True}
     assert SECRET not in out
     code, _, _ = run("transform", "r", notes, "--text", "note", "--out", "shares.csv")
     assert code == 0
 
 
 def test_embeddings_only_where_they_are_used(run, notes):
-    code, _, err = run(*fit(notes, "--embedding", "wordllama"))
+    code, _, err = run(*fit(notes, "--embedding", "minilm-words"))
     assert code == 2
     assert "uses no embedding" in err
     code, _, err = run(*fit(notes, "--mechanism", "embedded", "--embedding", "word2vec"))

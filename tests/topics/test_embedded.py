@@ -204,7 +204,7 @@ def test_cache_is_private_and_spares_the_model(tmp_path):
 def test_missing_extra_names_the_pip_line(monkeypatch):
     embeddings._wordllama.cache_clear()
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'dptopics\[embeddings\]'"):
+    with pytest.raises(InputError, match=r"pip install 'dptopics\[wordllama\]'"):
         embedding("wordllama")
 
 

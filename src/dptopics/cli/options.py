@@ -268,10 +268,10 @@ EmbeddingName = Annotated[
     str | None,
     typer.Option(
         "--embedding",
-        help="Public model for 'embedded'. All of English: wordllama (the Llama 2 licence may apply to it), minilm or "
-        "minilm-int8 (Apache-2.0, extra 'minilm'; or minilm:FOLDER). Your own: sentence-transformers:NAME, "
-        "model2vec:NAME.",
-        show_default="wordllama",
+        help="Public model for 'embedded'. All of English: minilm-words (word vectors), minilm or minilm-int8 (whole "
+        "texts; extra 'minilm', or minilm:FOLDER), all three Apache-2.0; wordllama (the Llama 2 licence may apply to "
+        "it). Your own: sentence-transformers:NAME, model2vec:NAME.",
+        show_default="minilm-words",
     ),
 ]
 EmbeddingCache = Annotated[

@@ -152,7 +152,7 @@ def _nearest(topics: TopicModel, words: list[tuple[str, ...]]) -> list[str]:
     ten ways on Reddit posts, Wikipedia for Schools and BBC news (docs/howto/labels.md).
     """
     settings = topics.text or TextSettings()
-    model = embedding("wordllama")
+    model = embedding("minilm-words")
     common = common_words(settings).words
     frequency = frequencies(common, settings.language)
     common = tuple(common[i] for i in np.argsort(-frequency, kind="stable")[:_COMMON])

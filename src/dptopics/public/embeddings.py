@@ -15,25 +15,27 @@ from numpy.typing import NDArray
 from dptopics.errors import InputError
 from dptopics.public.minilm import MiniLM
 from dptopics.public.minilm_int8 import MiniLMInt8
+from dptopics.public.minilm_words import MiniLMWords
 from dptopics.public.text import TextSettings, language_code
 from dptopics.public.text_models import CachedModel, Embedding, Floats, TextModel, cached, check_vectors
 from dptopics.release.vocabulary import Vocabulary
 
 __all__ = [
-    "Embedding", "MiniLM", "MiniLMInt8", "TextModel", "WordLlama", "available", "cached", "check_vectors",
-    "common_words", "embedding",
+    "Embedding", "MiniLM", "MiniLMInt8", "MiniLMWords", "TextModel", "WordLlama", "available", "cached",
+    "check_vectors", "common_words", "embedding",
 ]  # fmt: skip
 _EXTRA = "Run: pip install 'dptopics[embeddings]'"
+_WORDLLAMA_EXTRA = "Run: pip install 'dptopics[wordllama]'"
 # Weight of a word in the mean of a document: a/(a + its public frequency) (Arora et al. 2017).
 _RARE = 3e-4
 
 
 @dataclass(frozen=True)
 class WordLlama:
-    """Static word vectors that come with the package ``wordllama``: nothing is downloaded and no torch is needed.
+    """Static word vectors that come with the package ``wordllama`` (the extra of that name): English, 256 numbers.
 
     The package is under the MIT licence. Its vectors were distilled from token embeddings of Llama 2, so that Meta's
-    Llama 2 community licence may apply to them: :class:`MiniLM` is under Apache-2.0. English, 256 numbers a word.
+    Llama 2 community licence may apply to them: :class:`MiniLMWords` is under Apache-2.0.
     """
 
     name: str = field(default="wordllama", init=False)
@@ -57,20 +59,22 @@ class WordLlama:
 
 
 def embedding(model: Any = None) -> Embedding:
-    """A model from what a user has: None (wordllama), a name, a callable, or an object with ``encode``.
+    """A model from what a user has: None (minilm-words), a name, a callable, or an object with ``encode``.
 
     A model of whole texts is called with one text at a time: in a padded batch, the texts beside it change a text's
-    vector. Names: ``wordllama``, ``minilm`` and ``minilm-int8`` (English, Apache-2.0, files by
-    ``dptopics[minilm]`` or in ``minilm:FOLDER``), ``sentence-transformers:FOLDER_OR_NAME``,
+    vector. Names: ``minilm-words``, ``minilm`` and ``minilm-int8`` (English, Apache-2.0, files of the latter two by
+    ``dptopics[minilm]`` or in ``minilm:FOLDER``), ``wordllama``, ``sentence-transformers:FOLDER_OR_NAME``,
     ``model2vec:FOLDER_OR_NAME``.
 
     >>> embedding(lambda texts: [[len(text), 1.0] for text in texts])(["knee", "eyes"]).tolist()
     [[4.0, 1.0], [4.0, 1.0]]
     """
-    if model is None or model == "wordllama":
+    if model is None or model == "minilm-words":
+        return MiniLMWords()
+    if model == "wordllama":
         _wordllama()  # fail now if the extra is missing
         return WordLlama()
-    if isinstance(model, WordLlama | MiniLM | TextModel | CachedModel):
+    if isinstance(model, MiniLMWords | WordLlama | MiniLM | TextModel | CachedModel):
         return model
     if isinstance(model, str):
         kind, _, name = model.partition(":")
@@ -78,8 +82,9 @@ def embedding(model: Any = None) -> Embedding:
             return _MINILM[kind](name or None)
         if kind not in _LOADERS or not name:
             raise InputError(
-                f"there is no embedding {model!r}. Use wordllama, minilm, minilm-int8, sentence-transformers:NAME or "
-                "model2vec:NAME, where NAME is a folder or the name of a model on this machine."
+                f"there is no embedding {model!r}. Use minilm-words, minilm, minilm-int8, wordllama, "
+                "sentence-transformers:NAME or model2vec:NAME, where NAME is a folder or the name of a model on this "
+                "machine."
             )
         return TextModel(model, _LOADERS[kind](name))
     encode = getattr(model, "encode", model)
@@ -133,7 +138,7 @@ def available() -> bool:
     """Whether the extra ``embeddings`` is installed."""
     from importlib.util import find_spec
 
-    return all(find_spec(package) for package in ("wordllama", "wordfreq", "tokenizers", "safetensors"))
+    return find_spec("wordfreq") is not None
 
 
 def _frequency_code(language: str) -> str:
@@ -157,15 +162,17 @@ def _wordllama() -> tuple[Any, Floats]:
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
     except ImportError:
-        raise InputError(f"embeddings need extra packages. {_EXTRA}") from None
+        raise InputError(f"wordllama needs extra packages. {_WORDLLAMA_EXTRA}") from None
     package = find_spec("wordllama")
     if package is None or not package.submodule_search_locations:
-        raise InputError(f"embeddings need extra packages. {_EXTRA}")
+        raise InputError(f"wordllama needs extra packages. {_WORDLLAMA_EXTRA}")
     folder = Path(package.submodule_search_locations[0])
     weights = folder / "weights" / "l2_supercat_256.safetensors"
     tokens = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
     if not (weights.is_file() and tokens.is_file()):
-        raise InputError(f"this version of wordllama does not carry the vectors that dptopics knows. {_EXTRA}")
+        raise InputError(
+            f"this version of wordllama does not carry the vectors that dptopics knows. {_WORDLLAMA_EXTRA}"
+        )
     (vectors,) = load_file(weights).values()
     tokenizer = Tokenizer.from_file(str(tokens))
     tokenizer.no_padding()  # padding would make a text's tokens depend on the longest beside it

@@ -112,8 +112,8 @@ def _model(model: Any) -> dict[str, Any]:
     """An embedding model by a name that finds it again, or by its code."""
     name = str(model.name)
     kind = name.partition(":")[0]
-    if kind in ("wordllama", "sentence-transformers", "model2vec"):
-        return {"embedding": name, "version": _version(kind)}
+    if kind in ("minilm-words", "wordllama", "sentence-transformers", "model2vec"):
+        return {"embedding": name, "version": _version("dptopics" if kind == "minilm-words" else kind)}
     return {"model": _code(getattr(model, "encode", model)), "name": name}
 
 

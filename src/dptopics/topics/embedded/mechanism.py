@@ -15,7 +15,7 @@ from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import check_words
-from dptopics.public.embeddings import Embedding, WordLlama, frequencies
+from dptopics.public.embeddings import Embedding, MiniLMWords, frequencies
 from dptopics.public.text_models import check_repeatable
 from dptopics.release.document_space import DocumentSpace
 from dptopics.release.release import Release
@@ -51,7 +51,7 @@ class EmbeddedTopics(GaussianTopics):
     ``auto``: as many topics as the noisy number of documents can carry. Proof: docs/guarantees/embedded.md
     """
 
-    embedding: Embedding = field(default_factory=WordLlama)
+    embedding: Embedding = field(default_factory=MiniLMWords)
     steps: int = 8
     dimensions: int = 128
     candidates: int = 300

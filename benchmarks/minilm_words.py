@@ -1,0 +1,43 @@
+"""Word vectors of all-MiniLM-L6-v2: the model is asked for each word alone, and its answers are kept in bytes.
+
+    python benchmarks/minilm_words.py          # a minute; needs the extra minilm
+
+Words: the common ones of English (``wordfreq``), and the pieces of the model's tokenizer, by which other words are put
+together. 192 principal axes of the common words. Written to src/dptopics/resources/minilm_words.npz.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from dptopics import TextSettings
+from dptopics.public import minilm
+from dptopics.public.embeddings import MiniLM, common_words, unit
+from dptopics.public.minilm_words import WIDTH
+
+TARGET = Path(__file__).parents[1] / "src" / "dptopics" / "resources" / "minilm_words.npz"
+PLAIN = re.compile("[a-z0-9]+")
+
+
+def in_bytes(vectors: np.ndarray) -> np.ndarray:
+    """Each row's direction."""
+    return np.round(127 * vectors / np.abs(vectors).max(axis=1, keepdims=True)).astype(np.int8)
+
+
+def main() -> None:
+    model = MiniLM()
+    common = list(common_words(TextSettings()).words)
+    pieces = {piece.removeprefix("##") for piece in minilm._tokenizer(None).get_vocab()}
+    words = [*common, *sorted({piece for piece in pieces if PLAIN.fullmatch(piece)} - set(common))]
+    vectors = unit(model.together(words).astype(np.float64))
+    away = vectors[: len(common)] - vectors[: len(common)].mean(axis=0)
+    axes = np.linalg.eigh(away.T @ away)[1][:, ::-1][:, :WIDTH]
+    axes *= np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(WIDTH)])  # the same on every machine
+    listed = np.frombuffer("\n".join(words).encode(), np.uint8)
+    np.savez_compressed(TARGET, words=listed, rows=in_bytes(vectors @ axes), projection=axes.astype(np.float32))
+    print(len(words), "words,", TARGET.stat().st_size, "bytes")
+
+
+if __name__ == "__main__":
+    main()
