@@ -41,9 +41,9 @@ LEAST_WORDS = 5  # shown, for a topic to be found
 # What the script may choose from. The first is what the library does by itself.
 CANDIDATES: dict[str, dict[str, Any]] = {
     "usual": {},
-    "no merging": {"spread": 1.0},
-    "5 rounds": {"steps": 5},
-    "public axes": {"axes_from_data": 0.0},
+    "wordllama": {"embedding": "wordllama"},
+    "axes as the model has them": {"evenness": 0.0},
+    "no more clusters": {"more_clusters": 0},
     "more common words": {"steepness": 1.0},
 }
 FOLDER = RESULTS / "utility"
@@ -165,7 +165,9 @@ def compute(data: Data, cell: tuple[str, str, float, int], folder: Path, lists: 
         return lda(data, seed)
     if kind == "clusters":
         return clusters(data, seed, folder)
-    own = CANDIDATES.get(setting, {})
+    own = dict(CANDIDATES.get(setting, {}))
+    if "embedding" in own:
+        own["embedding"] = embedding(own["embedding"])
     n: int | str = "auto" if kind == "auto" else data.n_topics
     if kind == "minilm":
         own = {"embedding": data.embedded()}
