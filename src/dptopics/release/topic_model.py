@@ -91,7 +91,7 @@ class TopicModel:
 
     @property
     def usual_relevance(self) -> float:
-        """0.6, and one where documents voted for telling words: common ones have few votes already."""
+        """0.6, and one where documents voted for telling words, since common ones have few votes already."""
         return 0.6 if self.space is None else 1.0
 
     @cached_property
