@@ -209,41 +209,49 @@ def spectrum(size: tuple[int, int, int, float], seed: int) -> Spectrum:
 
 
 def figure2(repetitions: int, corpora: list[str]) -> None:
-    """Error by composite ε for every configuration, ours and DP-VI."""
-    part, tuned = Part("figure2"), best_variational()
-    for seed, epsilon, name in product(range(1, repetitions + 1), EPSILONS, corpora):
+    """Error by composite ε for every configuration, ours and DP-VI, which is slow and comes last."""
+    part = Part("figure2")
+    for name, seed, epsilon in product(corpora, range(1, repetitions + 1), EPSILONS):
         _, d, k, alpha0 = size = CORPORA[name]
-
-        def run(row: dict[str, Any], make: Callable[[], Any], size: Any = size, seed: int = seed) -> None:
-            _, topics, bounded, moments = cached(size, seed)
-            spectral_edges.exact_moments = lambda corpus: moments
-            try:
-                row |= errors(topics, make()(bounded, seeded(row)).value.topic_word)
-            except NothingReleased:
-                row["refused"] = True
-
         for row in part.cells(corpus=name, series="spectral, no privacy", epsilon=None, seed=seed):
             corpus, topics, _, _ = cached(size, seed)
             row |= errors(topics, SpectralLda(n_topics=k, alpha0=alpha0)(corpus.counts()))
-        if seed == 1 and (name == MAIN or size[0] < 10_000):  # slow
-            for row in part.cells(corpus=name, series="variational, no privacy", epsilon=None, seed=seed):
-                corpus, topics, _, _ = cached(size, seed)
-                row |= errors(topics, VariationalLda(n_topics=k, alpha=alpha0 / k)(corpus.counts()))
         settings = {"n_topics": k, "delta": DELTA, "unit": Unit.DOCUMENT, "alpha0": alpha0}
         for row in part.cells(corpus=name, series="spectral", epsilon=epsilon, seed=seed):
-            run(row, lambda e=epsilon, s=settings: SpectralTopics.calibrated(epsilon=e, **s))
+            measured(row, size, seed, SpectralTopics.calibrated(epsilon=epsilon, **settings))
         for config, splits in SPLITS.items():
             for shares in splits:
                 for row in part.cells(corpus=name, series=config, epsilon=epsilon, seed=seed, shares=str(shares)):
                     fields = settings | {"epsilon": epsilon, "shares": shares}
-                    run(row, lambda c=config, f=fields: mechanisms("topics")[c].calibrated(**f))
+                    measured(row, size, seed, mechanisms("topics")[config].calibrated(**fields))
         if d <= 100:
             for row in part.cells(corpus=name, series="spectral-1, pure ε", epsilon=epsilon, seed=seed):
                 fields = settings | {"epsilon": epsilon, "noise": "laplace"}
-                run(row, lambda f=fields: mechanisms("topics")["spectral-1"].calibrated(**f))
+                measured(row, size, seed, mechanisms("topics")["spectral-1"].calibrated(**fields))
+    figure2_variational(part, repetitions, corpora)
+
+
+def figure2_variational(part: Part, repetitions: int, corpora: list[str]) -> None:
+    """DP-VI at every ε, and variational LDA without privacy on some corpora."""
+    tuned = best_variational()
+    for name, seed, epsilon in product(corpora, range(1, repetitions + 1), EPSILONS):
+        _, _, k, alpha0 = size = CORPORA[name]
+        if seed == 1 and (name == MAIN or size[0] < 10_000):
+            for row in part.cells(corpus=name, series="variational, no privacy", epsilon=None, seed=seed):
+                corpus, topics, _, _ = cached(size, seed)
+                row |= errors(topics, VariationalLda(n_topics=k, alpha=alpha0 / k)(corpus.counts()))
         for row in part.cells(corpus=name, series="variational", epsilon=epsilon, seed=seed):
-            rng = seeded(row)
-            run(row, lambda k=k, e=epsilon, a=alpha0, r=rng: variational(k, e, a, r, **tuned))
+            measured(row, size, seed, variational(k, epsilon, alpha0, seeded(row), **tuned))
+
+
+def measured(row: dict[str, Any], size: tuple[int, int, int, float], seed: int, mechanism: Any) -> None:
+    """The errors of one release, or that it was refused."""
+    _, topics, bounded, moments = cached(size, seed)
+    spectral_edges.exact_moments = lambda corpus: moments
+    try:
+        row |= errors(topics, mechanism(bounded, seeded(row)).value.topic_word)
+    except NothingReleased:
+        row["refused"] = True
 
 
 def starts() -> None:
