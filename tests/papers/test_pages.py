@@ -23,13 +23,8 @@ NOT_NOTED_YET = {
     "membership_table2.json",
     "ngrams.json",
     "poison.json",
-    "spectral_choice.json",
     "spectral_figure2.json",
-    "spectral_figure3.json",
     "spectral_figure4.json",
-    "spectral_more_words.json",
-    "spectral_starts.json",
-    "spectral_table2.json",
     "spectral_tuning.json",
 }
 
