@@ -25,7 +25,6 @@ NOT_NOTED_YET = {
     "poison.json",
     "spectral_figure2.json",
     "spectral_figure4.json",
-    "spectral_tuning.json",
 }
 
 
