@@ -24,7 +24,6 @@ NOT_NOTED_YET = {
     "ngrams.json",
     "poison.json",
     "spectral_figure2.json",
-    "spectral_figure4.json",
 }
 
 
