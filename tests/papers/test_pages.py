@@ -18,8 +18,6 @@ RESULTS = sorted(path.name for path in store.FOLDER.glob("*.json") if path != st
 # Made before it was noted what makes a result. Only ever shorter: run the experiment again, and take it off.
 NOT_NOTED_YET = {
     "local_perplexity.json",
-    "membership_figure1.json",
-    "membership_table1_tweets.json",
     "membership_table2.json",
     "ngrams.json",
     "poison.json",
