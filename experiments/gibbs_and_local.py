@@ -40,6 +40,13 @@ FLIPS = (0.5, 0.1, 0.001, 0.25, 0.01, 0.05)  # the paper: "from 0.5 to 0.001"; e
 MONITORED = 5  # runs from other starts
 COMMAND = "python experiments/gibbs_and_local.py --data FOLDER"
 CODE = ("src/dptopics/kernels/gibbs_monitor.py", "src/dptopics/kernels/simd.py", "src/dptopics/learners/lda_gibbs.py")
+LOCAL_CODE = (
+    "src/dptopics/learners/lda_gibbs.py",
+    "src/dptopics/local/inference.py",
+    "src/dptopics/local/randomizer.py",
+    "src/dptopics/local/reconstruct.py",
+    "src/dptopics/published/gibbs/laplace_counts.py",
+)
 TRAINING = {"KOS": 3000, "NIPS": 1349, "Enron": 8000}
 TESTS = {"KOS": 430, "NIPS": 150, "Enron": 2000}
 
@@ -184,8 +191,8 @@ def main() -> None:
                 experiment.monitor(name, repetition)
     if arguments.only != "figure1":
         experiment = Experiment(arguments.data, FOLDER / "local_perplexity.json")
-        for repetition in range(arguments.repetitions):
-            for name in TRAINING:
+        with made("local_perplexity.json", code=LOCAL_CODE, command=f"{COMMAND} --only figure2"):
+            for repetition, name in product(range(arguments.repetitions), TRAINING):
                 experiment.perplexities(name, repetition)
     from gibbs_and_local_figures import draw, results
 

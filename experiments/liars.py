@@ -5,9 +5,11 @@ clipping. Liars know everything that is public. Writes results/liars.json.
 """
 
 import json
+import time
 from pathlib import Path
 
 import numpy as np
+from store import note
 
 from dptopics import Vocabulary
 from dptopics.kernels.local_hash import buckets
@@ -15,6 +17,12 @@ from dptopics.local.hashing import ANSWER, HashedPair
 from dptopics.local.robust import ClippedPairs
 
 N, LIARS, TOPICS, WORDS, SEEDS = 100_000, 1_000, 20, 200, 1 << 16
+CODE = (
+    "experiments/liars.py",
+    "src/dptopics/kernels/local_hash.py",
+    "src/dptopics/local/hashing.py",
+    "src/dptopics/local/robust.py",
+)
 TARGET = 0  # topic, and word in it
 
 
@@ -48,7 +56,7 @@ def chosen_seed(pair, rng):
 
 
 def main():
-    rng, rows = np.random.default_rng(0), []
+    rng, rows, begin = np.random.default_rng(0), [], time.perf_counter()
     words = Vocabulary(tuple(f"w{i:04}" for i in range(WORDS)))
     for epsilon in (1.0, 4.0):
         pair = HashedPair(vocabulary=words, topics=tuple((f"w{k:04}",) for k in range(TOPICS)), epsilon=epsilon)
@@ -69,6 +77,8 @@ def main():
     settings = {"reports": N, "liars": LIARS, "topics": TOPICS, "words": WORDS, "seeds_tried": SEEDS}
     path = Path(__file__).parent / "results" / "liars.json"
     path.write_text(json.dumps({"settings": settings, "rows": rows}, indent=1) + "\n")
+    minutes = max((time.perf_counter() - begin) / 60, 0.1)
+    note(path.name, code=CODE, command="python experiments/liars.py", minutes=minutes)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,12 @@ is that of dptopics local fit. Writes results/liars_fits.json.
 """
 
 import json
+import time
 from math import sqrt
 from pathlib import Path
 
 import numpy as np
+from store import note
 
 from dptopics import Vocabulary
 from dptopics.kernels.local_hash import buckets, supported_values
@@ -23,6 +25,13 @@ from dptopics.local.topics import fit_reports
 
 N, LIARS, TOPICS, EACH, LENGTH, SEEDS = 10_000, 100, 5, 40, 10, 1 << 16
 WORDS = Vocabulary(tuple(f"w{i:03}" for i in range(TOPICS * EACH)))
+CODE = (
+    "experiments/liars_fits.py",
+    "src/dptopics/kernels/local_hash.py",
+    "src/dptopics/local/hashing.py",
+    "src/dptopics/local/randomizer.py",
+    "src/dptopics/local/topics.py",
+)
 
 
 def drawn(n, times, rng):
@@ -141,7 +150,7 @@ def rows_of(kind, randomizer, setting, honest, lies, usual, as_bytes, bound):
 
 
 def main():
-    rows = []
+    rows, begin = [], time.perf_counter()
     for f in (0.1, 0.3):
         flips = BitFlips(vocabulary=WORDS, f=f, max_words=LENGTH)
         lies = {"whole topic": whole_topic, "as many bits as usual": as_many_as_usual}
@@ -157,6 +166,8 @@ def main():
     settings = {"reports": N, "liars": LIARS, "topics": TOPICS, "words": len(WORDS), "seeds_tried": SEEDS}
     path = Path(__file__).parent / "results" / "liars_fits.json"
     path.write_text(json.dumps({"settings": settings, "rows": rows}, indent=1) + "\n")
+    minutes = max((time.perf_counter() - begin) / 60, 0.1)
+    note(path.name, code=CODE, command="python experiments/liars_fits.py", minutes=minutes)
 
 
 if __name__ == "__main__":

@@ -3,15 +3,16 @@
     python experiments/membership.py --data FOLDER --models FOLDER [--wordnet FOLDER] [--shadows N] [--only PART …]
 
 Needs tweet_rumours, nips_bow and newsgroups20 (Parquet) in the data folder. Shadow models are kept in the models folder
-(2 GB for everything) and a second run goes on where the first stopped; results go to results/membership_*.json. All
-numbers are computed from the texts: NOT FOR RELEASE. What takes how long: the tweets minutes, NIPS half an hour, 20
-Newsgroups hours (scikit-learn's learner, one core).
+(6 GB for everything) and a second run goes on where the first stopped; results go to results/membership_*.json. All
+numbers are computed from the texts: NOT FOR RELEASE. What takes how long: results/made_by.json; with scikit-learn's
+learner NIPS takes hours and 20 Newsgroups a day (one core), so that these two are run only if they are named.
 """
 
 import argparse
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from membership_data import TOPICS, load, profile, tweets
 from membership_figures import draw
 from scipy.stats import false_discovery_control, shapiro
 from sklearn.decomposition import LatentDirichletAllocation
-from store import note
+from store import note, read
 
 from dptopics import Corpus, TextSettings, Unit
 from dptopics.audit.lira import Attack, attack, threshold_attack
@@ -40,18 +41,19 @@ from dptopics.vocabulary.greedy import GreedyVocabulary
 
 FOLDER = Path(__file__).parent / "results"
 TARGETS = 10
+NORMALITY = 256  # shadows of table 3, as in the paper
 GRID = np.geomspace(1e-4, 1, 81)
 COMMAND = "python experiments/membership.py --data FOLDER --models FOLDER --wordnet FOLDER"
 CODE = (
     "experiments/membership.py",
     "experiments/membership_data.py",
     "src/dptopics/audit/lira.py",
+    "src/dptopics/audit/moments.py",
     "src/dptopics/audit/shadows.py",
     "src/dptopics/audit/statistics.py",
     "src/dptopics/kernels/zeta.py",
     "src/dptopics/learners/lda_variational.py",
 )
-BEGIN = time.perf_counter()
 
 
 def sklearn(n_topics: int) -> Learner:
@@ -75,40 +77,57 @@ class Experiment:
     def __init__(self, data: Path, models: Path, wordnet: Path | None, n_shadows: int) -> None:
         self.data, self.models, self.wordnet, self.n_shadows = data, models, wordnet, n_shadows
         self._counts: dict[str, Counts] = {}
+        self.part, self.begin = "", time.perf_counter()
+
+    def start(self, part: str) -> None:
+        self.part, self.begin = part, time.perf_counter()
+        print(part, flush=True)
 
     def counts(self, corpus: str) -> Counts:
         if corpus not in self._counts:
             self._counts[corpus] = load(corpus, self.data, self.wordnet)
         return self._counts[corpus]
 
-    def shadows(self, corpus: str, learner: str, n_topics: int) -> Shadows:
-        counts = self.counts(corpus)
-        folder = self.models / f"{corpus}-{learner}-{n_topics}-{self.n_shadows}"
+    def shadows(self, corpus: str, learner: str, n_topics: int, n_shadows: int | None = None) -> Shadows:
+        """Shadow i is the same however many there are: if those of table 3 are there, the first of them are taken."""
+        counts, wanted, name = self.counts(corpus), n_shadows or self.n_shadows, f"{corpus}-{learner}-{n_topics}"
+        number = max(wanted, NORMALITY) if (self.models / f"{name}-{NORMALITY}").exists() else wanted
         train = of_learner(LEARNERS[learner](n_topics), counts)
-        print(f"{folder.name}: shadows", flush=True)
-        return train_shadows(
-            train, counts, n_shadows=self.n_shadows, folder=folder, settings={"learner": learner, "topics": n_topics}
-        )
+        print(f"{name}: {number} shadows", flush=True)
+        settings, folder = {"learner": learner, "topics": n_topics}, self.models / f"{name}-{number}"
+        found = train_shadows(train, counts, n_shadows=number, folder=folder, settings=settings)
+        parts = (found.member, found.statistics, found.present, found.totals)
+        return Shadows(*(part[:wanted] for part in parts))
+
+    def save(self, name: str, value: Any) -> None:
+        """Write a result and note what made it; minutes of the longest run, which trained the shadows."""
+        FOLDER.mkdir(exist_ok=True)
+        text = json.dumps({"not_for_release": True, **value}, indent=1, ensure_ascii=False)
+        result = f"membership_{name}.json"
+        (FOLDER / result).write_text(text + "\n", "utf-8")
+        before = read().get(result, {}).get("minutes_on_two_cores") or 0.1
+        minutes = max(before, (time.perf_counter() - self.begin) / 60)
+        note(result, code=CODE, command=f"{COMMAND} --only {self.part}", minutes=minutes)
+        print(f"results/{result}", flush=True)
 
 
 def rates(one: Attack) -> dict[str, Any]:
     return {**one.to_dict(), "curve": [round(float(rate), 6) for rate in one.roc(GRID)]}
 
 
+def lira(shadows: Shadows, **how: Any) -> Attack:
+    """The attack as published: the variance of each document's own shadows."""
+    return attack(shadows, targets=TARGETS, alike=0.0, **how)
+
+
 def attacks(shadows: Shadows) -> list[Attack]:
-    """Our attack with each statistic, and the baselines."""
-    found = [attack(shadows, targets=TARGETS), attack(shadows, targets=TARGETS, online=False)]
-    found += [attack(shadows, targets=TARGETS, statistics=[name]) for name in STATISTICS[1:]]
-    found += [attack(shadows, targets=TARGETS, statistics=STATISTICS)]
-    return found + [threshold_attack(shadows, name, targets=TARGETS) for name in STATISTICS[1:]]
-
-
-def save(name: str, value: Any) -> None:
-    FOLDER.mkdir(exist_ok=True)
-    text = json.dumps({"not_for_release": True, **value}, indent=1, ensure_ascii=False)
-    (FOLDER / f"membership_{name}.json").write_text(text + "\n", "utf-8")
-    note(f"membership_{name}.json", code=CODE, command=COMMAND, minutes=(time.perf_counter() - BEGIN) / 60)
-    print(f"results/membership_{name}.json", flush=True)
+    """The attack with each statistic, the baselines, and as the command does it: variances of documents alike."""
+    found = [lira(shadows), lira(shadows, online=False)]
+    found += [lira(shadows, statistics=[name]) for name in STATISTICS[1:]]
+    found += [lira(shadows, statistics=STATISTICS)]
+    found += [threshold_attack(shadows, name, targets=TARGETS) for name in STATISTICS[1:]]
+    drawn = [attack(shadows, targets=TARGETS, online=online) for online in (True, False)]
+    return found + [replace(one, name=f"{one.name}, variances of documents alike") for one in drawn]
 
 
 def table_1(experiment: Experiment, corpus: str, learner: str) -> None:
@@ -119,7 +138,7 @@ def table_1(experiment: Experiment, corpus: str, learner: str) -> None:
         print(f"  {one.name}: {one.true_positive_rate(0.001):.2%} at 0.1 %, AUC {one.area():.3f}", flush=True)
     name = f"table1_{corpus}" + ("" if learner == "scikit-learn" else "_ours")
     described = {"corpus": corpus, "learner": learner, "shadows": shadows.n_shadows, "targets": TARGETS}
-    save(name, {**described, "attacks": [rates(one) for one in found]})
+    experiment.save(name, {**described, "attacks": [rates(one) for one in found]})
 
 
 def table_2(experiment: Experiment) -> None:
@@ -127,40 +146,56 @@ def table_2(experiment: Experiment) -> None:
     rows = []
     for n_topics in (5, 10, 15, 20, 25):
         shadows = experiment.shadows("nips", "ours", n_topics)
-        found = [attack(shadows, targets=TARGETS, online=online) for online in (True, False)]
+        found = [lira(shadows, online=online) for online in (True, False)]
         rows.append({"topics": n_topics, "online": found[0].to_dict(), "offline": found[1].to_dict()})
         print(f"  k = {n_topics}: {[f'{one.true_positive_rate(0.001):.1%}' for one in found]}", flush=True)
-        save("table2", {"learner": "ours", "shadows": shadows.n_shadows, "rows": rows})
+        experiment.save("table2", {"learner": "ours", "shadows": shadows.n_shadows, "rows": rows})
 
 
-def table_3(experiment: Experiment, corpus: str = "tweets", learner: str = "scikit-learn") -> None:
-    """Also figure 6: how normal the statistics are, and how far in is from out, for 1,000 documents of a corpus.
+def table_3(experiment: Experiment, learner: str, *corpora: str) -> None:
+    """Also figure 6: how normal the statistics are, and how far in is from out, for 1,000 documents of each corpus.
 
     The paper: 256 shadows, 1,000 documents of each of three corpora, so 6,000 tests for each statistic.
     """
-    shadows = experiment.shadows(corpus, learner, TOPICS[corpus])
+    measured: dict[str, dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
+    name = "table3_" + ("ours" if learner == "ours" else "_".join(corpora))
+    for corpus in corpora:
+        measured[corpus] = normal_or_not(experiment.shadows(corpus, learner, TOPICS[corpus], NORMALITY))
+        together = {one: [np.concatenate(part) for part in zip(*(m[one] for m in measured.values()), strict=True)]
+                    for one in STATISTICS}  # fmt: skip
+        parts = {c: {one: rejections(*found) for one, found in m.items()} for c, m in measured.items()}
+        parts["together"] = {one: rejections(*found) for one, found in together.items()}
+        print({one: f"{parts[corpus][one]['share']:.2%}" for one in STATISTICS}, flush=True)
+        experiment.save(name, {"learner": learner, "shadows": NORMALITY, "documents": 1000, "corpora": parts})
+
+
+def normal_or_not(shadows: Shadows) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """For each statistic: p values of in and out, KL(in ‖ out), whether in has the greater mean; 1,000 documents."""
     documents = np.random.default_rng(0).permutation(shadows.member.shape[1])[:1000]
-    result: dict[str, Any] = {}
+    members = shadows.member[:, documents].T
+    result = {}
     for column, name in enumerate(STATISTICS):
-        values = shadows.statistics[:, documents, column]
-        inside = [values[member, d] for d, member in enumerate(shadows.member[:, documents].T)]
-        outside = [values[~member, d] for d, member in enumerate(shadows.member[:, documents].T)]
+        values = shadows.statistics[:, documents, column].T
+        inside = [value[member] for value, member in zip(values, members, strict=True)]
+        outside = [value[~member] for value, member in zip(values, members, strict=True)]
         chances = np.array([normality(sample) for sample in inside + outside])
-        rejected = false_discovery_control(chances, method="bh") <= 0.05
-        far = np.array([divergence(one, other) for one, other in zip(inside, outside, strict=True)])
-        result[name] = {
-            "tests": int(rejected.size),
-            "rejected": int(rejected.sum()),
-            "share": float(rejected.mean()),
-            "share_without_correction": float(np.mean(chances <= 0.05)),
-            "kl_quantiles": {str(q): float(np.quantile(far, q)) for q in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)},
-            "in_above_out": float(
-                np.mean([one.mean() > other.mean() for one, other in zip(inside, outside, strict=True)])
-            ),
-        }
-        print(f"  {name}: {rejected.sum()} of {rejected.size} rejected, KL {np.median(far):.3f}", flush=True)
-    name = f"table3_{corpus}_{shadows.n_shadows}" + ("" if learner == "scikit-learn" else "_ours")
-    save(name, {"corpus": corpus, "learner": learner, "shadows": shadows.n_shadows, "statistics": result})
+        pairs = list(zip(inside, outside, strict=True))
+        far = np.array([divergence(*pair) for pair in pairs])
+        result[name] = (chances, far, np.array([one.mean() > other.mean() for one, other in pairs]))
+    return result
+
+
+def rejections(chances: np.ndarray, far: np.ndarray, above: np.ndarray) -> dict[str, Any]:
+    """Tests rejected at 0.05 with Benjamini and Hochberg's correction and without; quantiles of KL."""
+    rejected = false_discovery_control(chances, method="bh") <= 0.05
+    return {
+        "tests": int(rejected.size),
+        "rejected": int(rejected.sum()),
+        "share": float(rejected.mean()),
+        "share_without_correction": float(np.mean(chances <= 0.05)),
+        "kl_quantiles": {str(q): float(np.quantile(far, q)) for q in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)},
+        "in_above_out": float(above.mean()),
+    }
 
 
 def normality(sample: np.ndarray) -> float:
@@ -194,7 +229,7 @@ def figure_1(experiment: Experiment) -> None:
         values, member = shadows.statistics[:, document, 0], shadows.member[:, document]
         both = {"in": values[member].round(3).tolist(), "out": values[~member].round(3).tolist()}
         result.append({"document": name, "words": int(length[document]), "zeta": both})
-    save("figure1", {"corpus": "tweets", "learner": "scikit-learn", "documents": result})
+    experiment.save("figure1", {"corpus": "tweets", "learner": "scikit-learn", "documents": result})
 
 
 def figure_5(experiment: Experiment) -> None:
@@ -210,12 +245,12 @@ def figure_5(experiment: Experiment) -> None:
         shadows = train_shadows(
             of_mechanism(mechanism, corpus), corpus.counts(), n_shadows=64, folder=folder, settings=describe(mechanism)
         )
-        one = attack(shadows, targets=TARGETS)
+        one = lira(shadows)
         print(
             f"  {pipeline} {first:g} {second:g}: {one.true_positive_rate(0.001):.2%}, AUC {one.area():.3f}", flush=True
         )
         rows.append({"pipeline": pipeline, "epsilon_1": first, "epsilon_2": second, **rates(one)})
-        save("figure5", {"corpus": "tweets", "rows": rows})
+        experiment.save("figure5", {"corpus": "tweets", "rows": rows})
 
 
 def fdptm(pipeline: str, first: float, second: float) -> VocabularyThenTopics:
@@ -245,14 +280,14 @@ def rare_words(experiment: Experiment) -> None:
             folder=experiment.models / f"rare-{most}",
             settings={"learner": "ours"},
         )
-        one = attack(shadows, targets=TARGETS)
+        one = lira(shadows)
         print(f"  words of more than {most} uses: {one.true_positive_rate(0.001):.2%}", flush=True)
         rows.append({"left_out_up_to": most, "vocabulary": len(part.words), **one.to_dict()})
-        save("rare_words", {"corpus": "tweets", "learner": "ours", "shadows": 64, "rows": rows})
+        experiment.save("rare_words", {"corpus": "tweets", "learner": "ours", "shadows": 64, "rows": rows})
 
 
 def table_4(experiment: Experiment) -> None:
-    save("table4", {"corpora": {name: profile(experiment.counts(name)) for name in TOPICS}})
+    experiment.save("table4", {"corpora": {name: profile(experiment.counts(name)) for name in TOPICS}})
 
 
 def main() -> None:
@@ -261,16 +296,15 @@ def main() -> None:
     parser.add_argument("--models", type=Path, required=True, help="where shadow models are kept: private data")
     parser.add_argument("--wordnet", type=Path, help="folder with index.noun and noun.exc of WordNet 3.0")
     parser.add_argument("--shadows", type=int, default=128)
-    parser.add_argument("--only", nargs="+", help="parts to run; all if none is named")
+    parser.add_argument("--only", nargs="+", help="parts to run; all but nips and newsgroups if none is named")
     arguments = parser.parse_args()
     experiment = Experiment(arguments.data, arguments.models, arguments.wordnet, arguments.shadows)
     parts: dict[str, Callable[[], None]] = {
         "table4": lambda: table_4(experiment),
         "tweets": lambda: table_1(experiment, "tweets", "scikit-learn"),
         "tweets-ours": lambda: table_1(experiment, "tweets", "ours"),
-        "table3": lambda: table_3(experiment),
-        "table3-ours": lambda: table_3(experiment, "tweets", "ours"),
-        "table3-nips": lambda: table_3(experiment, "nips", "ours"),
+        "table3-ours": lambda: table_3(experiment, "ours", *TOPICS),
+        "table3-tweets": lambda: table_3(experiment, "scikit-learn", "tweets"),
         "figure1": lambda: figure_1(experiment),
         "nips-ours": lambda: table_1(experiment, "nips", "ours"),
         "newsgroups-ours": lambda: table_1(experiment, "newsgroups", "ours"),
@@ -280,7 +314,8 @@ def main() -> None:
         "nips": lambda: table_1(experiment, "nips", "scikit-learn"),
         "newsgroups": lambda: table_1(experiment, "newsgroups", "scikit-learn"),
     }
-    for name in arguments.only or parts:
+    for name in arguments.only or [part for part in parts if part not in ("nips", "newsgroups")]:
+        experiment.start(name)
         parts[name]()
     draw(FOLDER)
 

@@ -73,15 +73,16 @@ def draw(folder: Path) -> None:
                 )
             roc(axis, title)
         save(figure, "figure5")
-    if result := read(folder, "table3_tweets_256_ours"):
-        figure, axes = panels(1)
-        boxes = [
-            {"label": name, "whislo": q["0.05"], "q1": q["0.25"], "med": q["0.5"], "q3": q["0.75"], "whishi": q["0.95"]}
-            for name, q in ((name, one["kl_quantiles"]) for name, one in result["statistics"].items())
-        ]
-        axes[0].bxp(boxes, showfliers=False)
-        axes[0].set(yscale="log", ylabel="KL(in ‖ out), 5 % to 95 %", title="Figure 6: 1,000 tweets")
-        axes[0].tick_params(axis="x", labelsize=7)
+    if result := read(folder, "table3_ours"):
+        found = {name: part for name, part in result["corpora"].items() if name in CORPORA}
+        figure, axes = panels(len(found), sharey=True)
+        for axis, (corpus, part) in zip(axes, found.items(), strict=True):
+            quantiles = {name: one["kl_quantiles"] for name, one in part.items()}
+            ends = {"whislo": "0.05", "q1": "0.25", "med": "0.5", "q3": "0.75", "whishi": "0.95"}
+            boxes = [{"label": name} | {k: q[v] for k, v in ends.items()} for name, q in quantiles.items()]
+            axis.bxp(boxes, showfliers=False)
+            axis.set(yscale="log", ylabel="KL(in ‖ out), 5 % to 95 %", title=f"Figure 6: {CORPORA[corpus]}")
+            axis.tick_params(axis="x", labelsize=6)
         save(figure, "figure6")
     if result := read(folder, "table2"):
         figure, axes = panels(1)

@@ -12,6 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from store import made
+
 from dptopics import Corpus, Plan
 from dptopics.audit.poison import audit_by_poison
 from dptopics.audit.victims import PLAIN, Victim, of_plan
@@ -20,6 +22,14 @@ RESULTS = Path(__file__).parent / "results"
 CORPORA = ("airline_tweets", "amazon_5core")
 CANDIDATES, REHEARSALS, BACKGROUND = 10, 20, 1000
 DELTA = 1e-6
+COMMAND = "python experiments/poison.py --data FOLDER"
+CODE = (
+    "experiments/poison.py",
+    "src/dptopics/audit/poison.py",
+    "src/dptopics/audit/victims.py",
+    "src/dptopics/topics/mixture.py",
+    "src/dptopics/vocabulary/weighted.py",
+)
 
 
 def ours(epsilon: float) -> Victim:
@@ -65,6 +75,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=CORPORA, choices=CORPORA)
     arguments = parser.parse_args()
     path = RESULTS / "poison.json"
+    files = [arguments.data / f"{name}.parquet" for name in CORPORA]
+    with made("poison.json", code=CODE, command=COMMAND, inputs=files):
+        attack(path, arguments)
+
+
+def attack(path: Path, arguments: argparse.Namespace) -> None:
+    """Every victim on every corpus; rows that are there already stay."""
     rows = read(path)
     for name in arguments.only:
         corpus = Corpus.from_table(arguments.data / f"{name}.parquet", text="text", author="user", drop_missing=True)

@@ -57,6 +57,12 @@ CODE = (
     "src/dptopics/published/spectral/utility.py",
     "src/dptopics/published/spectral/whitened.py",
 )
+OURS = (
+    "src/dptopics/topics/best_of.py",
+    "src/dptopics/topics/spectral/extended.py",
+    "src/dptopics/topics/spectral/mechanism.py",
+    "src/dptopics/topics/variational.py",
+)
 DELTA, LENGTH = 1e-7, 100
 EPSILONS = (1.0, 0.3, 3.0, 10.0, 30.0)  # the one that is compared first
 # name: documents, words, topics, α₀. The paper: N = 100,000 and 1,000, α₀ small, large and 1,000.
@@ -208,43 +214,50 @@ def spectrum(size: tuple[int, int, int, float], seed: int) -> Spectrum:
     return Spectrum(**sizes, largest=float(values[0]), smallest=float(values[-1]), gap=gap)
 
 
-def figure2(repetitions: int) -> None:
-    """Error by composite ε for every configuration, ours and DP-VI."""
-    part, tuned = Part("figure2"), best_variational()
-    for seed, epsilon, (name, size) in product(range(1, repetitions + 1), EPSILONS, CORPORA.items()):
-        _, d, k, alpha0 = size
-
-        def run(row: dict[str, Any], make: Callable[[], Any], size: Any = size, seed: int = seed) -> None:
-            _, topics, bounded, moments = cached(size, seed)
-            spectral_edges.exact_moments = lambda corpus: moments
-            try:
-                row |= errors(topics, make()(bounded, seeded(row)).value.topic_word)
-            except NothingReleased:
-                row["refused"] = True
-
+def figure2(repetitions: int, corpora: list[str]) -> None:
+    """Error by composite ε for every configuration, ours and DP-VI, which is slow and comes last."""
+    part = Part("figure2")
+    for name, seed, epsilon in product(corpora, range(1, repetitions + 1), EPSILONS):
+        _, d, k, alpha0 = size = CORPORA[name]
         for row in part.cells(corpus=name, series="spectral, no privacy", epsilon=None, seed=seed):
             corpus, topics, _, _ = cached(size, seed)
             row |= errors(topics, SpectralLda(n_topics=k, alpha0=alpha0)(corpus.counts()))
-        if seed == 1 and (name == MAIN or size[0] < 10_000):  # slow
-            for row in part.cells(corpus=name, series="variational, no privacy", epsilon=None, seed=seed):
-                corpus, topics, _, _ = cached(size, seed)
-                row |= errors(topics, VariationalLda(n_topics=k, alpha=alpha0 / k)(corpus.counts()))
         settings = {"n_topics": k, "delta": DELTA, "unit": Unit.DOCUMENT, "alpha0": alpha0}
         for row in part.cells(corpus=name, series="spectral", epsilon=epsilon, seed=seed):
-            run(row, lambda e=epsilon, s=settings: SpectralTopics.calibrated(epsilon=e, **s))
+            measured(row, size, seed, SpectralTopics.calibrated(epsilon=epsilon, **settings))
         for config, splits in SPLITS.items():
             for shares in splits:
                 for row in part.cells(corpus=name, series=config, epsilon=epsilon, seed=seed, shares=str(shares)):
                     fields = settings | {"epsilon": epsilon, "shares": shares}
-                    run(row, lambda c=config, f=fields: mechanisms("topics")[c].calibrated(**f))
+                    measured(row, size, seed, mechanisms("topics")[config].calibrated(**fields))
         if d <= 100:
             for row in part.cells(corpus=name, series="spectral-1, pure ε", epsilon=epsilon, seed=seed):
                 fields = settings | {"epsilon": epsilon, "noise": "laplace"}
-                run(row, lambda f=fields: mechanisms("topics")["spectral-1"].calibrated(**f))
-        if epsilon == 1.0 or (seed == 1 and (name == MAIN or size[0] < 10_000)):  # slow
-            for row in part.cells(corpus=name, series="variational", epsilon=epsilon, seed=seed):
-                rng = seeded(row)
-                run(row, lambda k=k, e=epsilon, a=alpha0, r=rng: variational(k, e, a, r, **tuned))
+                measured(row, size, seed, mechanisms("topics")["spectral-1"].calibrated(**fields))
+    figure2_variational(part, repetitions, corpora)
+
+
+def figure2_variational(part: Part, repetitions: int, corpora: list[str]) -> None:
+    """DP-VI at every ε, and variational LDA without privacy on some corpora."""
+    tuned = best_variational()
+    for name, seed, epsilon in product(corpora, range(1, repetitions + 1), EPSILONS):
+        _, _, k, alpha0 = size = CORPORA[name]
+        if seed == 1 and (name == MAIN or size[0] < 10_000):
+            for row in part.cells(corpus=name, series="variational, no privacy", epsilon=None, seed=seed):
+                corpus, topics, _, _ = cached(size, seed)
+                row |= errors(topics, VariationalLda(n_topics=k, alpha=alpha0 / k)(corpus.counts()))
+        for row in part.cells(corpus=name, series="variational", epsilon=epsilon, seed=seed):
+            measured(row, size, seed, variational(k, epsilon, alpha0, seeded(row), **tuned))
+
+
+def measured(row: dict[str, Any], size: tuple[int, int, int, float], seed: int, mechanism: Any) -> None:
+    """The errors of one release, or that it was refused."""
+    _, topics, bounded, moments = cached(size, seed)
+    spectral_edges.exact_moments = lambda corpus: moments
+    try:
+        row |= errors(topics, mechanism(bounded, seeded(row)).value.topic_word)
+    except NothingReleased:
+        row["refused"] = True
 
 
 def starts() -> None:
@@ -304,7 +317,7 @@ def figure4(folder: Path, repetitions: int) -> None:
     def judge(row: dict[str, Any], topics: Floats, k: int) -> None:
         model = model_of(topics, wiki.words, 1.0 / k)
         row["perplexity"] = perplexity(wiki.unseen, model)
-        row["npmi"] = float(np.mean(npmi(wiki.corpus, model.top_words(10))))
+        row["npmi"] = float(np.mean(npmi(wiki.corpus, model.top_words(10, relevance=1.0, min_deviations=0))))
 
     def run(row: dict[str, Any], k: int, mechanism: Any) -> None:
         try:
@@ -341,9 +354,9 @@ def table2(folder: Path) -> None:
             settings = {"n_topics": 10, "epsilon": epsilon, "delta": 1e-6, "unit": Unit.DOCUMENT}
             mechanism = Plan.topics(mechanism=name, vocabulary="weighted", **settings).build()
             model = mechanism(corpus.bounded(unit=Unit.DOCUMENT), seeded(row)).value
-            row["words"] = [" ".join(words) for words in model.top_words(10)]
+            row["words"] = [" ".join(words) for words in model.top_words(10, relevance=1.0, min_deviations=0)]
             row["vocabulary"] = len(model.vocabulary)
-            row["npmi"] = float(np.mean(npmi(corpus, model.top_words(10))))
+            row["npmi"] = float(np.mean(npmi(corpus, model.top_words(10, relevance=1.0, min_deviations=0))))
 
 
 def more_words() -> None:
@@ -397,11 +410,12 @@ def main() -> None:
         "--part", help="tuning, figure3, figure2, printed, figure4, table2, more, choice or starts; else all"
     )
     parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA), help="of figure 2")
     arguments = parser.parse_args()
     parts: dict[str, Callable[[], None]] = {
         "tuning": tuning,
         "figure3": figure3,
-        "figure2": lambda: figure2(arguments.repetitions),
+        "figure2": lambda: figure2(arguments.repetitions, arguments.corpora),
         "printed": lambda: printed(arguments.repetitions),
         "figure4": lambda: figure4(arguments.data, arguments.repetitions),
         "table2": lambda: table2(arguments.data),
@@ -412,7 +426,8 @@ def main() -> None:
     for name, part in parts.items():
         if arguments.part in (None, name):
             file = f"spectral_{'more_words' if name == 'more' else name}.json"
-            with made(file, code=CODE, command=f"{COMMAND} --part {name}"):
+            code = CODE if name in ("printed", "figure3") else (*CODE, *OURS)  # only published parts in these two
+            with made(file, code=code, command=f"{COMMAND} --part {name}"):
                 part()
 
 

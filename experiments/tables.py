@@ -1,40 +1,21 @@
 """Tables of the pages in docs/papers, as Markdown, from the stored results: a test holds the pages to them.
 
-python experiments/tables.py [NAME …]
+python experiments/tables.py [--write] [NAME …]
 """
 
-import json
+import re
 import statistics
 import sys
 from collections.abc import Callable
-from itertools import product
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent / "results"
+import tables_ngrams
+import tables_spectral
+import tables_topicdp
+from table_parts import markdown, percent, read, spread
 
-
-def read(name: str) -> Any:
-    return json.loads((FOLDER / name).read_text("utf-8"))
-
-
-def markdown(head: list[str], rows: list[list[str]]) -> str:
-    return (
-        "\n".join("| " + " | ".join(cells) + " |" for cells in [head, ["---"] * len(head), *rows])
-        .replace("| --- ", "|---")
-        .replace("|--- |", "|---|")
-        .replace("|  |", "| |")
-    )
-
-
-def spread(values: list[float], digits: int = 0) -> str:
-    """Mean ± standard deviation, with a true minus sign."""
-    if not values:
-        return "-"
-    found = f"{statistics.mean(values):.{digits}f} ± {statistics.stdev(values) if len(values) > 1 else 0:.{digits}f}"
-    return found.replace("-", "−")
-
+PAGES = Path(__file__).parent.parent / "docs" / "papers"
 
 # --- FDPTM ---
 
@@ -85,20 +66,67 @@ def fdptm_figure4() -> str:
 # --- membership ---
 
 PAPER_TABLE_3 = {"zeta": 22.25, "negative entropy": 59.73, "logit of maximum": 86.52, "standard deviation": 77.02}
+CORPORA = {"tweets": "TweetRumors", "nips": "NIPS", "newsgroups": "20 Newsgroups"}
 
 
 def membership_table3() -> str:
-    head = ["statistic", "paper, rejected", "ours, rejected", "without correction", "KL(in ‖ out), median", "95 %",
-            "mean in above mean out"]  # fmt: skip
-    rows = []
-    for name, found in read("membership_table3_tweets_256_ours.json")["statistics"].items():
-        far = found["kl_quantiles"]
-        rows.append([
-            "ζ" if name == "zeta" else name, f"{PAPER_TABLE_3[name]:.2f} %", f"{found['share']:.2%}".replace("%", " %"),
-            f"{found['share_without_correction']:.1%}".replace("%", " %"), f"{far['0.5']:.2f}", f"{far['0.95']:.1f}",
-            f"{found['in_above_out']:.1%}".replace("%", " %"),
-        ])  # fmt: skip
+    """Share of tests rejected, with and without correction for many tests: our learner, each corpus and all three."""
+    found, plain, rows = read("membership_table3_ours.json")["corpora"], read("membership_table3_tweets.json"), []
+    columns = {"together": "all three", **CORPORA}
+    for name, paper in PAPER_TABLE_3.items():
+        parts = [*(found[corpus][name] for corpus in columns), plain["corpora"]["tweets"][name]]
+        cells = [f"{percent(one['share'], 2)} / {percent(one['share_without_correction'])}" for one in parts]
+        rows.append(["ζ" if name == "zeta" else name, f"{paper:.2f} %", *cells])
+    heads = [f"ours, {title}" for title in columns.values()]
+    return markdown(["statistic", "paper, all three", *heads, "TweetRumors, scikit-learn's learner"], rows)
+
+
+def membership_figure6() -> str:
+    head = ["statistic", *(f"{title}: KL median, 95 %; in above out" for title in CORPORA.values())]
+    found, rows = read("membership_table3_ours.json")["corpora"], []
+    for name in PAPER_TABLE_3:
+        parts = [found[corpus][name] for corpus in CORPORA]
+        cells = [
+            f"{p['kl_quantiles']['0.5']:.2f}, {p['kl_quantiles']['0.95']:.1f}; {percent(p['in_above_out'])}"
+            for p in parts
+        ]
+        rows.append(["ζ" if name == "zeta" else name, *cells])
     return markdown(head, rows)
+
+
+def membership_table1() -> str:
+    """True positive rate at 0.1 % false positives; the baselines are thresholds on one statistic."""
+    files = {corpus: read(f"membership_table1_{corpus}_ours.json")["attacks"] for corpus in CORPORA}
+    sklearn = {attack["attack"]: attack for attack in read("membership_table1_tweets.json")["attacks"]}
+    attacks = {corpus: {one["attack"]: one for one in found} for corpus, found in files.items()}
+    kinds = {
+        "ours, our learner": "LiRA online: zeta",
+        "the same, offline": "LiRA offline: zeta",
+        "the same online, variances of documents alike": "LiRA online: zeta, variances of documents alike",
+        "ours, all statistics together": "LiRA online: zeta, negative entropy, logit of maximum, standard deviation",
+    }
+    rows = [["paper: LiRA with ζ", "12.8 %", "44.9 %", "21.1 %"]]
+    rows.append(["ours, scikit-learn's learner", _rate(sklearn["LiRA online: zeta"]), "not run", "not run"])
+    rows += [[title, *(_rate(found[kind]) for found in attacks.values())] for title, kind in kinds.items()]
+    rows.append(
+        ["paper: maximum, deviation, entropy", "0.19, 0.19, 0.18 %", "1.69, 1.69, 1.31 %", "0.57, 0.53, 0.57 %"]
+    )
+    names = ("logit of maximum", "standard deviation", "negative entropy")
+    cells = [", ".join(_rate(found[f"threshold: {name}"])[:-2] for name in names) + " %" for found in attacks.values()]
+    rows.append(["ours: the same", *cells])
+    return markdown(["", "TweetRumors, k = 5", "NIPS, k = 10", "20 Newsgroups, k = 20"], rows)
+
+
+PAPER_TABLE_2 = {5: (31.8, 31.8), 10: (44.9, 43.6), 15: (60.5, 56.0), 20: (67.9, 63.2), 25: (72.5, 70.2)}
+
+
+def membership_table2() -> str:
+    rows = []
+    for row in read("membership_table2.json")["rows"]:
+        online, offline = (percent(row[kind]["tpr_at_0.1%_fpr"]) for kind in ("online", "offline"))
+        theirs = [f"{value:.1f} %" for value in PAPER_TABLE_2[row["topics"]]]
+        rows.append([str(row["topics"]), theirs[0], online, theirs[1], offline])
+    return markdown(["k", "paper, online", "ours, online", "paper, offline", "ours, offline"], rows)
 
 
 def _rate(row: Any) -> str:
@@ -140,49 +168,6 @@ def membership_table4() -> str:
     return markdown(["", "documents, paper / ours", "words per document", "vocabulary"], rows)
 
 
-# --- spectral ---
-
-
-def _printed(config: str, kind: str, epsilon: float, value: str) -> list[float]:
-    """Of each seed the best of the splits by L1, as the paper chooses; seeds at which all refuse are left out."""
-    rows = [
-        row for row in read("spectral_printed.json")
-        if (row["series"], row["sensitivities"], row["epsilon"]) == (config, kind, epsilon)
-    ]  # fmt: skip
-    best: dict[int, Any] = {}
-    for row in rows:
-        if "l1" in row and (row["seed"] not in best or row["l1"] < best[row["seed"]]["l1"]):
-            best[row["seed"]] = row
-    return [row[value] for row in best.values()]
-
-
-def _three(values: list[float], runs: int = 5) -> str:
-    if not values:
-        return "refused"
-    found = f"{statistics.mean(values):.3g}".replace("inf", "∞")
-    return found if len(values) == runs else f"{found} ({len(values)} of {runs})"
-
-
-def spectral_printed() -> str:
-    epsilons = (0.3, 1.0, 3.0, 10.0, 30.0)
-    rows = [
-        [f"`spectral-{i}`, {kind}", *(_three(_printed(f"spectral-{i}", kind, e, "l1")) for e in epsilons)]
-        for i in (1, 2, 3, 4)
-        for kind in ("printed", "corrected")
-    ]
-    return markdown(["ε", *(f"{e:g}" for e in epsilons)], rows)
-
-
-def spectral_utility() -> str:
-    rows = []
-    for i in (1, 2, 3, 4):
-        config = f"spectral-{i}"
-        for epsilon in (1.0, 10.0):
-            promised, seen = (_printed(config, "printed", epsilon, value) for value in ("promised", "l2"))
-            rows.append([f"theorem {9 + i}, `{config}`", f"{epsilon:g}", _three(promised), _three(seen)])
-    return markdown(["", "ε", "promised loss of a topic, L2", "measured"], rows)
-
-
 # --- the Gibbs monitor ---
 
 
@@ -200,110 +185,69 @@ def gibbs_monitor() -> str:
     return markdown(head, rows)
 
 
-# --- TopicDP ---
-
-SHOWN = (2, 3, 4, 5, 6, 8, 10)
-CORPORA = {"enron": "Enron", "amazon": "Amazon 5-core"}
-MODELS = {"lsi": "LSI", "hdp": "HDP", "plsa": "PLSA", "lda-gibbs": "LDA, Gibbs"}
-
-
-def _topicdp(figure: str, **place: Any) -> list[Any]:
-    rows = (row for row in read("topicdp.json")["rows"] if row["figure"] == figure)
-    return [row["errors"] for row in rows if all(row[k] == v for k, v in place.items())]
+def gibbs_table1() -> str:
+    paper, rows = {"KOS": 209_169, "NIPS": 410_753, "Enron": 356_363}, []
+    for row in read("gibbs_monitor.json"):
+        if row["part"] == "table 1":
+            cells = [f"{value:,}" for value in (paper[row["corpus"]], row["words"], row["training"], row["test"])]
+            rows.append([row["corpus"], *cells])
+    return markdown(["corpus", "words (paper)", "words (ours)", "training", "test"], rows)
 
 
-def topicdp_figure9bd() -> str:
-    """By γ, the exchangeable sample: as published / analytic."""
-    gammas, rows = (0.02, 0.07, 0.12, 0.17, 0.22), []
-    for name, model in product(CORPORA, ("lsi", "hdp")):
-        found = [
-            _topicdp("9bd, 10bd", data=name, model=model, gamma=g, sample_size="exchangeable") for g in gammas
-        ]  # fmt: skip
-        pairs = [[e[0][how]["row_distance"] for how in ("renyi (published)", "analytic")] if e else [] for e in found]
-        cells = [" / ".join(f"{value:.3g}" for value in pair) or "–" for pair in pairs]
-        rows.append([f"{CORPORA[name]}, {MODELS[model]}", *cells])
-    return markdown(["", *(f"γ = {g:g}" for g in gammas)], rows)
+LOCAL = {
+    "LP-LDA": "LP-LDA, as published", "ours": "ours, from the same bits",
+    "baseline, scale 1/ε": "baseline, noise 1/ε in each cell",
+    "baseline, scale √K/ε": "baseline, noise √K/ε in each cell",
+}  # fmt: skip
 
 
-def topicdp_figure10() -> str:
-    """Kendall's distance by ε: as published / analytic."""
-    epsilons, rows = (1.0, 3.0, 5.0, 10.0), []
-    for name, model in product(CORPORA, MODELS):
-        found = [_topicdp("9ac, 10ac", data=name, model=model, epsilon=e)[0] for e in epsilons]
-        cells = [f"{e['renyi (published)']['kendall']:.2f} / {e['analytic']['kendall']:.2f}" for e in found]
-        rows.append([f"{CORPORA[name]}, {MODELS[model]}", *cells])
-    return markdown(["", *(f"ε = {e:g}" for e in epsilons)], rows)
-
-
-def topicdp_sizes() -> str:
-    """Figures 5 and 6: "L1" by size; the binomial sample, 49 pairs."""
-    ways, rows = {"renyi (published)": "as published", "analytic": "`analytic`", "laplace": "Laplace", "mvg": "MVG"}, []
-    for name, (epsilon, figure) in product(CORPORA, ((3.0, 5), (5.0, 6))):
-        found = [_topicdp(f"{figure}, 7cd, 8cd", data=name, size=size)[0] for size in SHOWN]
-        for way, title in ways.items():
-            cells = [f"{errors[way]['row_distance']:.3g}" for errors in found]
-            rows.append([f"{CORPORA[name]}, ε = {epsilon:g}, {title}", *cells])
-    return markdown(["", *(f"{size} × {size}" for size in SHOWN)], rows)
-
-
-# --- n-grams ---
-
-
-def _kl(part: str, **place: Any) -> list[float]:
-    rows = (row for row in read("ngrams.json") if row["part"] == part)
-    return [row["kl"] for row in rows if all(row[k] == v for k, v in place.items())]
-
-
-def ngrams_readings() -> str:
+def local_perplexity(corpus: str) -> str:
+    found = [row for row in read("local_perplexity.json") if row["corpus"] == corpus and row["f"]]
+    epsilons = sorted({row["epsilon"] for row in found})
     rows = []
-    for reading in ("claim-2", "appendix-d"):
-        found = [_kl("d", series=f"EndToEndDP, {reading} (none)", epsilon=e) for e in (0.1, 1.0, 5.0)]
-        rows.append([f"EndToEndDP, `{reading}`", *(_three(cell) for cell in found)])
-    return markdown(["KL", "ε = 0.1", "1", "5"], rows)
-
-
-def ngrams_figure3() -> str:
-    found = [row for row in read("ngrams.json") if (row["part"], row["data"]) == ("3", "100,000 synthetic")]
-    rows = []
-    for name in dict.fromkeys(row["series"] for row in found):
-        cells = [
-            [row["kl"] for row in found if (row["series"], row["x"]) == (name, size)] for size in (5000, 10000, 20000)
-        ]
-        rows.append([name, *(_three(cell, len(cell)) for cell in cells)])
-    return markdown(["", "5,000", "10,000", "20,000"], rows)
-
-
-def ngrams_cap() -> str:
-    """What Gaussian noise lets any test reach that tells which of two releases is which: Φ(μ/√2), δ = 1e-7."""
-    from scipy.stats import norm
-
-    from dptopics.privacy.pricing import gaussian_delta, smallest
-
-    epsilons = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0)
-    most = [norm.cdf(1 / smallest(lambda s, e=e: gaussian_delta(e, 1 / s) <= 1e-7) / sqrt(2)) for e in epsilons]
-    return markdown(["ε", *(f"{e:g}" for e in epsilons)], [["at most", *(f"{p:.2f}" for p in most)]])
+    for series, title in LOCAL.items():
+        values = [[r["perplexity"] for r in found if (r["series"], r["epsilon"]) == (series, e)] for e in epsilons]
+        rows.append([title, *(f"{statistics.mean(cell):.0f}" for cell in values)])
+    return markdown([f"{corpus}, ε per bit", *(f"{e:.2f}" for e in epsilons)], rows)
 
 
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "fdptm_figure8": ("fdptm.md", fdptm_figure8),
     "fdptm_figure3": ("fdptm.md", fdptm_figure3),
     "fdptm_figure4": ("fdptm.md", fdptm_figure4),
+    "membership_table1": ("membership-inference.md", membership_table1),
+    "membership_table2": ("membership-inference.md", membership_table2),
     "membership_table3": ("membership-inference.md", membership_table3),
+    "membership_figure6": ("membership-inference.md", membership_figure6),
     "membership_figure5": ("membership-inference.md", membership_figure5),
     "membership_rare_words": ("membership-inference.md", membership_rare_words),
     "membership_table4": ("membership-inference.md", membership_table4),
-    "spectral_printed": ("spectral.md", spectral_printed),
-    "spectral_utility": ("spectral.md", spectral_utility),
     "gibbs_monitor": ("gibbs-and-local.md", gibbs_monitor),
-    "topicdp_sizes": ("topicdp.md", topicdp_sizes),
-    "topicdp_figure9bd": ("topicdp.md", topicdp_figure9bd),
-    "topicdp_figure10": ("topicdp.md", topicdp_figure10),
-    "ngrams_readings": ("ngrams.md", ngrams_readings),
-    "ngrams_figure3": ("ngrams.md", ngrams_figure3),
-    "ngrams_cap": ("ngrams.md", ngrams_cap),
+    "gibbs_table1": ("gibbs-and-local.md", gibbs_table1),
+    "local_perplexity_kos": ("gibbs-and-local.md", lambda: local_perplexity("KOS")),
+    "local_perplexity_nips": ("gibbs-and-local.md", lambda: local_perplexity("NIPS")),
+    "local_perplexity_enron": ("gibbs-and-local.md", lambda: local_perplexity("Enron")),
+    **{name: ("spectral.md", write) for name, write in tables_spectral.TABLES.items()},
+    **{name: ("topicdp.md", write) for name, write in tables_topicdp.TABLES.items()},
+    **{name: ("ngrams.md", write) for name, write in tables_ngrams.TABLES.items()},
 }
 
 
+def put(names: list[str]) -> None:
+    """Write each table into its page, in place of the one below the line ``<!-- its name -->``."""
+    for name in names:
+        page, write = TABLES[name]
+        path, table = PAGES / page, write()
+        place = re.compile(rf"(<!-- {name} -->\n\n?)(?:\|.*\n)*")
+        text, number = place.subn(lambda found, table=table: f"{found[1]}{table}\n", path.read_text("utf-8"))
+        if number != 1:
+            raise SystemExit(f"docs/papers/{page} has {number} places for {name}.")
+        path.write_text(text, "utf-8")
+
+
 if __name__ == "__main__":
-    for table in sys.argv[1:] or TABLES:
+    chosen = [name for name in sys.argv[1:] if name != "--write"] or list(TABLES)
+    if "--write" in sys.argv:
+        put(chosen)
+    for table in chosen if "--write" not in sys.argv else ():
         print(f"\n{table}: docs/papers/{TABLES[table][0]}\n\n{TABLES[table][1]()}")

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from store import note
 
 from dptopics import Corpus, Unit, Vocabulary, secure_rng
 from dptopics.plan import Plan
@@ -22,6 +23,12 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 DELTA, MAX_WORDS, RUNS = 1e-6, 100, 3
 CHOICES = [(name, str(noise)) for name, kind in mechanisms("vocabulary").items() for noise in kind.noises]
 RESULTS = Path(__file__).parent / "results"
+CODE = (
+    "experiments/vocabulary_sizes.py",
+    "src/dptopics/vocabulary/greedy.py",
+    "src/dptopics/vocabulary/policy.py",
+    "src/dptopics/vocabulary/weighted.py",
+)
 MARK = "not for release: computed from the data without noise"
 
 
@@ -98,7 +105,7 @@ def draw(results: dict[str, list[dict[str, object]]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with the Parquet tables")
-    folder = parser.parse_args().data
+    folder, begin = parser.parse_args().data, time.perf_counter()
     results = {}
     for name in CORPORA:
         corpus = Corpus.from_table(folder / f"{name}.parquet", text="text", author="user", drop_missing=True)
@@ -108,6 +115,9 @@ def main() -> None:
     settings = {"delta": DELTA, "max_words": MAX_WORDS, "runs": RUNS}
     written = {"note": MARK, "settings": settings, "corpora": results}
     (RESULTS / "vocabulary_sizes.json").write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
+    command, minutes = "python experiments/vocabulary_sizes.py --data FOLDER", (time.perf_counter() - begin) / 60
+    files = [folder / f"{name}.parquet" for name in CORPORA]
+    note("vocabulary_sizes.json", code=CODE, command=command, minutes=max(minutes, 0.1), inputs=files)
     draw(results)
 
 

@@ -108,3 +108,4 @@ def test_few_shadows_borrow_the_variance_of_documents_alike():
     alone = said[~seen[:, 0]][:, :, 0].std(axis=0, ddof=1)
     spread = Moments.of(said, seen).outside()[1]
     assert np.abs(spread - 2).mean() < 0.5 * np.abs(alone - 2).mean()
+    np.testing.assert_allclose(Moments.of(said, seen, alike=0.0).outside()[1], alone, rtol=1e-3)  # as published

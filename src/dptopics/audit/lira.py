@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from dptopics.audit.moments import Moments
+from dptopics.audit.moments import ALIKE, Moments
 from dptopics.audit.rates import Attack
 from dptopics.audit.shadows import Shadows
 from dptopics.audit.statistics import STATISTICS
@@ -22,12 +22,14 @@ def attack(
     statistics: Sequence[str] = ("zeta",),
     online: bool = True,
     author: NDArray[np.int32] | None = None,
+    alike: float = ALIKE,
 ) -> Attack:
     """LiRA against ``targets`` of the models, each with the others (but its complement) as shadows; scores pooled.
 
     Online: log N(t; in) − log N(t; out) for each document. Offline: −log P[N(out) > t]. Several statistics are taken
     as multivariate normals of one covariance (online only). With ``author`` the scores of an author's documents are
-    added up.
+    added up. A document's variance is drawn towards that of documents alike, which counts as ``alike`` shadows; with 0
+    it is the attack as published.
     """
     columns = [_column(name) for name in statistics]
     if not 1 <= targets <= shadows.n_shadows:
@@ -35,7 +37,7 @@ def attack(
     if not online and len(columns) > 1:
         raise InputError("the offline attack takes one statistic at a time.")
     values = shadows.statistics[:, :, columns]
-    moments = Moments.of(values, shadows.member)
+    moments = Moments.of(values, shadows.member, alike=alike)
     scores = []
     for target in range(targets):
         others = moments

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_PRIOR = 8.0  # shadows that the variance of documents alike counts for; chosen on airline tweets and Daily KOS
+ALIKE = 8.0  # shadows that the variance of documents alike counts for; chosen on airline tweets and Daily KOS
 _GROUPS = 20  # of documents alike
 
 
@@ -23,16 +23,17 @@ class Moments:
     total: Floats
     square: Floats
     centre: Floats
+    alike: float = ALIKE
 
     @classmethod
-    def of(cls, said: Floats, seen: NDArray[np.bool_]) -> Self:
+    def of(cls, said: Floats, seen: NDArray[np.bool_], *, alike: float = ALIKE) -> Self:
         """``said``: shadows × documents × statistics; ``seen`` tells which shadows had which document."""
         centre = said.mean(axis=0)
         centred = said - centre  # sums of squares around 0 would lose digits
         sides = np.stack([~seen, seen]).astype(np.float64)
         total = np.einsum("zsd,sdk->zdk", sides, centred)
         square = np.stack([np.einsum("sd,sdk,sdl->dkl", side, centred, centred, optimize=True) for side in sides])
-        return cls(sides.sum(axis=1), total, square, centre)
+        return cls(sides.sum(axis=1), total, square, centre, alike)
 
     def without(self, said: Floats, seen: NDArray[np.bool_]) -> Self:
         """The same, had this one shadow not been trained."""
@@ -64,7 +65,7 @@ class Moments:
         freedom = np.maximum(self.n[side] - 1, 0)
         scatter = np.maximum(self._scatter()[side, :, 0, 0], 0.0)
         typical = _of_documents_alike(mean, scatter, freedom)
-        variance = (scatter + _PRIOR * typical) / (freedom + _PRIOR)
+        variance = (scatter + self.alike * typical) / np.maximum(freedom + self.alike, 1)
         return mean, np.sqrt(variance) + 1e-6 * (1 + np.abs(mean))  # which never quite vanishes
 
     def _scatter(self) -> Floats:

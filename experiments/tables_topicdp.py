@@ -1,0 +1,160 @@
+"""Tables of docs/papers/topicdp.md, from the stored results."""
+
+from itertools import product
+from typing import Any
+
+from table_parts import digits, markdown, read
+
+SHOWN = (2, 3, 4, 5, 6, 8, 10)
+CORPORA = {"enron": "Enron", "amazon": "Amazon 5-core"}
+ALL = {
+    "enron": "Enron", "recipients": "Enron, recipients", "amazon": "Amazon 5-core", "reviews": "Amazon reviews",
+}  # fmt: skip
+MODELS = {"lsi": "LSI", "hdp": "HDP", "plsa": "PLSA", "lda-gibbs": "LDA, Gibbs"}
+WAYS = {"renyi (published)": "as published", "analytic": "`analytic`", "laplace": "Laplace", "mvg": "MVG"}
+GAMMAS = (0.02, 0.07, 0.12, 0.17, 0.22)
+
+
+def rows_of(figure: str, **place: Any) -> list[Any]:
+    rows = (row for row in read("topicdp.json")["rows"] if row["figure"] == figure)
+    return [row for row in rows if all(row[k] == v for k, v in place.items())]
+
+
+def errors_of(figure: str, **place: Any) -> list[Any]:
+    return [row["errors"] for row in rows_of(figure, **place)]
+
+
+def table1() -> str:
+    """The paper's corpora by its text, ours as they are read; words without stop words."""
+    paper = {"paper, Enron": ("158", "24,151", "154", "152"), "paper, Amazon": ("3,815", "50,000", "31", "13")}
+    files = {
+        "enron": "`enron_full_body`, owners of mailboxes", "recipients": "`enron_full_body`, 158 recipients",
+        "amazon": "`amazon_5core`", "reviews": "`amazon_reviews`",
+    }  # fmt: skip
+    found = {
+        name: (f"{s['users']:,}", f"{s['documents']:,}", f"{s['words']:.0f}", digits(s["documents per user"]))
+        for name, s in read("topicdp.json")["table 1"].items()
+    }
+    order = ["paper, Enron", "enron", "recipients", "paper, Amazon", "amazon", "reviews"]
+    rows = [[files.get(name, name), *(paper | found)[name]] for name in order]
+    return markdown(["", "users", "documents", "words a document", "documents a user"], rows)
+
+
+def figure3() -> str:
+    ways, rows = ("renyi (published)", "renyi-best", "analytic", "laplace", "mvg"), []
+    for name, title in ALL.items():
+        for i, epsilon in enumerate((1.0, 3.0, 5.0, 10.0)):
+            (row,) = rows_of("3, 7a, 8a", data=name, epsilon=epsilon)
+            first = f"{title}, Δ = {row['sensitivity']:.3g} ({row['sample_size']})" if i == 0 else ""
+            cells = [f"{digits(row['errors'][w]['row_distance'])} ({digits(row['errors'][w]['rmse'])})" for w in ways]
+            rows.append([first, f"{epsilon:g}", *cells])
+    head = ["“L1” (RMSE)", "ε", "as published", "renyi-best", "`analytic`", "Laplace", "MVG"]
+    return markdown(head, rows)
+
+
+def figure4() -> str:
+    """By γ for each sample size: as published / analytic."""
+    rows = []
+    for name, kind in product(("enron", "recipients", "amazon"), ("dkw", "binomial", "exchangeable")):
+        cells = []
+        for gamma in GAMMAS:
+            found = errors_of("4, 7b, 8b", data=name, gamma=gamma, sample_size=kind)
+            pair = [found[0][way]["row_distance"] for way in ("renyi (published)", "analytic")] if found else []
+            cells.append(" / ".join(digits(value) for value in pair) or "–")
+        rows.append([f"{ALL[name]}, `{kind}`", *cells])
+    return markdown(["", *(f"γ = {g:g}" for g in GAMMAS)], rows)
+
+
+def exceeded() -> str:
+    """Enron: what each sample at γ = 0.1 and at 0.02 found, and how many of all pairs lie above it."""
+    far, rows = [pair[0] for pair in read("topicdp_pairs.json")["enron lda 10"]["pairs"]], []
+    sizes = {("exchangeable", 0.1): 9, ("binomial", 0.1): 49, ("dkw", 0.1): 285}
+    sizes |= {("exchangeable", 0.02): 49, ("binomial", 0.02): 350}
+    for (kind, gamma), number in sizes.items():
+        largest = max(far[:number])
+        above = sum(value > largest for value in far) / len(far)
+        rows.append([f"`{kind}`, γ = {gamma:g}", str(number), f"{largest:.3g}", f"{100 * above:.2g} %"])
+    return markdown(["", "pairs", "Δ", f"of all {len(far):,} pairs above it"], rows)
+
+
+def figures7and8() -> str:
+    epsilons, rows = (1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0), []
+    for name, way in product(ALL, ("renyi (published)", "analytic")):
+        found = [errors_of("3, 7a, 8a", data=name, epsilon=e)[0][way]["kendall"] for e in epsilons]
+        rows.append([f"{ALL[name]}, {WAYS[way]}", *(f"{value:.2f}" for value in found)])
+    return markdown(["", *(f"ε = {e:g}" for e in epsilons)], rows)
+
+
+def figure9() -> str:
+    """Sensitivity of each model, and its errors at ε = 3."""
+    cells, rows = read("topicdp.json")["sensitivities"], []
+    for name, (model, title) in product(CORPORA, {"lda": "LDA, variational", **MODELS}.items()):
+        figure = "3, 7a, 8a" if model == "lda" else "9ac, 10ac"
+        (row,) = rows_of(figure, data=name, model=model, epsilon=3.0)
+        cell = cells[f"{name} {model} 10"]
+        largest = f"{cell['largest'][0]:.3g} / {cell['largest'][1]:.3g} ({cell['pairs']:,})"
+        errors = [digits(row["errors"][way]["row_distance"]) for way in WAYS]
+        rows.append([f"{CORPORA[name]}, {title}", f"{row['sensitivity']:.3g} ({row['sample_size']})", largest, *errors])
+    return markdown(["", "Δ", "all pairs drawn: matched / as ordered (pairs)", *WAYS.values()], rows)
+
+
+def figure9bd() -> str:
+    """By γ, the exchangeable sample: as published / analytic."""
+    rows = []
+    for name, model in product(CORPORA, ("lsi", "hdp")):
+        found = [errors_of("9bd, 10bd", data=name, model=model, gamma=g, sample_size="exchangeable") for g in GAMMAS]
+        pairs = [[e[0][how]["row_distance"] for how in ("renyi (published)", "analytic")] if e else [] for e in found]
+        cells = [" / ".join(digits(value) for value in pair) or "–" for pair in pairs]
+        rows.append([f"{CORPORA[name]}, {MODELS[model]}", *cells])
+    return markdown(["", *(f"γ = {g:g}" for g in GAMMAS)], rows)
+
+
+def figure10() -> str:
+    """Kendall's distance by ε: as published / analytic."""
+    epsilons, rows = (1.0, 3.0, 5.0, 10.0), []
+    for name, model in product(CORPORA, MODELS):
+        found = [errors_of("9ac, 10ac", data=name, model=model, epsilon=e)[0] for e in epsilons]
+        cells = [f"{e['renyi (published)']['kendall']:.2f} / {e['analytic']['kendall']:.2f}" for e in found]
+        rows.append([f"{CORPORA[name]}, {MODELS[model]}", *cells])
+    return markdown(["", *(f"ε = {e:g}" for e in epsilons)], rows)
+
+
+def sizes() -> str:
+    """Figures 5 and 6: "L1" by size."""
+    rows = []
+    for name, (epsilon, figure) in product(CORPORA, ((3.0, 5), (5.0, 6))):
+        found = [errors_of(f"{figure}, 7cd, 8cd", data=name, size=size)[0] for size in SHOWN]
+        for way, title in WAYS.items():
+            cells = [digits(errors[way]["row_distance"]) for errors in found]
+            rows.append([f"{CORPORA[name]}, ε = {epsilon:g}, {title}", *cells])
+    return markdown(["", *(f"{size} × {size}" for size in SHOWN)], rows)
+
+
+def whole() -> str:
+    rows = []
+    for name, found in read("topicdp.json")["whole matrix, exchangeable"].items():
+        first, _, sound = name.partition(" ")
+        for i, epsilon in enumerate(("1.0", "3.0", "10.0")):
+            one = found[epsilon]
+            rows.append([
+                ALL[first] + (f", {sound}" if sound else "") if i == 0 else "",
+                f"{found['sensitivity']:.3g}" if i == 0 else "", f"{float(epsilon):g}", f"{one['deviation']:.3g}",
+                f"{one['l1']:.3g}", f"{one['top 10 kept']:.0%}".replace("%", " %"),
+                f"{one['words above 3 deviations']:.3g}",
+            ])  # fmt: skip
+    return markdown(["", "Δ", "ε", "deviation of a word", "true L1", "of the 10 heaviest words kept",
+                     "words above 3 deviations, a topic"], rows)  # fmt: skip
+
+
+TABLES = {
+    "topicdp_table1": table1,
+    "topicdp_figure3": figure3,
+    "topicdp_figure4": figure4,
+    "topicdp_exceeded": exceeded,
+    "topicdp_sizes": sizes,
+    "topicdp_figures7and8": figures7and8,
+    "topicdp_figure9": figure9,
+    "topicdp_figure9bd": figure9bd,
+    "topicdp_figure10": figure10,
+    "topicdp_whole": whole,
+}
