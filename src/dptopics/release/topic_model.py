@@ -75,24 +75,16 @@ class TopicModel:
 
     def top_phrases(self, n: int = 10, *, min_deviations: float = SURE) -> list[list[str]]:
         """The n most relevant phrases of each topic that stand above the noise, where texts were read with phrases."""
-        return self._top(n, None, min_deviations, phrases=True)
+        return self._top(n, 0.6, min_deviations, phrases=True)
 
-    def top_words(
-        self, n: int = 10, *, relevance: float | None = None, min_deviations: float = SURE
-    ) -> list[list[str]]:
+    def top_words(self, n: int = 10, *, relevance: float = 0.6, min_deviations: float = SURE) -> list[list[str]]:
         """The n most relevant words of each topic that stand above the noise: often fewer, for a small topic none.
 
         ``min_deviations``: words are left out whose weight is below so many standard deviations of the noise; zero
         shows all. Relevance is ``relevance`` · log weight + (1 − ``relevance``) · log lift, the weight over the mean of
-        all topics (Sievert & Shirley 2014): one ranks by weight, zero by what sets the topic apart. None:
-        ``usual_relevance``.
+        all topics (Sievert & Shirley 2014): one ranks by weight, zero by what sets the topic apart.
         """
         return self._top(n, relevance, min_deviations, phrases=False)
-
-    @property
-    def usual_relevance(self) -> float:
-        """0.6, and one where documents voted for telling words, since common ones have few votes already."""
-        return 0.6 if self.space is None else 1.0
 
     @cached_property
     def _phrases(self) -> NDArray[np.bool_]:
@@ -101,8 +93,7 @@ class TopicModel:
             return np.zeros(len(self.vocabulary), bool)
         return np.array([" " in word for word in self.vocabulary.words], bool)
 
-    def _top(self, n: int, relevance: float | None, min_deviations: float, *, phrases: bool) -> list[list[str]]:
-        relevance = self.usual_relevance if relevance is None else relevance
+    def _top(self, n: int, relevance: float, min_deviations: float, *, phrases: bool) -> list[list[str]]:
         if not 0 <= relevance <= 1:
             raise InputError(f"relevance must lie between 0 and 1, got {relevance}.")
         with np.errstate(divide="ignore", invalid="ignore"):

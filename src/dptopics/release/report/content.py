@@ -87,7 +87,6 @@ def topics(model: TopicModel, shown: int) -> dict[str, Any]:
         "total": len(model.vocabulary),
         "shown": shown,
         "steps": STEPS,
-        "relevance": model.usual_relevance,
         "complete": bool(used.size * model.n_topics <= _MOST_CELLS),
         "words": [_cut(model.vocabulary.words[i]) for i in used],
         "mean": _short(mean[used]),

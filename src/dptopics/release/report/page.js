@@ -56,7 +56,7 @@
 
   function topicsPage() {
     const { topics, words, mean } = data;
-    const state = { topic: 0, relevance: data.relevance, word: -1 };
+    const state = { topic: 0, relevance: 0.6, word: -1 };
     const order = topics.map((_, k) => k).sort((a, b) => topics[b].share - topics[a].share);
     state.topic = order[0];
     const folded = words.map(fold);
