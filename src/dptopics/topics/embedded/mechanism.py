@@ -61,7 +61,7 @@ class EmbeddedTopics(GaussianTopics):
     centre_share: float = 0.4
     spread: float = 1.5
     axes_from_data: float = 0.2
-    evenness: float = 1.0
+    evenness: float | None = None  # one for models of words, zero for models of texts, which spread otherwise
     more_clusters: int = 6
     steepness: float = 2.0
     auto: bool = False
@@ -83,12 +83,8 @@ class EmbeddedTopics(GaussianTopics):
             raise InputError(
                 "frequency_share, start_share and centre_share must be positive and leave a share for the words."
             )
-        for name, least, most in (
-            ("spread", 1, 10),
-            ("axes_from_data", 0, 1),
-            ("evenness", 0, 2),
-            ("steepness", 0, 10),
-        ):
+        ranges = {"spread": (1, 10), "more_clusters": (0, 1000), "axes_from_data": (0, 1), "steepness": (0, 10)}
+        for name, (least, most) in (ranges | ({} if self.evenness is None else {"evenness": (0, 2)})).items():
             if not least <= getattr(self, name) <= most:
                 raise InputError(f"{name} must lie between {least} and {most}, got {getattr(self, name)}.")
 
@@ -172,7 +168,8 @@ class EmbeddedTopics(GaussianTopics):
             used = noisy_sum(corpus, Frequencies(), bound=1.0, sigma=self.frequency_sigma, rng=rng)[:, 0]
         public = public_space.of_words(vocabulary, self.embedding, corpus.text, self.candidates)
         here = public.shares_here(used, self.frequency_sigma)
-        space = public.space(self.dimensions, here, self.axes_from_data, self.evenness)
+        evenness = float(self.embedding.of_words) if self.evenness is None else self.evenness
+        space = public.space(self.dimensions, here, self.axes_from_data, evenness)
         with progress.part(0.05, 0.15):
             documents, size = self._middle(
                 corpus, Documents(space, self.embedding.of_words, np.zeros(space.projection.shape[1])), rng
