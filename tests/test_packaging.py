@@ -35,7 +35,9 @@ def test_they_hold_everything_and_little_else(built):
     files = {p for p in package.rglob("*") if p.is_file() and "__pycache__" not in p.parts and p.suffix != ".nbi"}
     files = {p for p in files if p.suffix not in (".nbc", ".pyc")}
     assert {p.relative_to(package.parent).as_posix() for p in files} <= inside
+    assert any(name.endswith("/NOTICE") for name in inside)  # some of it is others' work
     with tarfile.open(source) as archive:
+        assert any(name.endswith("/NOTICE") for name in archive.getnames())
         assert not {name for name in archive.getnames() if "/tests/" in name or "/results/" in name}
 
 

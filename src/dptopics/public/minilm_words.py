@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 
+# Of words and rows. Releases place their words by this file: another one needs another name.
+SHA256 = "bb379d440dde6eb33400d8558a875549a4cbf6a46b727265e9afe58d6fdf52aa"
 WIDTH = 192  # a multiple of eight: a sign for each bit of a hash
 _OWN = 2.0  # of an unknown word's vector: how much longer its own direction is than what its parts say
 _LONGEST = 20  # letters of a part
@@ -18,10 +20,11 @@ _LONGEST = 20  # letters of a part
 
 @dataclass(frozen=True)
 class MiniLMWords:
-    """What all-MiniLM-L6-v2 says to each of 40,000 English words and parts of words. Licence: Apache-2.0.
+    """What all-MiniLM-L6-v2 says of each of 34,309 English words and parts of words.
 
-    A word that is not among them is the mean of its longest parts, and for the most part a direction of its own, which
-    a hash of the word decides: a name that the model does not know ("jetblue") is no jet and not blue.
+    An unknown word gets the mean of its longest known parts, and a longer direction of its own, from a hash: a name
+    that the model has never seen ("jetblue") is no jet and not blue. Licence of the vectors: Apache-2.0; of the list
+    of words, from ``wordfreq``: CC BY-SA 4.0.
     """
 
     name: str = field(default="minilm-words", init=False)
@@ -52,14 +55,13 @@ class Known:
 
     index: dict[str, int]
     rows: NDArray[np.int8]
-    projection: Floats  # from the model's 384 numbers
 
 
 @lru_cache(maxsize=1)
 def _known() -> Known:
     with files("dptopics").joinpath("resources", "minilm_words.npz").open("rb") as file, np.load(file) as stored:
         words = bytes(stored["words"]).decode().split("\n")
-        return Known({word: row for row, word in enumerate(words)}, stored["rows"], stored["projection"])
+        return Known({word: row for row, word in enumerate(words)}, stored["rows"])
 
 
 def _vector(word: str, known: Known) -> NDArray[np.float64]:

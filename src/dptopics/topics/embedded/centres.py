@@ -1,4 +1,4 @@
-"""Centres of clusters: where they start, how noisy sums move them, which are merged. From releases alone."""
+"""Centres of clusters: where they start, how noisy sums move them, which are merged. All after the noise."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ class Moving:
         return cls(centres, np.zeros_like(centres), np.zeros(len(centres)))
 
     def by(self, noisy: Floats, deviation: float) -> "Moving":
-        """After a round's noisy sums of unit vectors.
+        """After a round's noisy sums of unit vectors; ``deviation`` is the standard deviation of their noise.
 
         Where a cluster's sum is lost in the noise, those of earlier rounds are added to it, which nearly the same
         documents made: noise grows slower than they do. What noise outweighs even so stays where it was.

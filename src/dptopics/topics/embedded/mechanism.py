@@ -12,6 +12,7 @@ from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.privacy.events import Gaussian
+from dptopics.privacy.fields import whole
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.looks import noisy_sum
 from dptopics.privacy.mechanism import check_words
@@ -44,7 +45,8 @@ class EmbeddedTopics(GaussianTopics):
 
     Noisy bounded sums: how common each word is here; the middle of all documents, which is taken off; how many
     documents lie near each of many public candidates (which gives good starting centres); ``steps`` rounds of k-means
-    with ``spread`` times as many clusters as topics, merged in the end; and one words × topics table to which each
+    with ``spread`` times as many clusters as topics and ``more_clusters`` more, merged in the end, where rounds that
+    noise outweighs add up; and one words × topics table to which each
     document gives its ``most_words`` best words for its topic: near the centre, neither rare nor everywhere. A prior
     for each topic's words (near its centre, common) and the noisy votes make a posterior. ``n_topics`` is an upper
     limit: clusters that are too small to be told from noise are dropped, and those that lie together are merged.
@@ -61,7 +63,7 @@ class EmbeddedTopics(GaussianTopics):
     centre_share: float = 0.4
     spread: float = 1.5
     axes_from_data: float = 0.2
-    evenness: float | None = None  # one for models of words, zero for models of texts, which spread otherwise
+    evenness: float | None = None  # None: one for models of words, zero for models of texts, which spread otherwise
     more_clusters: int = 6
     steepness: float = 2.0
     auto: bool = False
@@ -73,6 +75,7 @@ class EmbeddedTopics(GaussianTopics):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "seed_words", checked_seeds(self.seed_words, self.n_topics))
+        whole("more_clusters", self.more_clusters, least=0)
         for name in ("steps", "dimensions", "candidates", "most_words"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
@@ -83,7 +86,7 @@ class EmbeddedTopics(GaussianTopics):
             raise InputError(
                 "frequency_share, start_share and centre_share must be positive and leave a share for the words."
             )
-        ranges = {"spread": (1, 10), "more_clusters": (0, 1000), "axes_from_data": (0, 1), "steepness": (0, 10)}
+        ranges = {"spread": (1, 10), "axes_from_data": (0, 1), "steepness": (0, 10)}
         for name, (least, most) in (ranges | ({} if self.evenness is None else {"evenness": (0, 2)})).items():
             if not least <= getattr(self, name) <= most:
                 raise InputError(f"{name} must lie between {least} and {most}, got {getattr(self, name)}.")

@@ -58,7 +58,8 @@ class PublicWords:
         mean = weight @ self.vectors
         away = self.vectors - mean
         variance, axes = np.linalg.eigh((away * weight[:, None]).T @ away)
-        spread = np.sqrt(np.maximum(variance, _FLAT * variance[-1]))
+        # words of one and the same vector spread along no axis at all
+        spread = np.sqrt(np.maximum(variance, max(_FLAT * float(variance[-1]), 1e-6)))
         projection = np.ascontiguousarray((axes * spread**-evenness)[:, ::-1][:, :dimensions])
         placed = away @ projection
         # A document is the weighted mean of its words; the mean of the language is taken off each word.
