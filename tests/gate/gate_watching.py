@@ -16,7 +16,7 @@ from dptopics.data.engines import memory
 from dptopics.learners import tensor
 from dptopics.privacy import noise
 from dptopics.privacy.rng import secure_rng
-from dptopics.topics.embedded import public_space
+from dptopics.topics.embedded import mechanism, public_space
 
 
 def run(mechanism, corpus, watcher, rng=None):
@@ -80,7 +80,7 @@ class OneThread:
 @contextmanager
 def quick():
     """Runs on small corpora without what takes long: threads, and post-processing of the same answers again."""
-    pure = ((public_space, "of_words"), (public_space, "grouped"), (tensor, "orthogonal_components"))
+    pure = ((public_space, "of_words"), (mechanism, "grouped"), (tensor, "orthogonal_components"))
     with ExitStack() as patched:
         patched.enter_context(patch.object(memory, "ThreadPoolExecutor", OneThread))
         for module, name in pure:
