@@ -2,6 +2,7 @@
 
 import os
 import stat
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -206,6 +207,16 @@ def test_missing_extra_names_the_pip_line(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'dptopics\[wordllama\]'"):
         embedding("wordllama")
+
+
+def test_an_older_release_names_the_extra_it_needs(texts, monkeypatch):
+    pytest.importorskip("wordllama")
+    model = fitted(Corpus.from_texts(texts[0]), embedding=embedding("wordllama"))
+    assert model.transform(texts[0][:3]).shape == (3, model.n_topics)
+    embeddings._wordllama.cache_clear()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'dptopics\[wordllama\]'"):
+        replace(model, text=TextSettings()).transform(texts[0][:3])
 
 
 @pytest.mark.parametrize("model, message", [("word2vec", "there is no embedding"), (7, "must be a callable")])
