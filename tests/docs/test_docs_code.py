@@ -55,7 +55,7 @@ def quick(folder, monkeypatch, demo):
     monkeypatch.setattr("dptopics.topics.embedded.public_space.of_words", PLACES)
     trials = partial(canaries.audit_by_trials, rehearsals=4, designs=canaries.DESIGNS[:1])
     monkeypatch.setattr("dptopics.audit.canaries.audit_by_trials", trials)
-    monkeypatch.setattr("dptopics.audit.claim.Effort", partial(Effort, seconds=3.0))
+    monkeypatch.setattr("dptopics.audit.claim.Effort", partial(Effort, seconds=12.0))
     monkeypatch.setattr("dptopics.audit.membership.plot_roc", lambda *_: True)  # drawing takes longer than training
 
 
