@@ -13,7 +13,8 @@ test: $(READY)
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --ignore=tests/docs
+	$(BIN)/python -m pytest -n 1 tests/docs
 
 docs: $(READY)
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --builder html docs build/site

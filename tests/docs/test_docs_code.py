@@ -55,7 +55,7 @@ def quick(folder, monkeypatch, demo):
     monkeypatch.setattr("dptopics.topics.embedded.public_space.of_words", PLACES)
     trials = partial(canaries.audit_by_trials, rehearsals=4, designs=canaries.DESIGNS[:1])
     monkeypatch.setattr("dptopics.audit.canaries.audit_by_trials", trials)
-    monkeypatch.setattr("dptopics.audit.claim.Effort", partial(Effort, seconds=12.0))
+    monkeypatch.setattr("dptopics.audit.claim.Effort", partial(Effort, seconds=3.0))
     monkeypatch.setattr("dptopics.audit.membership.plot_roc", lambda *_: True)  # drawing takes longer than training
 
 
@@ -89,21 +89,21 @@ FIRST = [ROOT / "README.md", ROOT / "docs" / "tutorial.md", ROOT / "docs" / "how
 REST = sorted(set(PAGES) - set(FIRST), key=lambda page: (page.parent.name != "howto", page))
 
 
-def test_every_block_runs(monkeypatch, capsys):
-    """One page after another, in one test: two workers would have a folder each."""
-    for page in FIRST + REST:
-        names = {"__name__": "__main__"}
-        for block in filter(runs, BLOCKS[page]):
-            try:
-                if block.language == "python":
-                    exec(compile(block.code, str(block), "exec"), names)
-                else:
-                    for command in block.commands():
-                        if not waits(command):
-                            run_command(command, monkeypatch, capsys)
-            except BaseException as error:
-                error.add_note(f"in {block}")
-                raise
+@pytest.mark.xdist_group("docs")
+@pytest.mark.parametrize("page", [page for page in FIRST + REST if any(map(runs, BLOCKS[page]))], ids=name)
+def test_every_block_runs(page, monkeypatch, capsys):
+    names = {"__name__": "__main__"}
+    for block in filter(runs, BLOCKS[page]):
+        try:
+            if block.language == "python":
+                exec(compile(block.code, str(block), "exec"), names)
+            else:
+                for command in block.commands():
+                    if not waits(command):
+                        run_command(command, monkeypatch, capsys)
+        except BaseException as error:
+            error.add_note(f"in {block}")
+            raise
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
