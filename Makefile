@@ -13,8 +13,7 @@ test: $(READY)
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --ignore=tests/docs
-	$(BIN)/python -m pytest -n 1 tests/docs
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 docs: $(READY)
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --builder html docs build/site

@@ -89,7 +89,6 @@ FIRST = [ROOT / "README.md", ROOT / "docs" / "tutorial.md", ROOT / "docs" / "how
 REST = sorted(set(PAGES) - set(FIRST), key=lambda page: (page.parent.name != "howto", page))
 
 
-@pytest.mark.xdist_group("docs")
 @pytest.mark.parametrize("page", [page for page in FIRST + REST if any(map(runs, BLOCKS[page]))], ids=name)
 def test_every_block_runs(page, monkeypatch, capsys):
     names = {"__name__": "__main__"}

@@ -42,7 +42,6 @@ needs_java = pytest.mark.skipif(
     JAVA is None or (spark_errors.java_version(JAVA) or 0) < 17,
     reason="no Java: install Java 17 or newer (Debian: default-jre-headless)",
 )
-pytestmark = pytest.mark.xdist_group("spark")
 
 THEMES = [
     ["hockey", "baseball", "playoffs", "teams", "players", "goalie"],
