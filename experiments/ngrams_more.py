@@ -2,7 +2,7 @@
 
     python experiments/ngrams_more.py --data FOLDER [--part figure6 table1 bigrams]
 
-Authors, lists and tuned settings are those of ngrams.py; of table 1 what its results/ngrams.json lacks. Results go to
+Authors, lists and tuned settings are those of ngrams.py, which must have run before. Results go to
 results/ngrams_figure6.json, ngrams_table1.json and ngrams_bigrams.json; a second run goes on where the first stopped.
 6 GB of memory for the table. All numbers are computed from the texts, with seeded noise: NOT FOR RELEASE.
 """
@@ -21,23 +21,11 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.plan import Plan
 from dptopics.published.ngrams.bayes_local import noisy_softmax, posterior_mean
 from dptopics.published.ngrams.shared import Units
+from ngrams import CODE as CODE_OF_ALL
 from ngrams import DELTA, FOLDER, LIST, PATH, Study, paper_limits
 
 COMMAND = "python experiments/ngrams_more.py --data FOLDER --part"
-CODE = (
-    "experiments/ngrams.py",
-    "experiments/ngrams_more.py",
-    "src/dptopics/kernels/local_sensitivity.py",
-    "src/dptopics/kernels/unit_counts.py",
-    "src/dptopics/ngrams/bayes.py",
-    "src/dptopics/ngrams/laplace.py",
-    "src/dptopics/ngrams/posterior.py",
-    "src/dptopics/published/ngrams/bayes_local.py",
-    "src/dptopics/published/ngrams/k_anonymity.py",
-    "src/dptopics/published/ngrams/laplace_public.py",
-    "src/dptopics/published/ngrams/shared.py",
-    "src/dptopics/release/language_model.py",
-)
+CODE = (*CODE_OF_ALL, "experiments/ngrams_more.py", "src/dptopics/release/language_model.py")
 USERS, PAIRS, FEWER = 1_200_000, 200, 40  # fewer where a posterior is computed for every release
 ATTACKED = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0)
 OURS_TOO = (1.0, 5.0, 10.0, 100.0)  # bayes is not in the paper's figure
@@ -49,7 +37,7 @@ class More(Study):
 
     def __init__(self, data: Path, path: Path) -> None:
         super().__init__(data, path)
-        before = [row for row in json.loads(PATH.read_text("utf-8")) if row["part"] in ("tuning", "table")]
+        before = [row for row in json.loads(PATH.read_text("utf-8")) if row["part"] == "tuning"]
         self.known = {self.key(row) for row in before}
         self.rows += before
         self.done |= self.known

@@ -102,8 +102,8 @@ class EndToEndNgrams(LimitedAsPublished):
         corpus = self.limited(corpus)
         n_units = corpus.fold(lambda n, block: n + block.unit_start.size - 1, 0)
         held = rng.integers(0, 2**32, n_units, dtype=np.uint64) < np.uint64(_HELD_OUT * 2**32)
-        tuning = Units(corpus, self.max_count, lambda first, n: held[first : first + n])
-        training = Units(corpus, self.max_count, lambda first, n: ~held[first : first + n])
+        tuning = Units(corpus, self.max_count, lambda first, n: held[first : first + n]).kept()
+        training = Units(corpus, self.max_count, lambda first, n: ~held[first : first + n]).kept()
         validation, tally = tuning.tally(), training.tally()
         public = np.zeros(len(vocabulary)) if self.prior is None else self.prior.counts_of(vocabulary)
         best: tuple[float, Any, float] | None = None

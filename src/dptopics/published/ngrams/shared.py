@@ -1,7 +1,7 @@
 """What the published n-gram methods share: exact totals, and the sensitivity of the data at hand by brute force."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -89,9 +89,20 @@ class Units:
     corpus: BoundedCorpus
     max_count: int
     chosen: Chosen | None = None
+    rows: tuple[Rows, ...] | None = None  # see kept
+
+    def kept(self) -> "Units":
+        """The same with its rows in memory, for many passes: to count a unit's words takes longer than to use them."""
+        found: list[Rows] = []
+        self.fold(lambda rows, _: found.append(rows))
+        return replace(self, rows=tuple(found))
 
     def fold(self, step: Callable[[Rows, int], None]) -> None:
         """Hand the rows of each block, and its number of units, to ``step``."""
+        if self.rows is not None:
+            for rows in self.rows:
+                step(rows, rows[0].size - 1)
+            return
         n_words = len(self.corpus.words)
 
         def one(first: int, block: Block) -> int:
