@@ -112,6 +112,12 @@ def draw_spectrum(rows: Rows, path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
+def draw_all() -> None:
+    draw(results("figure2"), "corpus", "l1", "mean L1 error of topics", FOLDER / "spectral_figure2.png")
+    draw(results("figure4"), "k", "perplexity", "perplexity", FOLDER / "spectral_figure4.png")
+    draw_spectrum(results("figure3"), FOLDER / "spectral_figure3.png")
+
+
 def main() -> None:
     synthetic, wikipedia = results("figure2"), results("figure4")
     table(synthetic, "corpus", "l1")
@@ -120,9 +126,7 @@ def main() -> None:
     for row in results("table2"):
         print(f"\n{row['series']}, ε = {row['epsilon']:g}, {row['vocabulary']} words, NPMI {row['npmi']:.3f}")
         print("\n".join(row["words"]))
-    draw(synthetic, "corpus", "l1", "mean L1 error of topics", FOLDER / "spectral_figure2.png")
-    draw(wikipedia, "k", "perplexity", "perplexity", FOLDER / "spectral_figure4.png")
-    draw_spectrum(results("figure3"), FOLDER / "spectral_figure3.png")
+    draw_all()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Figures 2 to 10, 12, 13 and table 1 of Wang et al. 2022 (TopicDP) on Enron and Amazon. NOT FOR RELEASE.
 
 Distances between fits on neighbouring data sets first (long; kept in results/topicdp_pairs.json, a second run goes on),
-then errors of noisy matrices by ε, γ, size and model (seconds; results/topicdp.json), then figures. On Enron there are
+then errors of noisy matrices by ε, γ, size and model (seconds; results/topicdp.json), then figures. There are
 as many pairs as the published sample size asks for at every γ: 9,498 at γ = 0.02.
 
     python experiments/topicdp.py --data FOLDER
@@ -63,7 +63,7 @@ GAMMAS = [0.02, 0.07, 0.12, 0.17, 0.22]
 SIZES = range(2, SIZE + 1)
 FEWEST, FEW = n_pairs(GAMMA, SampleSize.EXCHANGEABLE), n_pairs(GAMMA, SampleSize.BINOMIAL)
 PUBLISHED = n_pairs(GAMMA, SampleSize.DKW)
-MOST = {"enron": n_pairs(0.02, SampleSize.DKW), "amazon": n_pairs(0.07, SampleSize.DKW), "recipients": PUBLISHED}
+MOST = {"enron": n_pairs(0.02, SampleSize.DKW), "amazon": n_pairs(0.02, SampleSize.DKW), "recipients": PUBLISHED}
 SHARED = 5_000  # of so many units the first pass is kept in memory
 PASSES = 5
 

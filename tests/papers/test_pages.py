@@ -13,8 +13,9 @@ ROOT = Path(__file__).parents[2]
 EXPERIMENTS, PAGES = ROOT / "experiments", ROOT / "docs" / "papers"
 sys.path.insert(0, str(EXPERIMENTS))
 store, tables = importlib.import_module("store"), importlib.import_module("tables")
+pictures = importlib.import_module("pictures")
 
-RESULTS = sorted(path.name for path in store.FOLDER.glob("*.json") if path != store.NOTES)
+RESULTS = sorted({path.name for path in store.FOLDER.glob("*.json")} - {store.NOTES.name, pictures.NOTES.name})
 # Made before it was noted what makes a result. Only ever shorter: run the experiment again, and take it off.
 NOT_NOTED_YET = {
     "local_perplexity.json",
@@ -59,6 +60,14 @@ def test_no_result_is_older_than_its_code(result):
 
 def test_the_list_of_what_is_not_noted_holds_nothing_else():
     assert set(RESULTS) >= NOT_NOTED_YET
+
+
+def test_every_picture_shows_what_is_stored():
+    """Neither the results nor the script that draws them changed since, and no picture comes from elsewhere."""
+    noted, now = json.loads(pictures.NOTES.read_text("utf-8")), pictures.hashes()
+    assert {path.name for path in store.FOLDER.glob("*.png")} == set(now)
+    old = {name: [part for part in now[name] if noted.get(name, {}).get(part) != now[name][part]] for name in now}
+    assert {name: parts for name, parts in old.items() if parts} == {}, "draw again: python experiments/pictures.py"
 
 
 @pytest.mark.parametrize("result", store.read())
