@@ -62,6 +62,11 @@ def fixed(value: float, places: int = 0) -> str:
     return f"{value:,.{places}f}".replace("-", "−")
 
 
+def significant(value: float, number: int = 2) -> str:
+    """So many digits that count, zeros among them."""
+    return f"{value:#.{number}g}".rstrip(".")
+
+
 def within(value: float, places: int = 0) -> str:
     """Rounded up: what a value is not above."""
     return f"{math.ceil(value * 10**places - 1e-9) / 10**places:,.{places}f}"
