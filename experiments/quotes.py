@@ -14,6 +14,7 @@ from quote_parts import Page, Quote, prose, untied
 from quotes_fdptm import FDPTM
 from quotes_gibbs import GIBBS
 from quotes_membership import MEMBERSHIP
+from quotes_ngrams import NGRAMS
 from quotes_spectral import SPECTRAL
 from tables import PAGES
 
@@ -21,6 +22,7 @@ QUOTED: dict[str, Page] = {
     "fdptm.md": FDPTM,
     "gibbs-and-local.md": GIBBS,
     "membership-inference.md": MEMBERSHIP,
+    "ngrams.md": NGRAMS,
     "spectral.md": SPECTRAL,
 }
 
