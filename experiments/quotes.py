@@ -16,6 +16,7 @@ from quotes_gibbs import GIBBS
 from quotes_membership import MEMBERSHIP
 from quotes_ngrams import NGRAMS
 from quotes_spectral import SPECTRAL
+from quotes_topicdp import TOPICDP
 from tables import PAGES
 
 QUOTED: dict[str, Page] = {
@@ -24,6 +25,7 @@ QUOTED: dict[str, Page] = {
     "membership-inference.md": MEMBERSHIP,
     "ngrams.md": NGRAMS,
     "spectral.md": SPECTRAL,
+    "topicdp.md": TOPICDP,
 }
 
 
