@@ -14,12 +14,14 @@ from quote_parts import Page, Quote, prose, untied
 from quotes_fdptm import FDPTM
 from quotes_gibbs import GIBBS
 from quotes_membership import MEMBERSHIP
+from quotes_index import INDEX
 from quotes_ngrams import NGRAMS
 from quotes_spectral import SPECTRAL
 from quotes_topicdp import TOPICDP
 from tables import PAGES
 
 QUOTED: dict[str, Page] = {
+    "README.md": INDEX,
     "fdptm.md": FDPTM,
     "gibbs-and-local.md": GIBBS,
     "membership-inference.md": MEMBERSHIP,
