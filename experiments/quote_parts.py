@@ -15,7 +15,7 @@ HIDDEN = re.compile(r"`[^`]*`|\]\([^)]*\)|<!--.*?-->")
 # more, or counting %, times, points or a fold, in a list of such too.
 LIKE_A_RESULT = re.compile(rf"(?<![\w.,])(?=−|\d+[.,]\d|\d+e|\d{{3}}){NUMBER}")
 COUNTED = re.compile(
-    rf"(?<![\w.,]){NUMBER}(?:(?:,| to| and| or| against|, and) {NUMBER})*(?= ?(?:%|times|points|percentage points|-fold))"
+    rf"(?<![\w.,]){NUMBER}(?:(?:,| to| and| or| against|, and) {NUMBER})*(?= ?(?:%|times|(?:percentage )?points|-fold))"
 )
 # What is set, not measured: after the name of a setting, a year, or the number of a theorem.
 SETTING = rf"\b(?:ε|δ|γ|α|β|ρ|N|d|k|K|W|C|S|M|f|n|m)[₀₁₂]? ?[=≤≥<>] {NUMBER}"
@@ -35,12 +35,13 @@ class Quote:
 
     def places(self, text: str) -> Iterator[Span]:
         """Where the numbers of this quote stand in ``text``, if what it says is there."""
-        whole, pieces = self.text(), self.words.split("{}")
-        for found in re.finditer(re.escape(whole), text):
+        values = list(self.numbers())
+        for found in re.finditer(re.escape(self.words.format(*values)), text):
             place = found.start()
-            for piece, number in zip(pieces, self.numbers(), strict=False):
-                yield (place + len(piece), place + len(piece) + len(number))
-                place += len(piece) + len(number)
+            for piece, number in zip(self.words.split("{}"), values, strict=False):
+                place += len(piece)
+                yield place, place + len(number)
+                place += len(number)
 
     def pattern(self) -> re.Pattern[str]:
         """The words with any numbers, however the page breaks its lines."""

@@ -13,8 +13,8 @@ from itertools import chain
 from quote_parts import Page, Quote, prose, untied
 from quotes_fdptm import FDPTM
 from quotes_gibbs import GIBBS
-from quotes_membership import MEMBERSHIP
 from quotes_index import INDEX
+from quotes_membership import MEMBERSHIP
 from quotes_ngrams import NGRAMS
 from quotes_spectral import SPECTRAL
 from quotes_topicdp import TOPICDP

@@ -58,9 +58,7 @@ FDPTM = Page(
         Quote("V = {}, {} words", lambda: words()[1:]),
         Quote("words or more, {}: the top ten", lambda: [fixed(statistics.mean(fdptm_values("umass", **ALL_WORDS)))]),
         Quote("{} pairs, each at least −ln {}, give at least {}.", least_possible),
-        Quote(
-            "by that rule we get {} ± {}.", lambda: spread(fdptm_values("umass_code_30", **ALL_WORDS)).split(" ± ")
-        ),
+        Quote("by that rule we get {} ± {}.", lambda: spread(fdptm_values("umass_code_30", **ALL_WORDS)).split(" ± ")),
         Quote("rise up to 7 ({}, {}, {}, {}, {}, {}, {})", top_thirty),
         Quote("stays {} to {} below from ε = 3 on, also at ε₂ = 10", lambda: gap()[:2]),
         Quote("runs spread by {} to {})", lambda: gap()[2:]),

@@ -83,22 +83,28 @@ def longest() -> list[str]:
 GIBBS = Page(
     [
         Quote("counted so, we have {} for KOS, within {} % of theirs", kos_words),
-        Quote("Enron is whole mail bodies of mailbox owners, {} drawn", lambda: [
-            fixed(corpus("Enron")["training"] + corpus("Enron")["test"])]),
+        Quote(
+            "Enron is whole mail bodies of mailbox owners, {} drawn",
+            lambda: [fixed(corpus("Enron")["training"] + corpus("Enron")["test"])],
+        ),
         Quote("as printed; ε after {} sweeps", lambda: [str(len(monitored()[0]["word"]))]),
         Quote("algorithm 1 says up to {} % less on these corpora", printed_less),
         Quote("of a token by {} to {} times what the word level says", same_word),
         Quote("which is {} words for NIPS, {} for KOS and {} for Enron", mean_lengths),
-        Quote("that curve too: {}, {} and {} after {} sweeps", lambda: [
-            *by_mean_length(), str(len(monitored()[0]["word"]))]),
+        Quote(
+            "that curve too: {}, {} and {} after {} sweeps",
+            lambda: [*by_mean_length(), str(len(monitored()[0]["word"]))],
+        ),
         Quote("with up to {} distinct words, it is up to {} times as much", longest),
         *(
-            Quote(name + " without privacy: Gibbs sampling {}, our inference {}, word frequencies alone {}.",
-                  lambda name=name: without_privacy(name))
+            Quote(
+                name + " without privacy: Gibbs sampling {}, our inference {}, word frequencies alone {}.",
+                lambda name=name: without_privacy(name),
+            )
             for name in CORPORA
         ),
         Quote("at ε ≤ 3 by {} to {} % on KOS, {} to {} % on NIPS and {} to {} % on Enron", small_epsilon),
         Quote("at the largest ε by {}, {} and {} %.", largest_epsilon),
     ],
     settings=("K = 50, 300 sweeps", "the 1,000 most frequent words"),
-)  # fmt: skip
+)

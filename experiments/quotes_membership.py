@@ -107,8 +107,8 @@ MEMBERSHIP = Page(
         ),
         Quote("The tweets and 20 Newsgroups agree within {} %", against_table_4),
         Quote(
-            "{} shadows, as in the paper. ζ finds {} times as many members as each baseline on the tweets, {} times on NIPS "
-            "and {} times on 20 Newsgroups.",
+            "{} shadows, as in the paper. ζ finds {} times as many members as each baseline on the tweets, {} times on "
+            "NIPS and {} times on 20 Newsgroups.",
             lambda: [str(attack_file("tweets")["shadows"]), *times_baselines()],
         ),
         Quote(
@@ -136,21 +136,31 @@ MEMBERSHIP = Page(
         Quote("each share is within {} percentage points of the paper's", lambda: [table_3_apart()]),
         Quote("hardly ever normal ({} % rejected and more)", lambda: [least_rejected()]),
         Quote(
-            "ζ is rejected in {} % of the tests", lambda: [fixed(normality("together", "share_without_correction")["zeta"])]
+            "ζ is rejected in {} % of the tests",
+            lambda: [fixed(normality("together", "share_without_correction")["zeta"])],
         ),
         Quote("on the tweets is within {} points of ours", lambda: [learners_apart()]),
         Quote(
-            "ζ finds {} %, the logit of the maximum {} %, negative entropy {} %, the standard deviation {} %.", by_statistic
+            "ζ finds {} %, the logit of the maximum {} %, negative entropy {} %, the standard deviation {} %.",
+            by_statistic,
         ),
         Quote("TPR at 0.1 % FPR, {} shadows of our learner", lambda: [str(read("membership_table2.json")["shadows"])]),
         Quote("at every k, by {} to {} %", below_table_2),
     ],
     printed=(
-        "| shadows | 128, a new set", "words instead of 5,942", "(The paper uses 256 shadows", "(the paper: 128 of",
-        "every word that occurs 20 times or fewer",
+        "| shadows | 128, a new set",
+        "words instead of 5,942",
+        "(The paper uses 256 shadows",
+        "(the paper: 128 of",
     ),
     settings=(
-        "WordNet 3.0", "| 128 unless a table", "rate at 0.1 % false", "procedure at 0.05.", "(p values up to 0.05)",
-        "median and 95 % quantile", "TPR at 0.1 % FPR",
+        "every word that occurs 20 times or fewer",
+        "WordNet 3.0",
+        "| 128 unless a table",
+        "rate at 0.1 % false",
+        "procedure at 0.05.",
+        "(p values up to 0.05)",
+        "median and 95 % quantile",
+        "TPR at 0.1 % FPR",
     ),
-)  # fmt: skip
+)

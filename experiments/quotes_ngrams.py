@@ -18,7 +18,7 @@ def kl(series: str, epsilon: float | None, data: str = MILLIONS, part: str = "1"
     return statistics.mean(values(part, data=data, series=series, epsilon=epsilon, **place))
 
 
-def main_claim() -> list[str]:
+def claim_at_scale() -> list[str]:
     ours, laplace = kl(PUBLISHED, 0.1), kl(LAPLACE, 0.1)
     return [fixed(100 * (1 - ours / laplace)), significant(ours, 3), significant(laplace, 3)]
 
@@ -71,44 +71,87 @@ def sentences() -> list[str]:
 
 def pairs_of_figure6() -> list[str]:
     most = repeats("ngrams.json")[1]
-    few = [v for s in (BAYES, LAPLACE, PUBLISHED, "EndToEndDP (claimed)") for v in repeats("ngrams.json", series=s, epsilon=0.1)]
+    few = [
+        v
+        for s in (BAYES, LAPLACE, PUBLISHED, "EndToEndDP (claimed)")
+        for v in repeats("ngrams.json", series=s, epsilon=0.1)
+    ]
     return [most, min(few), max(few)]
 
 
 NGRAMS = Page(
     [
-        Quote("BayesianDP is {} % below Laplace with the paper's W ({} against {})", main_claim),
+        Quote("BayesianDP is {} % below Laplace with the paper's W ({} against {})", claim_at_scale),
         Quote("with W = 5, Laplace alone has {}.", lambda: [significant(kl(TUNED, 0.1))]),
-        Quote("has KL {} at ε = 0.1 (BayesianDP {}) and {} at ε = 1 ({}); on the real 60,000 authors {} against {}", proved),
+        Quote(
+            "has KL {} at ε = 0.1 (BayesianDP {}) and {} at ε = 1 ({}); on the real 60,000 authors {} against {}",
+            proved,
+        ),
         Quote("more than public data alone ({} against {})", few_authors),
-        Quote("at ε = 0.2: `bayes` {}, as low as that of the private counts themselves ({}), BayesianDP {}, k = 50 {}; Laplace "
-              "with the paper's W {}.", lambda: [
-            perplexity(series, MILLIONS) for series in (BAYES, PRIVATE, PUBLISHED, ANONYMOUS, LAPLACE)]),
-        Quote("54,000 authors: `bayes` {}, BayesianDP {}, k = 50 {}, public text alone {}.", lambda: [
-            perplexity(series, REAL) for series in (BAYES, PUBLISHED, ANONYMOUS, PUBLIC)]),
+        Quote(
+            "at ε = 0.2: `bayes` {}, as low as that of the private counts themselves ({}), BayesianDP {}, k = 50 {}; "
+            "Laplace with the paper's W {}.",
+            lambda: [perplexity(series, MILLIONS) for series in (BAYES, PRIVATE, PUBLISHED, ANONYMOUS, LAPLACE)],
+        ),
+        Quote(
+            "54,000 authors: `bayes` {}, BayesianDP {}, k = 50 {}, public text alone {}.",
+            lambda: [perplexity(series, REAL) for series in (BAYES, PUBLISHED, ANONYMOUS, PUBLIC)],
+        ),
         Quote("costs `bayes` {} % and BayesianDP {} %;", poor_public_data),
         Quote("at ε ≥ 1 ({} to {} times)", log_form),
         Quote("k = 50 has KL {};", lambda: [digits(values("5", series="k-anonymity (none)", x=50)[0])]),
-        Quote("with 4 million authors ({} at ε = 0.5, {} at 1)", lambda: [
-            significant(kl(PUBLISHED, epsilon)) for epsilon in (0.5, 1.0)]),
+        Quote(
+            "with 4 million authors ({} at ε = 0.5, {} at 1)",
+            lambda: [significant(kl(PUBLISHED, epsilon)) for epsilon in (0.5, 1.0)],
+        ),
         Quote("{} pairs each, {} to {} at ε = 0.1; chance", pairs_of_figure6),
         Quote("is right every time ({} pairs)", lambda: repeats("ngrams.json", series="k-anonymity (none)")[:1]),
-        Quote("{} pairs each, `bayes` {})", lambda: [
-            repeats("ngrams_figure6.json", series=series)[1] for series in (PUBLISHED, BAYES)]),
-        Quote("here {} at 5 (the standard deviation of {} pairs is {}) and {} at 100", lambda: [
-            fixed(attack(PUBLISHED, 5.0), 2), (pairs := repeats("ngrams_figure6.json", series=PUBLISHED)[1]),
-            fixed(sqrt(0.25 / int(pairs)), 3), fixed(attack(PUBLISHED, 100.0), 2)]),
-        Quote("{} sentences of held-out authors of which every trigram is on the list, as in the paper; {} others", sentences),
-        Quote("Public counts alone have {}.", lambda: [significant(kl(PUBLIC, None, "100,000 synthetic", "3", x=5000), 3)]),
+        Quote(
+            "{} pairs each, `bayes` {})",
+            lambda: [repeats("ngrams_figure6.json", series=series)[1] for series in (PUBLISHED, BAYES)],
+        ),
+        Quote(
+            "here {} at 5 (the standard deviation of {} pairs is {}) and {} at 100",
+            lambda: [
+                fixed(attack(PUBLISHED, 5.0), 2),
+                (pairs := repeats("ngrams_figure6.json", series=PUBLISHED)[1]),
+                fixed(sqrt(0.25 / int(pairs)), 3),
+                fixed(attack(PUBLISHED, 100.0), 2),
+            ],
+        ),
+        Quote(
+            "{} sentences of held-out authors of which every trigram is on the list, as in the paper; {} others",
+            sentences,
+        ),
+        Quote(
+            "Public counts alone have {}.", lambda: [significant(kl(PUBLIC, None, "100,000 synthetic", "3", x=5000), 3)]
+        ),
     ],
     printed=(
-        "Reddit, 4.4 million users", "50,000 or 60,000 trigrams", '("up to 85 %" less KL', "Laplace below 0.9 even at 100.",
+        "Reddit, 4.4 million users",
+        "50,000 or 60,000 trigrams",
+        '("up to 85 %" less KL',
+        "Laplace below 0.9 even at 100.",
         "and is below 0.9 even at ε = 100.",
     ),
     settings=(
-        "60,000 authors", "3.35 million words", "100,000 synthetic authors", "10,000 authors", "real 54,000 authors",
-        "with 54,000 k = 50", "noise of scale 100 on", "of scale 1,000,", "100,000 authors", "(below: 100,000)",
-        "1.2 million users", "(reddit_college, 2,000 trigrams", "chance: 0.5)", "at 100. These", "ε = 0.2, 60,000 trigrams",
-        "(1.2 million synthetic authors, 50,000 trigrams;", "50,000 of Google's", "5,000 trigrams",
+        "60,000 authors",
+        "3.35 million words",
+        "100,000 synthetic authors",
+        "10,000 authors",
+        "real 54,000 authors",
+        "with 54,000 k = 50",
+        "noise of scale 100 on",
+        "of scale 1,000,",
+        "100,000 authors",
+        "(below: 100,000)",
+        "1.2 million users",
+        "(reddit_college, 2,000 trigrams",
+        "chance: 0.5)",
+        "at 100. These",
+        "ε = 0.2, 60,000 trigrams",
+        "(1.2 million synthetic authors, 50,000 trigrams;",
+        "50,000 of Google's",
+        "5,000 trigrams",
     ),
-)  # fmt: skip
+)

@@ -149,54 +149,91 @@ def beside_variational() -> list[str]:
 SPECTRAL = Page(
     [
         Quote("clip {} and {} steps: the best of nine", best_tuned),
-        Quote("Without privacy: spectral {}, variational {} (one corpus)", lambda: [
-            significant(l1(f"{name}, no privacy", None), 3) for name in ("spectral", "variational")]),
-        Quote("have an error of {} in the mean (d = 1,000, ten topics: {})", lambda: [
-            chance(MAIN, 100, 5), chance(LARGE, 1000, 10)]),
-        Quote("only with α₀ = 0.1 from ε = 10 on ({}, {})", lambda: [
-            significant(l1("spectral-2", e, SMALL_ALPHA)) for e in (10.0, 30.0)]),
+        Quote(
+            "Without privacy: spectral {}, variational {} (one corpus)",
+            lambda: [significant(l1(f"{name}, no privacy", None), 3) for name in ("spectral", "variational")],
+        ),
+        Quote(
+            "have an error of {} in the mean (d = 1,000, ten topics: {})",
+            lambda: [chance(MAIN, 100, 5), chance(LARGE, 1000, 10)],
+        ),
+        Quote(
+            "only with α₀ = 0.1 from ε = 10 on ({}, {})",
+            lambda: [significant(l1("spectral-2", e, SMALL_ALPHA)) for e in (10.0, 30.0)],
+        ),
         Quote("{} of its {} runs in the first table ended above", astray),
         Quote("four random starts gave {}, {}, {} and {};", starts),
-        Quote("stops falling at {} on the first corpora ({} with α₀ = 10)", lambda: [
-            significant(l1("spectral", 30.0)), significant(l1("spectral", 30.0, "N=100k, α0=10"))]),
+        Quote(
+            "stops falling at {} on the first corpora ({} with α₀ = 10)",
+            lambda: [significant(l1("spectral", 30.0)), significant(l1("spectral", 30.0, "N=100k, α0=10"))],
+        ),
         Quote("passes it at ε = 30 ({})", lambda: [significant(min(variational_runs(30.0)))]),
         Quote("comes near it there ({})", lambda: [significant(l1("spectral-1, pure ε", 30.0))]),
         Quote("below all of them ({} at ε = 1", lambda: [significant(l1("spectral", 1.0), 3)]),
         Quote("no two are further apart than {}.", lambda: [fixed(sqrt(2), 2)]),
         Quote("all that is promised lies above {}, by {} to {} times", lambda: [fixed(sqrt(2), 2), *promised()]),
-        Quote("(σ₁ = {}, σ_k = {}, γ = {})", lambda: [
-            significant(spectrum()["sigma_1"], 3), *(significant(spectrum()[v]) for v in ("sigma_k", "gap"))]),
-        Quote("√2(1 + 2a)/N | {} | M₂, whose k-th eigenvalue is {} |", lambda: [
-            sensitivities()["pairs"], significant(spectrum()["sigma_k"])]),
+        Quote(
+            "(σ₁ = {}, σ_k = {}, γ = {})",
+            lambda: [significant(spectrum()["sigma_1"], 3), *(significant(spectrum()[v]) for v in ("sigma_k", "gap"))],
+        ),
+        Quote(
+            "√2(1 + 2a)/N | {} | M₂, whose k-th eigenvalue is {} |",
+            lambda: [sensitivities()["pairs"], significant(spectrum()["sigma_k"])],
+        ),
         Quote("√2(1 + 6b + 3c)/N | {} | M₃", lambda: [sensitivities()["triples"]]),
-        Quote("equation 64 | {} | T, whose values λ lie between {} and {} |", lambda: [
-            sensitivities()[name] for name in ("tensor", "least λ", "most λ")]),
+        Quote(
+            "equation 64 | {} | T, whose values λ lie between {} and {} |",
+            lambda: [sensitivities()[name] for name in ("tensor", "least λ", "most λ")],
+        ),
         Quote("theorem 6, all 2k | {} | unit vectors", lambda: [sensitivities()["components"]]),
-        Quote("theorem 7, all 2k | {} | distributions, which cannot differ by more than √(2k) = {} |", lambda: [
-            sensitivities()[name] for name in ("output", "most")]),
-        Quote("from {} at α₀ = 0.1 to {} at 10", lambda: [
-            significant(spectrum(alpha0=alpha0)["sigma_k"]) for alpha0 in (0.1, 10.0)]),
+        Quote(
+            "theorem 7, all 2k | {} | distributions, which cannot differ by more than √(2k) = {} |",
+            lambda: [sensitivities()[name] for name in ("output", "most")],
+        ),
+        Quote(
+            "from {} at α₀ = 0.1 to {} at 10",
+            lambda: [significant(spectrum(alpha0=alpha0)["sigma_k"]) for alpha0 in (0.1, 10.0)],
+        ),
         Quote("falls from {} at k = 2 to {} at k = 20", lambda: [significant(spectrum(k)["gap"]) for k in (2, 20)]),
         Quote("k = 10. Without privacy: spectral {}, variational {}; word frequencies alone {}.", lambda: plain(10)),
         Quote("k = 20. Without privacy: spectral {}, variational {}; word frequencies alone {}.", lambda: plain(20)),
         Quote("ours comes within {} to {} %", behind),
         Quote("(NPMI {} and {} at k = 10) but not at ε = 3 ({} and {})", npmi),
         Quote("than likelihood does ({} against {})", lambda: plain(10)[:2]),
-        Quote("our topics are chance (NPMI {})", lambda: [
-            fixed(r["npmi"], 2) for r in rows_of("table2") if (r["series"], r["epsilon"]) == ("spectral", 1.0)]),
+        Quote(
+            "our topics are chance (NPMI {})",
+            lambda: [
+                fixed(r["npmi"], 2) for r in rows_of("table2") if (r["series"], r["epsilon"]) == ("spectral", 1.0)
+            ],
+        ),
         Quote("for d = 1,000: {} to {} times. Not for α₀ = 1,000 ({})", lambda: excesses()[:3]),
         Quote("nothing works at ε = 1: {} and {} |", lambda: excesses()[3:]),
-        Quote("at ε = 1 ({} against {} from good starts; {} against {}; {} against {}; {} against {})",
-              beside_variational),
-        Quote("Not from good starts at ε = 30 ({} against {})", lambda: [
-            significant(l1("spectral", 30.0)), significant(min(variational_runs(30.0)))]),
+        Quote(
+            "at ε = 1 ({} against {} from good starts; {} against {}; {} against {}; {} against {})", beside_variational
+        ),
+        Quote(
+            "Not from good starts at ε = 30 ({} against {})",
+            lambda: [significant(l1("spectral", 30.0)), significant(min(variational_runs(30.0)))],
+        ),
     ],
-    printed=("N = 100,000 and 1,000, α₀ small, large and 1,000;", "| δ | 1e-7 |", "√(2 ln(1.25/δ))/ε", '"N = 100k and α₀ = 1000,'),
-    settings=(
-        "LDA, 100 words a document, bursty topics (Dirichlet 0.1), α falling from 2 to 0.5", "| 1e-7 | | configurations",
-        "2 has an error below 0.6", "ended above 0.4", "sampling noise of 100,000 documents",
-        "11,618 documents to learn from and 1,291 to test on, the 500 most frequent words", "ε = 1 and 12,909 documents",
-        "30,000 documents, d = 100", "20,000 documents over 4,000 words", "(30,000 documents;",
-        "default of 0.75 had been chosen on a corpus of 500 words", "at least 5 times less excess error",
+    printed=(
+        "N = 100,000 and 1,000, α₀ small, large and 1,000;",
+        "| δ | 1e-7 |",
+        "√(2 ln(1.25/δ))/ε",
+        '"N = 100k and α₀ = 1000,',
     ),
-)  # fmt: skip
+    settings=(
+        "LDA, 100 words a document, bursty topics (Dirichlet 0.1), α falling from 2 to 0.5",
+        "| 1e-7 | | configurations",
+        "2 has an error below 0.6",
+        "ended above 0.4",
+        "sampling noise of 100,000 documents",
+        "11,618 documents to learn from and 1,291 to test on, the 500 most frequent words",
+        "ε = 1 and 12,909 documents",
+        "30,000 documents, d = 100",
+        "20,000 documents over 4,000 words",
+        "(30,000 documents;",
+        "default of 0.75 had been chosen on a corpus of 500 words",
+        "at least 5 times less excess error",
+    ),
+)

@@ -121,49 +121,80 @@ TOPICDP = Page(
     [
         Quote("That is done too: the {} recipients", lambda: [users("recipients")]),
         Quote("The true L1 is in the rows too, {} times larger", lambda: [true_l1()]),
-        Quote("ε_R = {}, {}, {}, {} at ε = 1, 3, 5, 10", lambda: [
-            significant(bound, 3) for e, bound in read("topicdp.json")["figure 2"] if e in (1.0, 3.0, 5.0, 10.0)]),
-        Quote("(Δ = {} instead of {}). Paper, Enron", lambda: [
-            fixed(published(name, 3.0)["sensitivity"], 3) for name in ("recipients", "enron")]),
-        Quote("here {} at ε = 1 and {} at 3.", lambda: [
-            significant(published("enron", e)["errors"]["renyi (published)"]["row_distance"], 3) for e in (1.0, 3.0)]),
-        Quote("**{} times less noise** than the published calibration at ε = 3 ({} at 1, {} at 5, {} at 10)", lambda: [
-            fixed(less_noise(epsilon), 1) for epsilon in (3.0, 1.0, 5.0, 10.0)]),
+        Quote(
+            "ε_R = {}, {}, {}, {} at ε = 1, 3, 5, 10",
+            lambda: [
+                significant(bound, 3) for e, bound in read("topicdp.json")["figure 2"] if e in (1.0, 3.0, 5.0, 10.0)
+            ],
+        ),
+        Quote(
+            "(Δ = {} instead of {}). Paper, Enron",
+            lambda: [fixed(published(name, 3.0)["sensitivity"], 3) for name in ("recipients", "enron")],
+        ),
+        Quote(
+            "here {} at ε = 1 and {} at 3.",
+            lambda: [
+                significant(published("enron", e)["errors"]["renyi (published)"]["row_distance"], 3) for e in (1.0, 3.0)
+            ],
+        ),
+        Quote(
+            "**{} times less noise** than the published calibration at ε = 3 ({} at 1, {} at 5, {} at 10)",
+            lambda: [fixed(less_noise(epsilon), 1) for epsilon in (3.0, 1.0, 5.0, 10.0)],
+        ),
         Quote("MVG is worse than Laplace at every ε, {} to {} times", mvg_over_laplace),
-        Quote("is at least {} *however small Δ is*; Laplace noise of scale 2m/ε has deviation {}.", lambda: [
-            fixed(least_mvg(), 1), fixed(sqrt(2) * 2 * SIZE / 3, 1)]),
+        Quote(
+            "is at least {} *however small Δ is*; Laplace noise of scale 2m/ε has deviation {}.",
+            lambda: [fixed(least_mvg(), 1), fixed(sqrt(2) * 2 * SIZE / 3, 1)],
+        ),
         Quote("below what its formula allows (about {})", lambda: [fixed(least_mvg() * sqrt(SIZE))]),
-        Quote("On Enron there are {}, what `dkw` asks for at γ = 0.02; on Amazon {}, enough for γ = 0.07; of recipients {},",
-              lambda: [drawn(name) for name in ("enron", "amazon", "recipients")]),
+        Quote(
+            "On Enron there are {}, what `dkw` asks for at γ = 0.02; on Amazon {}, enough for γ = 0.07; of "
+            "recipients {},",
+            lambda: [drawn(name) for name in ("enron", "amazon", "recipients")],
+        ),
         Quote("the largest of {} is not far below the largest of {}: on Enron", lambda: [asked(0.22), asked(0.02)]),
         Quote("it falls {}-fold (Δ from {} to {})", fall),
         Quote("{} distances also show", lambda: [drawn("enron")]),
         Quote("with {} pairs instead of {} at γ = 0.1", lambda: [asked(GAMMA, "exchangeable"), asked(GAMMA)]),
-        Quote("its sensitivity jumps: {} as long as no list of top words changes, {} when one does", lambda: [
-            significant(by_gamma("amazon", "exchangeable", gamma)) for gamma in (0.22, 0.12)]),
+        Quote(
+            "its sensitivity jumps: {} as long as no list of top words changes, {} when one does",
+            lambda: [significant(by_gamma("amazon", "exchangeable", gamma)) for gamma in (0.22, 0.12)],
+        ),
         Quote("the published sample (`dkw`): {} pairs for each size", lambda: [asked(GAMMA)]),
         Quote("it is {} to {} times worse there", lambda: range_of(small_sizes("renyi (published)", (2, 3)))),
         Quote("MVG has {} to {} times the error of Laplace", lambda: range_of(small_sizes("laplace", (2,)), 1)),
         Quote("in the first {} pairs (Δ = {}), in {} pairs one did (Δ = {})", three_topics),
         Quote("(`exchangeable`: {} pairs, `dkw`: {})", lambda: [asked(GAMMA, "exchangeable"), asked(GAMMA)]),
         Quote("HDP and PLSA move by {} to {} when one user of {} is exchanged", other_models),
-        Quote("Matching matters for HDP ({} instead of {})", lambda: [
-            fixed(far, 2) for far in cell("amazon hdp 10")["largest"][:2]]),
+        Quote(
+            "Matching matters for HDP ({} instead of {})",
+            lambda: [fixed(far, 2) for far in cell("amazon hdp 10")["largest"][:2]],
+        ),
         Quote("but for LSI on Amazon ({}-fold)", lambda: [lsi_by_gamma()]),
-        Quote("that is {} times less noise than the published form with the same calibration (Δ = {} instead of {}), and {} "
-              "times less than published", whole_matrix),
+        Quote(
+            "that is {} times less noise than the published form with the same calibration (Δ = {} instead of {}), and "
+            "{} times less than published",
+            whole_matrix,
+        ),
         Quote("With {} users there is nothing", lambda: [users("enron")]),
-        Quote("With {} users half of the heaviest words survive, with {} nearly all", lambda: [
-            users("amazon"), users("reviews")]),
+        Quote(
+            "With {} users half of the heaviest words survive, with {} nearly all",
+            lambda: [users("amazon"), users("reviews")],
+        ),
         Quote("{} pairs on Enron ({} fits, five passes) in {} minutes, {} s a pair", time),
         Quote("on Amazon ({} pairs: three quarters", lambda: [asked(0.02)]),
     ],
     printed=(
-        "for MVG at 10 × 10 and ε = 3, 4.80, is below", "TopicDP from 8.44 down to 0.139, MVG from 6475 to 4.80, over γ from "
-        "0.02 to 0.22)", "cannot fall 1,350-fold where TopicDP falls 61-fold",
+        "for MVG at 10 × 10 and ε = 3, 4.80, is below",
+        "TopicDP from 8.44 down to 0.139, MVG from 6475 to 4.80, over γ from 0.02 to 0.22)",
+        "cannot fall 1,350-fold where TopicDP falls 61-fold",
         "TopicDP 0.0179 to 0.895, MVG 0.0794 to 77.1.",
     ),
     settings=(
-        "its own 1,000 most frequent", "enough for 0.1.)", "0.5 is chance", "topics × 1,000 words", "(the 1,000 most frequent",
+        "its own 1,000 most frequent",
+        "enough for 0.1.)",
+        "0.5 is chance",
+        "topics × 1,000 words",
+        "(the 1,000 most frequent",
     ),
-)  # fmt: skip
+)

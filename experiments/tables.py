@@ -58,7 +58,9 @@ def fdptm_figure4() -> str:
     rows = []
     for varied, fixed, title in (("epsilon_1", "epsilon_2", "ε₁"), ("epsilon_2", "epsilon_1", "ε₂")):
         for name, shown in PIPELINES.items():
-            cells = [spread(fdptm_values("umass", figure="4", series=name, **{varied: e, fixed: 3.0})) for e in EPSILONS]
+            cells = [
+                spread(fdptm_values("umass", figure="4", series=name, **{varied: e, fixed: 3.0})) for e in EPSILONS
+            ]
             rows.append([f"{title} varied: {shown}", *cells])
     return markdown(["", *(f"{e:g}" for e in EPSILONS)], rows)
 
