@@ -8,7 +8,7 @@ what the paper prints, and those that hold settings: ``quotes_*.py``. Tables are
 """
 
 import sys
-from itertools import chain
+from pathlib import Path
 
 from quote_parts import Page, Quote, prose, untied
 from quotes_fdptm import FDPTM
@@ -31,6 +31,19 @@ QUOTED: dict[str, Page] = {
 }
 
 
+def computed(page: Page) -> tuple[Page, list[str]]:
+    """The page with the numbers of its quotes, each computed once; and what cannot be computed from what is stored."""
+    found, missing = [], []
+    for quote in page.quotes:
+        try:
+            values = tuple(quote.numbers())
+        except (LookupError, ValueError, OSError) as error:
+            missing.append(f"{quote.words} ({type(error).__name__}: {error})")
+        else:
+            found.append(Quote(quote.words, lambda values=values: values))
+    return Page(found, page.printed, page.settings), missing
+
+
 def wrong(markdown: str, page: Page) -> list[Quote]:
     """Quotes that are not on the page as they should stand there."""
     return [quote for quote in page.quotes if quote.text() not in prose(markdown)]
@@ -41,11 +54,11 @@ def gone(markdown: str, page: Page) -> list[str]:
     return [words for words in (*page.printed, *page.settings) if words not in prose(markdown)]
 
 
-def written(markdown: str, quote: Quote) -> str:
-    """The page with the numbers of this quote; it must have the words, once."""
+def written(markdown: str, quote: Quote) -> str | None:
+    """The page with the numbers of this quote; None unless it has the words once."""
     places = list(quote.pattern().finditer(markdown))
     if len(places) != 1:
-        raise SystemExit(f"{len(places)} places have the words: {quote.words}")
+        return None
     pieces, last = [], 0
     for group, number in enumerate(quote.numbers(), start=1):
         begin, end = places[0].span(group)
@@ -54,16 +67,24 @@ def written(markdown: str, quote: Quote) -> str:
     return "".join([*pieces, markdown[last:]])
 
 
+def look(path: Path, page: Page, *, write: bool) -> list[str]:
+    """What is to do on one page; with ``write``, numbers are put into it first."""
+    page, missing = computed(page)
+    text, said = path.read_text("utf-8"), [f"cannot be computed: {words}" for words in missing]
+    for quote in wrong(text, page):
+        better = written(text, quote)
+        said.append(f"{'words not found once' if better is None else 'should say'}: {quote.text()}")
+        text = better if write and better is not None else text
+    if write:
+        path.write_text(text, "utf-8")
+    said += [f"not on the page: {words}" for words in gone(text, page)]
+    return said + [f"nothing accounts for: {words}" for words in untied(prose(text), page)]
+
+
 def main() -> None:
     for name, page in QUOTED.items():
-        path = PAGES / name
-        for quote in wrong(path.read_text("utf-8"), page):
-            print(f"{name} should say: {quote.text()}")
-            if "--write" in sys.argv:
-                path.write_text(written(path.read_text("utf-8"), quote), "utf-8")
-        text = path.read_text("utf-8")
-        for words in chain(gone(text, page), untied(prose(text), page)):
-            print(f"{name}: nothing accounts for: {words}")
+        for line in look(PAGES / name, page, write="--write" in sys.argv):
+            print(f"{name}: {line}")
 
 
 if __name__ == "__main__":

@@ -6,16 +6,18 @@ from typing import Any
 
 from quote_parts import Page, Quote, fixed, significant
 from table_parts import digits
-from tables_ngrams import everything, values
+from tables_ngrams import ORDER, everything, values
 
 BAYES, LOG_FORM, PUBLISHED = "bayes (proved)", "bayes, log form (proved)", "BayesianDP (claimed)"
 LAPLACE, TUNED = "laplace, W of the paper (proved)", "laplace, W tuned (proved)"
 PUBLIC, PRIVATE, ANONYMOUS = "public baseline", "private baseline", "k-anonymity, k = 50 (none)"
 REAL, MILLIONS = "reddit_college", "4 million synthetic"
+TABLE_1 = ("ngrams.json", "ngrams_table1.json")
 
 
-def kl(series: str, epsilon: float | None, data: str = MILLIONS, part: str = "1", **place: Any) -> float:
-    return statistics.mean(values(part, data=data, series=series, epsilon=epsilon, **place))
+def kl(series: str, epsilon: float, data: str = MILLIONS) -> float:
+    """Figure 1."""
+    return statistics.mean(values("1", data=data, series=series, epsilon=epsilon))
 
 
 def claim_at_scale() -> list[str]:
@@ -30,14 +32,18 @@ def proved() -> list[str]:
     return [*found, *(significant(kl(series, 1.0, REAL), 3) for series in (BAYES, PUBLISHED))]
 
 
+def by_length(series: str, size: int) -> float:
+    """Figure 3: KL for a list of so many trigrams."""
+    return statistics.mean(values("3", series=series, x=size))
+
+
 def few_authors() -> list[str]:
     found = [values("2", series=series, x=10_000) for series in (BAYES, PUBLIC)]
     return [significant(statistics.mean(one), 3) for one in found]
 
 
 def perplexity(series: str, data: str) -> str:
-    names = ("ngrams.json", "ngrams_table1.json")
-    (found,) = [v for name in names for v in values("table", name, "perplexity", data=data, series=series)]
+    (found,) = [v for name in TABLE_1 for v in values("table", name, "perplexity", data=data, series=series)]
     return fixed(found, 1)
 
 
@@ -65,18 +71,14 @@ def repeats(name: str, **place: Any) -> list[str]:
 
 
 def sentences() -> list[str]:
-    row = next(row for row in everything() if (row["part"], row["data"]) == ("table", REAL))
-    return [fixed(row["sentences"]), fixed(row["left_out"])]
+    rows = [row for name in TABLE_1 for row in everything(name) if (row["part"], row["data"]) == ("table", REAL)]
+    return [fixed(rows[0]["sentences"]), fixed(rows[0]["left_out"])]
 
 
 def pairs_of_figure6() -> list[str]:
-    most = repeats("ngrams.json")[1]
-    few = [
-        v
-        for s in (BAYES, LAPLACE, PUBLISHED, "EndToEndDP (claimed)")
-        for v in repeats("ngrams.json", series=s, epsilon=0.1)
-    ]
-    return [most, min(few), max(few)]
+    """Of the private ones: the most, and at ε = 0.1 the fewest and the most."""
+    few = [n for series in ORDER for n in values("6", value="repeats", series=series, epsilon=0.1)]
+    return [f"{n:.0f}" for n in (max(values("6", value="repeats")), min(few), max(few))]
 
 
 NGRAMS = Page(
@@ -123,9 +125,7 @@ NGRAMS = Page(
             "{} sentences of held-out authors of which every trigram is on the list, as in the paper; {} others",
             sentences,
         ),
-        Quote(
-            "Public counts alone have {}.", lambda: [significant(kl(PUBLIC, None, "100,000 synthetic", "3", x=5000), 3)]
-        ),
+        Quote("Public counts alone have {}.", lambda: [significant(by_length(PUBLIC, 5_000), 3)]),
     ],
     printed=(
         "Reddit, 4.4 million users",

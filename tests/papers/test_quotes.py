@@ -27,13 +27,9 @@ def text(name):
 @cache
 def computed(name):
     """The page's quotes, each computed once."""
-    page = quotes.QUOTED[name]
-    return Page([fixed(quote) for quote in page.quotes], page.printed, page.settings)
-
-
-def fixed(quote):
-    values = tuple(quote.numbers())
-    return Quote(quote.words, lambda: values)
+    page, missing = quotes.computed(quotes.QUOTED[name])
+    assert missing == []
+    return page
 
 
 @pages
@@ -138,8 +134,22 @@ def test_only_computed_numbers_are_tied():
 def test_numbers_are_put_where_lines_break():
     quote = Quote("gave {} and {}", lambda: ("0.5", "−1,200"))
     assert quotes.written("It gave\n  0.031 and\n−7; gave up.", quote) == "It gave\n  0.5 and\n−1,200; gave up."
-    with pytest.raises(SystemExit, match="0 places"):
-        quotes.written("nothing", quote)
+    assert quotes.written("nothing", quote) is None
+    assert quotes.written("gave 1 and 2, gave 3 and 4", quote) is None
+
+
+def test_a_page_is_looked_at_and_mended(tmp_path):
+    (tmp_path / "page.md").write_text("It gave\n0.1 of 0.2.\n", "utf-8")
+    found = [
+        Quote("gave {} of", lambda: ["0.3"]),
+        Quote("lost {}", lambda: ["0.4"]),
+        Quote("none {}", lambda: [{}["x"]]),
+    ]
+    told = quotes.look(tmp_path / "page.md", Page(found, ("a phrase",)), write=True)
+    assert (tmp_path / "page.md").read_text("utf-8") == "It gave\n0.3 of 0.2.\n"
+    assert [line.split(":")[0] for line in told] == [
+        "cannot be computed", "should say", "words not found once", "not on the page", "nothing accounts for",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
