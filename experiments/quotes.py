@@ -69,6 +69,7 @@ def written(markdown: str, quote: Quote) -> str | None:
 
 def look(path: Path, page: Page, *, write: bool) -> list[str]:
     """What is to do on one page; with ``write``, numbers are put into it first."""
+    every = page.quotes
     page, missing = computed(page)
     text, said = path.read_text("utf-8"), [f"cannot be computed: {words}" for words in missing]
     for quote in wrong(text, page):
@@ -78,7 +79,9 @@ def look(path: Path, page: Page, *, write: bool) -> list[str]:
     if write:
         path.write_text(text, "utf-8")
     said += [f"not on the page: {words}" for words in gone(text, page)]
-    return said + [f"nothing accounts for: {words}" for words in untied(prose(text), page)]
+    spoken_of = tuple(found[0] for quote in every for found in quote.pattern().finditer(prose(text)))
+    others = Page([], page.printed, (*page.settings, *spoken_of))
+    return said + [f"nothing accounts for: {words}" for words in untied(prose(text), others)]
 
 
 def main() -> None:
