@@ -4,12 +4,14 @@
     python experiments/quotes.py --write     put the numbers into the pages; then read each sentence that is shown
 
 Each page has quotes (its words with ``{}`` for each number, and the function that computes it), the words that quote
-what the paper prints, and those that hold settings: ``quotes_*.py``. Tables are written by ``tables.py``.
+what the paper prints, and those that hold settings: ``quotes_*.py``. ``claims.py`` has sentences that say which is
+ahead. Tables are written by ``tables.py``.
 """
 
 import sys
 from pathlib import Path
 
+from claims import CLAIMS
 from quote_parts import Page, Quote, prose, untied
 from quotes_fdptm import FDPTM
 from quotes_gibbs import GIBBS
@@ -29,6 +31,7 @@ QUOTED: dict[str, Page] = {
     "spectral.md": SPECTRAL,
     "topicdp.md": TOPICDP,
 }
+CANNOT = (LookupError, ValueError, OSError)  # rows or files that are not there
 
 
 def computed(page: Page) -> tuple[Page, list[str]]:
@@ -37,7 +40,7 @@ def computed(page: Page) -> tuple[Page, list[str]]:
     for quote in page.quotes:
         try:
             values = tuple(quote.numbers())
-        except (LookupError, ValueError, OSError) as error:
+        except CANNOT as error:
             missing.append(f"{quote.words} ({type(error).__name__}: {error})")
         else:
             found.append(Quote(quote.words, lambda values=values: values))
@@ -84,10 +87,25 @@ def look(path: Path, page: Page, *, write: bool) -> list[str]:
     return said + [f"nothing accounts for: {words}" for words in untied(prose(text), others)]
 
 
+def refuted() -> list[str]:
+    """Claims that the stored results do not bear out, or not any more."""
+    found = []
+    for claim in CLAIMS:
+        try:
+            held = claim.holds()
+        except CANNOT as error:
+            found.append(f"{claim.page}: cannot be computed: {claim.words} ({type(error).__name__}: {error})")
+        else:
+            found += [] if held else [f"{claim.page}: does not hold: {claim.words}"]
+    return found
+
+
 def main() -> None:
     for name, page in QUOTED.items():
         for line in look(PAGES / name, page, write="--write" in sys.argv):
             print(f"{name}: {line}")
+    for line in refuted():
+        print(line)
 
 
 if __name__ == "__main__":

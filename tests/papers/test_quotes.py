@@ -99,6 +99,22 @@ def test_a_changed_result_is_noticed(tmp_path, monkeypatch):
     assert f"{found['corpora']['tweets']['vocabulary']:,} words" in quote.text()
 
 
+@pytest.mark.parametrize("claim", quotes.CLAIMS, ids=lambda claim: claim.words)
+def test_claims_hold_and_stand_on_their_page(claim):
+    assert claim.words in parts.prose(text(claim.page))
+    assert claim.holds(), "the results say otherwise: change the sentence"
+
+
+def test_a_claim_that_does_not_hold_is_noticed(tmp_path, monkeypatch):
+    assert quotes.refuted() == []
+    shutil.copytree(table_parts.FOLDER, tmp_path / "results", ignore=shutil.ignore_patterns("*.png"))
+    monkeypatch.setattr(table_parts, "FOLDER", tmp_path / "results")
+    path = tmp_path / "results" / "membership_table2.json"
+    found = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(found | {"rows": found["rows"][::-1]}), "utf-8")
+    assert quotes.refuted() == ["membership-inference.md: does not hold: more topics leak more"]
+
+
 LINES = """# Title 1
 
 Code `0.1` and [a link](page-0.2.md), ε = 0.3 and a year, 2019; theorem 4.1.
