@@ -120,7 +120,7 @@ MEMBERSHIP = Page(
             lambda: [fixed(attack("tweets", learner=learner)["auc"], 3) for learner in ("_ours", "")],
         ),
         Quote("gain {} % on the tweets with {} shadows and lose {} % on 20 Newsgroups", alike),
-        Quote("the tweets with our learner: {} % with {} shadows, {} % with {}.", by_shadows),
+        Quote("The tweets with our learner: {} % with {} shadows, {} % with {}.", by_shadows),
         Quote("*NIPS is {} % below the paper", lambda: [fixed(100 * (1 - rate("nips") / PAPER_TABLE_1["nips"]))]),
         Quote(
             "{} against {} % on the tweets, {} against {} % on NIPS, {} against {} % on 20 Newsgroups.",

@@ -13,7 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "papers"
 sys.path.insert(0, str(ROOT / "experiments"))
-quotes, parts, table_parts = (importlib.import_module(name) for name in ("quotes", "quote_parts", "table_parts"))
+names = ("quotes", "quote_parts", "table_parts", "tables")
+quotes, parts, table_parts, tables = (importlib.import_module(name) for name in names)
 Page, Quote = parts.Page, parts.Quote
 
 pages = pytest.mark.parametrize("name", sorted(path.name for path in PAGES.glob("*.md")))
@@ -41,6 +42,12 @@ def test_quotes_stand_on_their_page(name):
 def test_every_number_is_accounted_for(name):
     """Add a quote to experiments/quotes_*.py, or its words to ``printed`` or ``settings`` there."""
     assert parts.untied(parts.prose(text(name)), computed(name)) == []
+
+
+@pages
+def test_tables_that_are_left_to_another_test_are_known_there(name):
+    left = set(re.findall(r"<!-- (\w+) -->", text(name)))
+    assert left == {table for table, (page, _) in tables.TABLES.items() if page == name}
 
 
 @pages
