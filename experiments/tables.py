@@ -31,14 +31,14 @@ PIPELINES = {
 }
 
 
-def _fdptm(value: str, **place: Any) -> list[float]:
+def fdptm_values(value: str, **place: Any) -> list[float]:
     return [row[value] for row in read("fdptm.json") if value in row and all(row[k] == v for k, v in place.items())]
 
 
 def fdptm_figure8() -> str:
     head = ["ε₁", *(f"{e:g}" for e in EPSILONS)]
     sizes = {
-        name: [statistics.mean(_fdptm("vocabulary", figure="3", series=name, epsilon_1=e)) for e in EPSILONS]
+        name: [statistics.mean(fdptm_values("vocabulary", figure="3", series=name, epsilon_1=e)) for e in EPSILONS]
         for name in CHOICES
     }
     return markdown(head, [[CHOICES[name], *(f"{s:.0f}" for s in line)] for name, line in sizes.items()])
@@ -46,9 +46,9 @@ def fdptm_figure8() -> str:
 
 def fdptm_figure3() -> str:
     head = ["ε₁", *(f"{e:g}" for e in EPSILONS), "all words"]
-    plain = spread(_fdptm("umass", figure="3", series="all words, no privacy"))
+    plain = spread(fdptm_values("umass", figure="3", series="all words, no privacy"))
     rows = [
-        [title, *(spread(_fdptm("umass", figure="3", series=name, epsilon_1=e)) for e in EPSILONS)]
+        [title, *(spread(fdptm_values("umass", figure="3", series=name, epsilon_1=e)) for e in EPSILONS)]
         for name, title in CHOICES.items()
     ]
     return markdown(head, [[*row, plain if i == 0 else ""] for i, row in enumerate(rows)])
@@ -58,7 +58,9 @@ def fdptm_figure4() -> str:
     rows = []
     for varied, fixed, title in (("epsilon_1", "epsilon_2", "ε₁"), ("epsilon_2", "epsilon_1", "ε₂")):
         for name, shown in PIPELINES.items():
-            cells = [spread(_fdptm("umass", figure="4", series=name, **{varied: e, fixed: 3.0})) for e in EPSILONS]
+            cells = [
+                spread(fdptm_values("umass", figure="4", series=name, **{varied: e, fixed: 3.0})) for e in EPSILONS
+            ]
             rows.append([f"{title} varied: {shown}", *cells])
     return markdown(["", *(f"{e:g}" for e in EPSILONS)], rows)
 
@@ -185,11 +187,14 @@ def gibbs_monitor() -> str:
     return markdown(head, rows)
 
 
+PAPER_WORDS = {"KOS": 209_169, "NIPS": 410_753, "Enron": 356_363}
+
+
 def gibbs_table1() -> str:
-    paper, rows = {"KOS": 209_169, "NIPS": 410_753, "Enron": 356_363}, []
+    rows = []
     for row in read("gibbs_monitor.json"):
         if row["part"] == "table 1":
-            cells = [f"{value:,}" for value in (paper[row["corpus"]], row["words"], row["training"], row["test"])]
+            cells = [f"{value:,}" for value in (PAPER_WORDS[row["corpus"]], row["words"], row["training"], row["test"])]
             rows.append([row["corpus"], *cells])
     return markdown(["corpus", "words (paper)", "words (ours)", "training", "test"], rows)
 

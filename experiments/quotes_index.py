@@ -1,0 +1,136 @@
+"""Numbers of docs/papers/README.md, the index of every item: the column *here* from the stored results."""
+
+import statistics
+from math import sqrt
+from typing import Any
+
+from quote_parts import Page, Quote, fixed, significant, within
+from quotes_gibbs import corpus
+from quotes_membership import normality, rate, tests
+from quotes_ngrams import (
+    ANONYMOUS,
+    BAYES,
+    LAPLACE,
+    MILLIONS,
+    PRIVATE,
+    PUBLIC,
+    PUBLISHED,
+    attack,
+    by_length,
+    claim_at_scale,
+    perplexity,
+)
+from quotes_spectral import good_start, l1, of_theorems
+from quotes_topicdp import asked, drawn, fall, less_noise, published, users
+from table_parts import read
+from tables import CORPORA, PAPER_WORDS, fdptm_values
+from tables_ngrams import cap
+from tables_spectral import by_seed
+
+
+def table_2() -> list[str]:
+    found = read("membership_table2.json")
+    rates = [100 * row["online"]["tpr_at_0.1%_fpr"] for row in found["rows"]]
+    return [fixed(rates[0], 1), fixed(rates[-1], 1), str(found["shadows"])]
+
+
+def table_4() -> list[str]:
+    found: Any = read("membership_table4.json")["corpora"]["tweets"]
+    return [fixed(found["vocabulary"]), fixed(found["average_length"], 1), fixed(found["documents"])]
+
+
+def greedy_words() -> list[str]:
+    return [fixed(statistics.mean(fdptm_values("vocabulary", figure="3", series="published greedy", epsilon_1=3.0)))]
+
+
+def first_configuration(kind: str) -> str:
+    found = by_seed("printed", "l1", series="spectral-1", sensitivities=kind, epsilon=1.0)[0]
+    return significant(statistics.mean(found), 3)
+
+
+def most_at_five() -> str:
+    """What Gaussian noise lets any test reach at ε = 5: from the table of the page."""
+    head, _, row = (line.split(" | ") for line in cap().splitlines())
+    return row[head.index("5")]
+
+
+def words_apart() -> list[str]:
+    return [within(100 * abs(corpus(name)["words"] / paper - 1)) for name, paper in PAPER_WORDS.items()]
+
+
+INDEX = Page(
+    [
+        Quote("{}, {}, {} %, our learner", lambda: [fixed(rate(name), 1) for name in CORPORA]),
+        Quote("{} to {} %, {} shadows", table_2),
+        Quote(
+            "{}, {}, {}, {} %: {} shadows of our learner, {} documents of each corpus, {} tests",
+            lambda: [*(fixed(share, 2) for share in normality().values()), *tests()],
+        ),
+        Quote("{} words, {} a tweet, {} tweets", table_4),
+        Quote("not the top 10; {} words at ε₁ = 3", greedy_words),
+        Quote(
+            "they promise {} to {} where {} is the most there can be; measured {} to {}",
+            lambda: [
+                significant(of_theorems("promised")[0]),
+                fixed(of_theorems("promised")[1]),
+                fixed(sqrt(2), 2),
+                *(significant(value, 1) for value in of_theorems("l2")),
+            ],
+        ),
+        Quote(
+            "configuration 1 at ε = 1: {} printed, {} corrected (five corpora",
+            lambda: [first_configuration(kind) for kind in ("printed", "corrected")],
+        ),
+        Quote("`spectral` {}, DP-VI {} from good starts", lambda: [significant(l1("spectral", 1.0)), good_start()]),
+        Quote("`analytic` has {} times less noise at ε = 3", lambda: [fixed(less_noise(3.0), 1)]),
+        Quote(
+            "recipients as users ({} of them): Δ = {}, owners of mailboxes {}",
+            lambda: [
+                users("recipients"),
+                *(fixed(published(name, 3.0)["sensitivity"], 3) for name in ("recipients", "enron")),
+            ],
+        ),
+        Quote("{}-fold on Enron, with the published {} pairs at γ = 0.02", lambda: [fall()[0], drawn("enron")]),
+        Quote("the same, {} pairs for each size as published", lambda: [asked(0.1)]),
+        Quote("{} % at 4 million authors; most of it is W", lambda: claim_at_scale()[:1]),
+        Quote(
+            "{} to {} for 5,000 to 20,000 trigrams, `bayes` {} to {};",
+            lambda: [significant(by_length(series, size)) for series in (PUBLISHED, BAYES) for size in (5_000, 20_000)],
+        ),
+        Quote(
+            "1.2 million synthetic users: BayesianDP {} at ε = 5, Laplace {} at 100; 60,000 real ones: {} at ε = 5. "
+            "Gaussian noise allows any test at most {} there",
+            lambda: [
+                fixed(attack(PUBLISHED, 5.0), 2),
+                fixed(attack(LAPLACE, 100.0), 2),
+                fixed(attack(PUBLISHED, 5.0, "ngrams.json"), 2),
+                most_at_five(),
+            ],
+        ),
+        Quote(
+            "4 million authors: {}, {}, {}, {} and {}, {}",
+            lambda: [
+                perplexity(series, MILLIONS)
+                for series in (PRIVATE, ANONYMOUS, PUBLISHED, "laplace-public (claimed)", LAPLACE, PUBLIC)
+            ],
+        ),
+        Quote("within {}, {} and {} %", words_apart),
+    ],
+    printed=(
+        "12.8, 44.9, 21.1 %",
+        "31.8 to 72.5 % by k",
+        "22.25, 59.73, 86.52, 77.02 % rejected",
+        "5,942 words, 9 a tweet",
+        "√(2 ln(1.25/δ))/ε",
+        "falls 61-fold from γ = 0.02 to 0.22",
+        "up to 85 % below Laplace",
+        "Laplace below 0.9 at 100",
+        "perplexity: private 29.48, k = 50 35.51, BayesianDP 35.55, Laplace 580.46 and 894.32, public 43.00",
+    ),
+    settings=(
+        "5,000 to 20,000 trigrams",
+        "100,000 authors instead of millions",
+        "1.2 million synthetic users",
+        "at 100; 60,000 real",
+    ),
+)
