@@ -347,7 +347,7 @@ class Plan:
             raise InputError(f"a plan has no field {', '.join(unknown)}. Its fields are: {', '.join(sorted(_FIELDS))}.")
         try:
             text = plain.pop("text", None)
-            settings = None if text is None else TextSettings.from_dict(text)
+            settings = None if text is None else TextSettings.from_dict({"links": False, **text})
             find = file_finder(Path(folder), {one.sha256: one.value for one in known}, getattr(settings, "ngrams", 1))
             return cls(text=settings, **{name: restored(value, find) for name, value in plain.items()})
         except TypeError as error:

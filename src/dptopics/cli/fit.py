@@ -93,6 +93,7 @@ def fit(
     yes: o.Yes = False,
     language: o.Language = "english",
     lemmas: o.Lemmas = False,
+    links: o.Links = False,
     min_length: o.MinLength = None,
     max_length: o.MaxLength = None,
     tokenizer: o.TokenizerName = None,
@@ -118,6 +119,7 @@ def fit(
     settings = TextSettings(
         language=language,
         lemmas=lemmas,
+        links=links,
         min_length=min_length,
         max_length=max_length,
         phrases=MOST_PHRASE if phrases else 1,

@@ -259,6 +259,7 @@ TokenizerName = Annotated[
 MaxWords = Annotated[int, typer.Option(help="Distinct words each unit may propose for the vocabulary.")]
 Language = Annotated[str, typer.Option(help="Language of the stop words, or 'none'.")]
 Lemmas = Annotated[bool, typer.Option("--lemmas", help="Reduce words to their base form (extra 'lemmas').")]
+Links = Annotated[bool, typer.Option("--links", help="Count the words of web and e-mail addresses too.")]
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.", rich_help_panel=_READING)
 ]

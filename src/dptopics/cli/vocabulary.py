@@ -36,6 +36,7 @@ def vocabulary(
     max_docs: o.MaxDocs = None,
     language: o.Language = "english",
     lemmas: o.Lemmas = False,
+    links: o.Links = False,
     min_length: o.MinLength = None,
     max_length: o.MaxLength = None,
     tokenizer: o.TokenizerName = None,
@@ -59,6 +60,7 @@ def vocabulary(
     settings = TextSettings(
         language=language,
         lemmas=lemmas,
+        links=links,
         min_length=min_length,
         max_length=max_length,
         tokenizer=named_tokenizer(tokenizer),

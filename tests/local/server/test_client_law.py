@@ -127,6 +127,22 @@ def test_texts_are_read_alike(language):
         assert [w for w in json.loads(line) if w in listed] == [w for w in made.text.words(text) if w in listed]
 
 
+@pytest.mark.parametrize("links", [True, False, None])
+def test_links_are_read_alike(links):
+    texts = [
+        "see https://t.co/aBc?x=1, painhttp://t.co/knee (www.knee.org) awww.pain WWW.KNEE.ORG http:// www.",
+        'ann.lee+knee@mail.example.org,ben@d.ee;knee@home @user a@b.cc_d@e.ff <a href="http://t.co/x">knee</a>',
+        "膝http://t.co/knee痛み ｈｔｔｐ：／／ｔ．ｃｏ… éwww.knee.org \ud83d\ude00ann@example.org",
+    ]
+    made, data = described(COLLECTIONS["pair"], language="none")
+    settings = replace(made.text, links=links is not False)
+    data["text"] = settings.to_dict() | {"links": links}
+    if links is None:  # as collections said before links were left out
+        del data["text"]["links"]
+    _, lines = node({"collection": data, "texts": texts, "words": True})
+    assert [json.loads(line) for line in lines] == [settings.words(text) for text in texts]
+
+
 @pytest.mark.parametrize("n", [2, 3, 10, 2**31 - 1])
 def test_numbers_below_n_have_no_modulo_bias(n):
     _, data = described(COLLECTIONS["bits"])
