@@ -10,6 +10,7 @@ from dptopics.cli import audit_claim, audit_model
 from dptopics.cli import options as o
 from dptopics.cli.ngrams import public_ngrams
 from dptopics.cli.source import Table, named_tokenizer
+from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, print_json, progress_bar
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
@@ -171,6 +172,7 @@ def audit(
         err.print(
             "No plots: install matplotlib (pip install 'dptopics\\[plots]') for roc.png and roc.svg.", highlight=False
         )
+    saved(out_folder)
     if as_json:
         print_json(result.to_dict())
         return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.markup import escape
 
+from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value
 from dptopics.errors import InputError
 
@@ -65,7 +66,8 @@ def stoppable() -> "Iterator[Callable[[str], AbstractContextManager[None]]]":
 
 
 def shown(release: "Release[Any]", out_folder: Path, as_json: bool) -> None:
-    """The release and its card, or both as JSON."""
+    """A saved release and its card, or both as JSON."""
+    saved(out_folder)
     if as_json:
         content = {"out": str(out_folder), **release.value.shown(10)}
         print_json({**content, "guarantee": release.guarantee.to_dict(), "record": release.record.to_dict()})

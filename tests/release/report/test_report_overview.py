@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from test_report import EVIL, guarantee, release, topic_model
 
-from dptopics import CountTable, InputError, Release, Strength
+from dptopics import CountTable, InputError, Ledger, Release, Strength, Unit
+from dptopics.privacy.card import show
+from dptopics.privacy.guarantee import composed
 from dptopics.release import report as page
 from dptopics.release.margins import cube
 from dptopics.release.report.trends import time_axis
@@ -128,3 +130,53 @@ def test_a_file_that_holds_no_labels(tmp_path, written):
         page.read_labels(tmp_path / "labels.json")
     with pytest.raises(InputError, match="cannot be read as labels"):
         page.read_labels(tmp_path / "nowhere.json")
+
+
+def test_the_page_states_the_price_of_topics_and_counts_together(topics):
+    """Whoever reads the page has seen both releases."""
+    counts = counts_of(topics.value)
+    both = composed(topics.guarantee, counts.guarantee, delta=2e-6)
+    assert both.epsilon > 1.2 * topics.guarantee.epsilon
+    text = page.render(topics, counts=counts, labels=labels_of(topics.value, ["a", "", "", "", "", ""]))
+    badge = text.split('class="badge')[1].split("</a>")[0]
+    assert f"ε = {show(both.epsilon)}, proved" in badge
+    assert f"{float(show(100 * both.belief(0.5))):.3g} %" in text.split("<caption>Belief before and after")[1]
+    assert f"{float(show(100 * topics.guarantee.belief(0.5))):.3g} %" not in text
+    assert f"topics alone cost ε = {show(topics.guarantee.epsilon)}" in text
+    assert "the release, counts of its topics and names given to its topics alone" in text
+
+
+def test_the_worst_part_colours_the_page(topics):
+    """Counts that mean little, or the sum of two prices that do, are not green."""
+    little = replace(counts_of(topics.value), guarantee=guarantee(sigma=0.5))
+    half = guarantee(sigma=0.9)
+    assert half.sound
+    for one, other in ((topics, little), (replace(topics, guarantee=half), replace(little, guarantee=half))):
+        text = page.render(one, counts=other)
+        assert 'class="badge doubtful"' in text
+        assert 'class="card doubtful"' in text
+        assert "is above 8" in text
+        assert 'class="card proved"' not in text
+
+
+def test_promises_that_do_not_add_up_are_both_stated(topics):
+    counts = counts_of(topics.value)
+    documents = replace(counts, guarantee=replace(guarantee(sigma=0.5), unit=Unit.DOCUMENT))
+    text = page.render(topics, counts=documents)
+    badge = text.split('class="badge')[1].split("</a>")[0]
+    assert f"topics: ε = {show(topics.guarantee.epsilon)}, proved; counts: ε = " in badge
+    assert "doubtful" in badge
+    assert 'class="card proved"' in text
+    assert 'class="card doubtful"' in text
+    assert "do not add up" in text
+    assert text.count("<caption>Belief before and after") == 2
+
+
+def test_a_ledger_that_holds_both_marks_both(topics, tmp_path):
+    counts = replace(counts_of(topics.value), guarantee=guarantee(sigma=4.0))
+    ledger = Ledger.create(tmp_path / "both.ledger", epsilon=9, delta=1e-3)
+    ledger.charge(topics.guarantee, "topics")
+    ledger.charge(counts.guarantee, "counts")
+    text = page.render(topics, counts=counts, ledger=ledger.to_dict())
+    assert "This release is charge 1. The release of counts is charge 2." in text
+    assert "On this page?" in text
