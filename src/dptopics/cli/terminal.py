@@ -42,7 +42,9 @@ def show_topics(model: "TopicModel", words: int, min_deviations: float | None = 
 
     asked = SURE if min_deviations is None else min_deviations
     others = "; in brackets: may be chance" if asked < SURE else ""
-    table = Table("Topic", "Share", f"Words at least {max(asked, SURE):g} standard deviations above the noise{others}")
+    above = f"Words at least {max(asked, SURE):g} standard deviations above the noise{others}"
+    unknown = "Heaviest words; how far the noise reaches is not known"
+    table = Table("Topic", "Share", unknown if model.deviation is None else above)
     sure = model.top_words(words, min_deviations=max(asked, SURE))
     phrases = model.top_phrases(5)
     if any(phrases):
