@@ -93,15 +93,12 @@ def transform(
     finally:
         partial.unlink(missing_ok=True)
     if unknown:
-        alike = (
-            "" if model.space is not None and not model.space.of_words else " and get equal shares, which say nothing"
-        )
-        warn(
-            f"{unknown:,} of {written:,} texts have no word that the topics know{alike}: known_words is 0 in their rows."
-        )
-    err.print(
-        f"Shares of {written} texts written to [bold]{o.shown(out_file)}[/]. They describe single texts: NOT FOR RELEASE."
-    )
+        by_words = model.space is None or model.space.of_words
+        alike = " and get equal shares, which say nothing" if by_words else ""
+        told = f"{unknown:,} of {written:,} texts have no word that the topics know{alike}"
+        warn(f"{told}: known_words is 0 in their rows.")
+    where = o.shown(out_file)
+    err.print(f"Shares of {written} texts written to [bold]{where}[/]. They describe single texts: NOT FOR RELEASE.")
 
 
 def _with_text(texts: Sequence[object], before: int, drop_missing: bool) -> tuple[list[int], list[str]]:
