@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -76,12 +77,16 @@ def show_words(vocabulary: "Vocabulary", n: int) -> None:
 
 def show_counts(table: "CountTable", n: int) -> None:
     """Counts of the first axis with their intervals, and what the bound leaves out."""
+    from dptopics.release.counts import Shown
+
     shown = Table(table.axes[0].capitalize(), f"{table.counted.capitalize()}s", "95 % interval")
     for value in table.values[0]:
         found = table.count(**{table.axes[0]: value})
-        known = found.value == found.value  # NaN: suppressed
-        between = f"{max(0.0, found.low):,.0f} to {max(0.0, found.high):,.0f}"
-        shown.add_row(escape(value), f"{found.value:,.0f}" if known else "-", between if known else "suppressed")
+        if isnan(found.value):
+            shown.add_row(escape(value), "-", "suppressed")
+            continue
+        whole = Shown.of(found)
+        shown.add_row(escape(value), f"{whole.value:,}", whole.interval)
     out.print(shown)
     out.print(escape(table.bounded), highlight=False)
 

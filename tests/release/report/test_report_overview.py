@@ -12,6 +12,7 @@ from dptopics.privacy.card import show
 from dptopics.privacy.guarantee import composed
 from dptopics.release import report as page
 from dptopics.release.margins import cube
+from dptopics.release.record import Record
 from dptopics.release.report.trends import time_axis
 from dptopics.release.topic_model import fingerprint
 
@@ -180,3 +181,22 @@ def test_a_ledger_that_holds_both_marks_both(topics, tmp_path):
     text = page.render(topics, counts=counts, ledger=ledger.to_dict())
     assert "This release is charge 1. The release of counts is charge 2." in text
     assert "On this page?" in text
+
+
+def test_words_stand_in_the_order_of_the_terminal(topics):
+    """Of one release there is one order, by relevance, in the overview, in the table and on the terminal."""
+    text = page.render(topics)
+    for k, words in enumerate(topics.value.top_words(10)):
+        listed = ", ".join(f"<bdi>{word}</bdi>" for word in words)
+        assert f">{listed}</td>" in text.split('id="all-topics"')[1]
+        first = ", ".join(f"<bdi>{word}</bdi>" for word in words[:6])
+        assert first in text.split('id="overview"')[1].split(f'data-topic="{k}"')[1].split("</tr>")[0]
+
+
+def test_the_page_names_the_mechanism_as_its_record_does(topics):
+    plan = {"mechanism": "embedded", "job": "topics", "vocabulary": "common", "prior": None, "text": None}
+    plan |= {"max_docs": None, "max_words": None, "unit": "author"}
+    record = Record(version="1", day="2026-01-01", plan=plan)
+    text = page.render(replace(topics, record=record))
+    assert "mechanism <q>embedded</q>" in text
+    assert "vocabulary-then-topics" not in text

@@ -16,7 +16,7 @@ from dptopics.release.report import overview, tree_chart, trends
 from dptopics.release.report.charts import ledger_bar, roc_chart, table
 from dptopics.release.report.count_maps import counts, section
 from dptopics.release.report.promise import Promise
-from dptopics.release.topic_model import SURE, TopicModel
+from dptopics.release.topic_model import TopicModel
 
 _TITLES = {"topics": "Topics", "vocabulary": "Vocabulary", "ngrams": "N-grams", "counts": "Counts"}
 
@@ -133,23 +133,18 @@ def _about_topics(release: Release[Any], data: dict[str, Any], more: More) -> st
 
 
 def _first(data: dict[str, Any], k: int) -> str:
-    """The heaviest words of a topic, for want of a name."""
-    topic = data["topics"][k]
-    heaviest = sorted(zip(topic["weight"], topic["words"], strict=True), reverse=True)[:3]
-    return ", ".join(data["words"][w] for weight, w in heaviest if weight >= SURE * (topic["deviation"] or 0.0))
+    """The first words of a topic, for want of a name."""
+    return ", ".join(data["words"][w] for w in data["topics"][k]["first"][:3])
 
 
 def _topic_table(data: dict[str, Any]) -> str:
     """All topics as a table: for those who cannot see the map, for paper, and for pages without a script."""
     words, rows = data["words"], []
     for number, topic in enumerate(data["topics"]):
-        above = SURE * (topic["deviation"] or 0.0)
-        weights = [(weight, w) for weight, w in zip(topic["weight"], topic["words"], strict=True) if weight >= above]
-        heaviest = sorted(weights, key=lambda p: (-p[0], p[1]))[:10]
-        listed = ", ".join(f"<bdi>{escape(words[w])}</bdi>" for _, w in heaviest)
+        listed = ", ".join(f"<bdi>{escape(words[w])}</bdi>" for w in topic["first"])
         noise = "" if topic["deviation"] is None else f"{topic['deviation']:.2g}"
         rows.append((str(number), f"{topic['share']:.1%}", noise, listed))
-    heads = ("Topic", "Share", "Standard deviation of the noise", "Heaviest words above the noise")
+    heads = ("Topic", "Share", "Standard deviation of the noise", "Most relevant words above the noise")
     body = table("All topics by number", heads, rows, raw=(3,))
     return f'<details id="all-topics"><summary>All topics as a table</summary>{body}</details></section>'
 
