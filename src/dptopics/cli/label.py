@@ -47,5 +47,6 @@ def label(
         return
     table = Table("Topic", f"Label, by {escape(found.model)}", "Words")
     for one in found.labels:
-        table.add_row(str(one.topic), escape(one.label), escape(", ".join(one.words)))
+        name = escape(one.label) if one.words else "[dim]none: this topic is mostly noise[/]"
+        table.add_row(str(one.topic), name, escape(", ".join(one.words)))
     out.print(table)

@@ -94,7 +94,7 @@ def randomize(
         text = sys.stdin.read() if str(document) == "-" else document.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{document.name!r} is not valid UTF-8.") from None
-    err.print(client.card(parameters), highlight=False, markup=False)
+    err.print(client.card(parameters, err.width), highlight=False, markup=False)
     if memory.uncounted:
         warn(f"{memory.uncounted} reports of version 0.1 are not in this total: what they cost was not kept.")
     line = to_line(client.report(parameters, text, secure_rng()))

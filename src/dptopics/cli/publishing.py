@@ -65,14 +65,14 @@ def stoppable() -> "Iterator[Callable[[str], AbstractContextManager[None]]]":
         sys.exit(130)
 
 
-def shown(release: "Release[Any]", out_folder: Path, as_json: bool) -> None:
-    """A saved release and its card, or both as JSON."""
+def shown(release: "Release[Any]", out_folder: Path, as_json: bool, many: str = "words") -> None:
+    """A saved release and its card, or both as JSON. ``many`` is what a vocabulary is of."""
     saved(out_folder)
     if as_json:
         content = {"out": str(out_folder), **release.value.shown(10)}
         print_json({**content, "guarantee": release.guarantee.to_dict(), "record": release.record.to_dict()})
         return
-    show_value(release.value, 10)
+    show_value(release.value, 10, many=many)
     show_card(release.guarantee, release.record)
 
 

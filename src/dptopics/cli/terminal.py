@@ -68,11 +68,11 @@ def show_ngrams(table: "NgramTable", n: int) -> None:
     out.print(shown)
 
 
-def show_words(vocabulary: "Vocabulary", n: int) -> None:
+def show_words(vocabulary: "Vocabulary", n: int, many: str = "words") -> None:
     """How many words there are, and those of the highest noisy weight."""
     listed = f", {len(vocabulary.listed):,} of them from a public list" if vocabulary.listed else ""
     most = "" if vocabulary.weights is None else f" The most used: {', '.join(vocabulary.heaviest(n))}."
-    out.print(escape(f"{len(vocabulary):,} words may be published{listed}.{most}"), highlight=False)
+    out.print(escape(f"{len(vocabulary):,} {many} may be published{listed}.{most}"), highlight=False)
 
 
 def show_counts(table: "CountTable", n: int) -> None:
@@ -91,13 +91,15 @@ def show_counts(table: "CountTable", n: int) -> None:
     out.print(escape(table.bounded), highlight=False)
 
 
-def show_value(value: Any, n: int, min_deviations: float | None = None) -> None:
+def show_value(value: Any, n: int, min_deviations: float | None = None, many: str = "words") -> None:
     """A released value, with its n most important things."""
     if value.kind == "topics":
         show_topics(value, n, min_deviations)
         return
-    show: dict[str, Callable[[Any, int], None]]
-    show = {"ngrams": show_ngrams, "vocabulary": show_words, "counts": show_counts}
+    if value.kind == "vocabulary":
+        show_words(value, n, many)
+        return
+    show: dict[str, Callable[[Any, int], None]] = {"ngrams": show_ngrams, "counts": show_counts}
     show[value.kind](value, n)
 
 
