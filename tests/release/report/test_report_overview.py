@@ -8,11 +8,13 @@ import pytest
 from test_report import EVIL, guarantee, release, topic_model
 
 from dptopics import CountTable, InputError, Ledger, Release, Strength, Unit
+from dptopics.privacy import events as ev
 from dptopics.privacy.card import show
 from dptopics.privacy.guarantee import composed
 from dptopics.release import report as page
 from dptopics.release.margins import cube
 from dptopics.release.record import Record
+from dptopics.release.report.promise import together
 from dptopics.release.report.trends import time_axis
 from dptopics.release.topic_model import fingerprint
 
@@ -136,7 +138,7 @@ def test_a_file_that_holds_no_labels(tmp_path, written):
 def test_the_page_states_the_price_of_topics_and_counts_together(topics):
     """Whoever reads the page has seen both releases."""
     counts = counts_of(topics.value)
-    both = composed(topics.guarantee, counts.guarantee, delta=2e-6)
+    both = composed(topics.guarantee, counts.guarantee, delta=1e-6)
     assert both.epsilon > 1.2 * topics.guarantee.epsilon
     text = page.render(topics, counts=counts, labels=labels_of(topics.value, ["a", "", "", "", "", ""]))
     badge = text.split('class="badge')[1].split("</a>")[0]
@@ -200,3 +202,21 @@ def test_the_page_names_the_mechanism_as_its_record_does(topics):
     text = page.render(replace(topics, record=record))
     assert "mechanism <q>embedded</q>" in text
     assert "vocabulary-then-topics" not in text
+
+
+@pytest.mark.parametrize("deltas", [(1e-6, 1e-6), (1e-4, 1e-8)])
+@pytest.mark.parametrize("sigmas", [(4.0, 0.7), (1.0, 1.0), (0.7, 20.0)])
+def test_the_whole_costs_no_less_than_a_part_and_no_more_than_their_sum(sigmas, deltas):
+    parts = [replace(guarantee(sigma=sigma), delta=delta) for sigma, delta in zip(sigmas, deltas, strict=True)]
+    whole = together(parts)
+    assert whole.epsilon <= sum(part.epsilon for part in parts) * (1 + 1e-6)
+    if deltas[0] == deltas[1]:
+        assert whole.epsilon >= max(part.epsilon for part in parts)
+        assert whole.delta == deltas[0]
+
+
+def test_failures_that_use_up_a_delta_are_stated_at_the_sum():
+    part = replace(guarantee(), events=(ev.Gaussian(3.0), ev.Failure(0.6e-6)))
+    whole = together([part, part])
+    assert whole.delta == 2e-6
+    assert part.epsilon < whole.epsilon <= 2 * part.epsilon

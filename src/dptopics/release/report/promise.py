@@ -1,5 +1,6 @@
 """What a page promises as a whole: whoever reads it sees the topics and the counts, so both prices count."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -30,8 +31,7 @@ class Promise:
     def said(self) -> tuple[tuple[str, Guarantee], ...]:
         """One guarantee of all parts together; one of each, by its name, where they do not add up.
 
-        All events are priced together, at the sum of the parts' δ: at that δ the price of the whole is at most the sum
-        of the prices. It holds for those who are in the data of every part, and for all others too.
+        It holds for those who are in the data of every part, and for all others too.
         """
         each = tuple((name, part.guarantee) for name, part in self.parts)
         promises = [promise for _, promise in each]
@@ -40,12 +40,13 @@ class Promise:
         alike = len({(one.unit, one.trust, one.relation) for one in promises}) == 1
         if not alike or any(one.strength is Strength.NONE for one in promises):
             return each
-        return (("", composed(*promises, delta=sum(one.delta for one in promises))),)
+        return (("", together(promises)),)
 
     @property
     def colour(self) -> str:
-        """Of the worst part: green is for what is proved and means something."""
-        return max((_colour(promise) for _, promise in self.said), key=_COLOURS.index)
+        """Of the worst, the whole or a part: green is for what is proved and means something."""
+        promises = [promise for _, promise in self.said] + [part.guarantee for _, part in self.parts]
+        return max(map(_colour, promises), key=_COLOURS.index)
 
     def badge(self) -> str:
         """Prices in a few words."""
@@ -96,6 +97,17 @@ class Promise:
             return ""
         head = '<section id="origin" aria-labelledby="origin-title"><h2 id="origin-title">Where it comes from</h2>'
         return f"{head}{''.join(found)}</section>"
+
+
+def together(promises: Sequence[Guarantee]) -> Guarantee:
+    """All events priced at one δ: the smallest of the parts, so that the whole costs no less than any of them.
+
+    If failures use that δ up, it is stated at the largest, or at the sum, where it is at most the sum of the prices.
+    """
+    deltas = [one.delta for one in promises]
+    most = sum(one.epsilon for one in promises) * (1 + 1e-9)
+    whole = [composed(*promises, delta=delta) for delta in (min(deltas), max(deltas), sum(deltas))]
+    return next((one for one in whole if one.epsilon <= most), whole[-1])
 
 
 def _colour(guarantee: Guarantee) -> str:
