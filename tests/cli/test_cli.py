@@ -302,9 +302,12 @@ def test_large_delta_warns(run, notes):
 
 
 def test_missing_options_are_explained(run, notes):
-    code, _, err = run("fit", notes, "--text", "note")
+    code, _, err = run("fit", notes)
     assert code == 2
     assert "Missing option" in err
+    code, _, err = run("fit", notes, "--text", "note", "--epsilon", 1, "--delta", 1e-6, "--mechanism", "mixture")
+    assert code == 2
+    assert "--out FOLDER" in err
 
 
 def test_interrupt_writes_nothing_and_keeps_the_charge(notes, tmp_path):
