@@ -18,8 +18,8 @@ def beyond_chance(seen: NDArray[np.int64], n_reports: int, by_chance: float) -> 
 
     >>> beyond_chance(np.array([0, 1, 30]), 1000, 0.01)
     array([False, False,  True])
-    >>> beyond_chance(np.array([0, 1]), 1, 0.02)  # one report shows a value that nobody sent far too often
-    array([False, False])
+    >>> beyond_chance(np.array([0, 1, 1, 0]), 1, 0.02)  # one report speaks for some value by chance far too often
+    array([False, False, False, False])
     """
     from scipy.stats import binom  # slow to load
 
