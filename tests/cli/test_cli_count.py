@@ -125,7 +125,7 @@ def test_groups_without_a_public_list_are_released_first(run, tmp_path):
     (tmp_path / "notes.csv").write_text(text, "utf-8")
     code, out, message = run(*ask, "--epsilon", 1)
     assert code == 0, message
-    assert "3 words may be published" in out
+    assert "3 groups may be published" in out
     code, _, message = run(*BASE, "--by", "ward", "--groups", "wards", "--out", "counts")
     assert code == 0, message
     table = CountTable.load(tmp_path / "counts")

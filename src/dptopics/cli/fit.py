@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def fit(
     context: typer.Context,
     text: o.TextColumnName,
-    out_folder: o.Out,
+    out_folder: o.OutUnlessPreview = None,
     source: o.AnySource = None,
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
@@ -147,7 +147,7 @@ def fit(
         return Plan.topics(
             mechanism=mechanism,
             vocabulary=vocabulary,
-            n_topics=int(topics) if topics.isdecimal() else topics,
+            n_topics=o.how_many(topics),
             epsilon=epsilon or 0.0,
             delta=delta or 0.0,
             unit=chosen,
@@ -165,12 +165,13 @@ def fit(
     if preview_only:
         preview(plan, about_units, as_json)
         return
+    folder = o.folder(out_folder)
     used = plan.settings.get("embedding", model)
     table.check(used, embedding_cache)
     published(
         plan,
         table.reader(embed=None if used is None or used.of_words else used),
-        out_folder=out_folder,
+        out_folder=folder,
         as_json=as_json,
         ledger=ledger,
         accept_unproven=accept_unproven,
@@ -179,7 +180,7 @@ def fit(
         about_units=about_units,
         sensitivity=sensitivity,
     )
-    err.print(f"Written to [bold]{o.shown(out_folder)}[/]. Look again with: dptopics show {o.shown(out_folder)}")
+    err.print(f"Written to [bold]{o.shown(folder)}[/]. Look again with: dptopics show {o.shown(folder)}")
 
 
 def _public_corpus(table: Table, settings: TextSettings, unit: Unit, max_docs: int | None) -> "Given":

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def vocabulary(
     context: typer.Context,
     text: o.TextColumnName,
-    out_folder: o.Out,
+    out_folder: o.OutUnlessPreview = None,
     source: o.AnySource = None,
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
@@ -83,10 +83,11 @@ def vocabulary(
     if preview_only:
         preview(plan, about_units, as_json)
         return
+    folder = o.folder(out_folder)
     published(
         plan,
         table.reader(),
-        out_folder=out_folder,
+        out_folder=folder,
         as_json=as_json,
         ledger=ledger,
         accept_unproven=accept_unproven,
@@ -94,4 +95,4 @@ def vocabulary(
         about=about,
         about_units=about_units,
     )
-    err.print(f"Written to [bold]{o.shown(out_folder)}[/].")
+    err.print(f"Written to [bold]{o.shown(folder)}[/].")

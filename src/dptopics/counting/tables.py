@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.cells import Topics, arrow_cells, corpus_of_cells, corpus_of_values, main_topic
+from dptopics.data.corpus import Corpus
 from dptopics.data.engines.spark import SparkTable
 from dptopics.data.tables import read_columns
 from dptopics.door import OF_PUBLISH, publish, reader, warn_owner
@@ -196,10 +197,18 @@ def release_groups(
         rows = read_columns(data, [column, *([author] if author else [])], encoding=encoding, values=0)
         corpus = corpus_of_values(rows, with_authors=author is not None, drop_missing=drop_missing)
         if tell is not None:
-            tell(corpus.account())
+            tell(_account_of_values(corpus))
         return reader(corpus)(plan)
 
     return publish(plan, read, **how)
+
+
+def _account_of_values(corpus: Corpus) -> str:
+    """What was read of a column, in one sentence. Private: for the owner's eyes."""
+    of = "" if corpus.n_authors is None else f" of {corpus.n_authors:,} authors"
+    empty = int(np.count_nonzero(np.diff(corpus.doc_start) == 0))
+    missing = f"; {empty:,} of them have no value in this column" if empty else ""
+    return f"Read {corpus.n_documents:,} rows{of}{missing}."
 
 
 def check_axes(by: Sequence[Axis], text: str, author: str | None) -> None:

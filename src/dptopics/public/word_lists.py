@@ -21,7 +21,7 @@ _CHUNK = 1 << 20
 def read_list(path: str | Path, what: str) -> list[str]:
     """Lines of a file of public words or n-grams; refuses a table. ``what`` names the list in messages."""
     path = Path(path)
-    if suffix_of(path) in _TABLES:
+    if suffix_of(path) in _TABLES and path.exists():
         raise InputError(
             f"{path.name!r} is a table, no {what}: whatever is in it would be published. Give a text file (.txt) of "
             "entries that were public before, one on each line."

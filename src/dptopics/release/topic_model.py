@@ -126,6 +126,11 @@ class TopicModel:
             rows.append(self._shares(np.concatenate([[0], np.cumsum(sizes)]), word, count))
         return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
 
+    def known_words(self, texts: Iterable[str]) -> NDArray[np.int64]:
+        """How many words of each text are in the vocabulary. Of a text with none, equal shares say nothing."""
+        settings, index = self.text or TextSettings(), self.vocabulary.index
+        return np.array([sum(word in index for word in settings.words(_string(text))) for text in texts], np.int64)
+
     def cosines(self, texts: Iterable[str], *, embedding: Any = None) -> NDArray[np.float64]:
         """Cosines of new texts with the centre of each topic, for topics that have a ``space``; zeros for no words."""
         if self._by_cosine is None:
@@ -264,8 +269,11 @@ class TopicModel:
 
     def summary(self) -> list[str]:
         """Words that stand out of the noise."""
+        known = self.deviation is not None
         return [
-            "Words that stand out of the noise by three standard deviations or more:",
+            "Words that stand out of the noise by three standard deviations or more:"
+            if known
+            else "The heaviest words. How far the noise reaches is not known, so any of them may be there by chance:",
             *(
                 f"Topic {k}: {', '.join(row) or '(none: this topic is mostly noise)'}"
                 for k, row in enumerate(self.top_words(10))
