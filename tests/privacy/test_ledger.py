@@ -303,7 +303,7 @@ def test_refusal_says_what_is_left(path):
     ledger.charge(promise(1.5), "x")
     text = (
         "this release needs ε = 1.2 but 0.5 of 2 is left in ledger 'clinic'. "
-        "Lower --epsilon, or start a new ledger for new data."
+        "Lower epsilon (--epsilon), or start a new ledger for new data."
     )
     for attempt in (ledger.check, lambda g: ledger.charge(g, "x")):
         with pytest.raises(BudgetExceeded) as caught:
@@ -314,7 +314,7 @@ def test_refusal_says_what_is_left(path):
 
 def test_refusal_over_delta(ledger):
     ledger.charge(promise(0.1, 8e-7), "x")
-    with pytest.raises(BudgetExceeded, match=r"needs δ = 3e-07 but 2e-07 of 1e-06 is left.*Lower --delta"):
+    with pytest.raises(BudgetExceeded, match=r"needs δ = 3e-07 but 2e-07 of 1e-06 is left.*Lower delta \(--delta\)"):
         ledger.charge(promise(0.1, 3e-7), "x")
 
 

@@ -167,8 +167,9 @@ class Ledger:
         """
         self.check_generator(rng)
         mechanism.check(corpus)
-        self.charge(mechanism.guarantee, mechanism.name, accept_unproven=accept_unproven)
-        return mechanism(corpus, rng)
+        promised = mechanism.guarantee.assuming(corpus.assumptions)
+        self.charge(promised, mechanism.name, accept_unproven=accept_unproven)
+        return mechanism(corpus, rng).assuming(corpus.assumptions)
 
     def check_generator(self, rng: Generator) -> None:
         """Refuse a generator whose draws somebody else can repeat."""
@@ -335,11 +336,11 @@ class Ledger:
     def _check_room(self, receipts: list[Receipt], price: float, risk: float) -> None:
         """Refuse a charge that does not fit: exact arithmetic, no tolerance."""
         names = {
-            Composition.SUM: (("ε", "--epsilon"), ("δ", "--delta")),
-            Composition.ZCDP: (("zCDP ρ (its part of ε)", "--epsilon"), ("τ (its part of δ)", "--delta")),
+            Composition.SUM: (("ε", "epsilon"), ("δ", "delta")),
+            Composition.ZCDP: (("zCDP ρ (its part of ε)", "epsilon"), ("τ (its part of δ)", "delta")),
         }[self.composition]
         used = _total(r.price for r in receipts), _total(r.risk for r in receipts)
-        for (symbol, option), gone, need, limit in zip(names, used, (price, risk), self.limits, strict=True):
+        for (symbol, name), gone, need, limit in zip(names, used, (price, risk), self.limits, strict=True):
             left = _exact(limit) - gone
             if _exact(need) > left:
                 needs, rest = show(need), _floor(float(left))
@@ -347,7 +348,7 @@ class Ledger:
                     needs, rest = repr(need), repr(float(left))
                 raise BudgetExceeded(
                     f"this release needs {symbol} = {needs} but {rest} of {_floor(limit)} is left in ledger "
-                    f"{self.name!r}. Lower {option}, or start a new ledger for new data."
+                    f"{self.name!r}. Lower {name} (--{name}), or start a new ledger for new data."
                 )
 
 

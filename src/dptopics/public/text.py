@@ -96,6 +96,11 @@ class TextSettings:
         assert self.tokenizer is None or isinstance(self.tokenizer, Tokenizer)
         return self.tokenizer
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a guarantee assumes because texts are cut like this. Nothing for what is built in."""
+        return () if self.cutter is None else self.cutter.assumptions
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; what makes the same settings again."""
         found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "tokenizer"}
