@@ -29,6 +29,7 @@ from dptopics.privacy.rehearsal import rehearse
 from dptopics.privacy.rng import secure_rng
 from dptopics.privacy.series import SeriesAccount
 from dptopics.privacy.unrecorded import Unrecorded
+from dptopics.public.embeddings import check_language
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.public.text import TextSettings
 from dptopics.release import bundle
@@ -78,6 +79,7 @@ def publish(
         sensitivity: file for a sampled sensitivity, where the mechanism needs one.
         phase: called with the title of each part of the work; its context lasts as long as the part.
     """
+    check_language(plan.settings.get("embedding"), plan.text)
     mechanism: Any = plan.build()
     account: Any = Unrecorded() if ledger is None else ledger
     if isinstance(account, str | Path):
