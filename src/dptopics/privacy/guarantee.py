@@ -58,8 +58,7 @@ class Strength(StrEnum):
         """One sentence for the card."""
         return {
             Strength.PROVED: (
-                "a theorem written down for this code and its cryptographic random numbers; tests look for departures "
-                "from it, and cannot exclude them"
+                "a theorem written down for this code; tests look for departures from it, and cannot exclude them"
             ),
             Strength.RANDOM: "holds with a stated probability over data sets of a stated distribution",
             Strength.CLAIMED: "as published; the proof has a known hole, named below",
@@ -178,7 +177,7 @@ class Guarantee:
 
     @property
     def large_delta(self) -> bool:
-        """Is δ so large that publishing units outright would satisfy it: one of them, or one in a thousand?"""
+        """Is δ so large that publishing one unit outright, or one in a thousand, would satisfy it?"""
         return self.strength is not Strength.NONE and self.delta > min(LARGEST_DELTA, 1 / (self.about_units or 1))
 
     @property

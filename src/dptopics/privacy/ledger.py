@@ -15,6 +15,7 @@ from enum import StrEnum
 from fractions import Fraction
 from math import inf
 from pathlib import Path
+from textwrap import fill
 from typing import Any, TypeVar
 
 from numpy.random import Generator
@@ -268,7 +269,7 @@ class Ledger:
             f"Budget      ε = {_floor(budget.epsilon)}, δ = {_floor(budget.delta)} ({self.composition})",
             f"Spent       ε = {show(spent.epsilon)}, δ = {show(spent.delta)} ({len(receipts)} charged)",
             f"Left        ε = {_floor(left.epsilon)}, δ = {_floor(left.delta)}",
-            f"Strength    {self.strength.upper()}: {self.strength.meaning}.",
+            fill(f"Strength    {self.strength.upper()}: {self.strength.meaning}.", 88, subsequent_indent=" " * 12),
         ]
         if self.gamma:
             lines.append(f"Chance      γ = {show(self.gamma)} that not all of this holds (see the releases' cards).")
