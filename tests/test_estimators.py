@@ -309,7 +309,7 @@ def test_rows_without_text_can_be_left_out():
     with pytest.raises(InputError, match=r"row 1 has no text.*drop_missing=True"):
         private_topics().fit([None, *TEXTS], authors=[1, *AUTHORS])
     private_topics().fit([None, *TEXTS, "knee"], authors=[1, *AUTHORS, None], drop_missing=True)
-    frame = pandas.DataFrame({"note": [None, *TEXTS], "who": [1, *AUTHORS]})
+    frame = pandas.DataFrame({"note": [None, *TEXTS], "who": ["p", *AUTHORS]})
     private_topics().fit(frame, text="note", authors="who", drop_missing=True)
     with pytest.raises(InputError, match="drop_missing is for texts"):
         private_topics(vocabulary="public").fit(np.eye(6, dtype=int), authors=range(6), drop_missing=True)

@@ -105,7 +105,7 @@ class BoundedCorpus(Protocol):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must be true of how documents became words for bounds to hold. Public, as the form of the data tells it."""
+        """What must be true of how documents became words, for bounds to hold. Public."""
         ...
 
     @property
