@@ -168,6 +168,31 @@ def test_vocabulary(run, notes, tmp_path):
     assert "not topics" in err
 
 
+def test_stop_words_of_ones_own(run, notes, tmp_path):
+    (tmp_path / "stop.txt").write_text("Knee\n\nrunning\n")
+    budget = ("--text", "note", "--author", "patient", "--epsilon", 20, "--delta", 1e-6, "--stop-words", "stop.txt")
+    assert run("vocabulary", notes, *budget, "--out", "v")[0] == 0
+    words = load(tmp_path / "v").value.words
+    assert "glasses" in words
+    assert not {"knee", "running"} & set(words)
+    assert run(*fit(notes, "--vocabulary", "weighted", "--stop-words", "stop.txt"))[0] == 0
+    model = TopicModel.load(tmp_path / "r")
+    assert model.text.stop_words == ("knee", "running")  # published: new texts are read alike
+    assert not {"knee", "running"} & set(model.vocabulary.words)
+    assert "Stop words: 2 of the owner's own" in (tmp_path / "r" / "README.txt").read_text("utf-8")
+    (tmp_path / "stop.txt").write_text("\n")
+    code, _, err = run("vocabulary", notes, *budget, "--out", "w")
+    assert code == 2
+    assert "the list of stop words 'stop.txt' is empty" in err
+
+
+def test_a_large_delta_is_told_on_the_card(run, notes):
+    code, out, _ = run("vocabulary", notes, "--text", "note", "--author", "patient", "--epsilon", 1, "--delta", 0.5,
+        "--out", "v")  # fmt: skip
+    assert code == 0
+    assert "δ = 0.5 is above 0.001" in out
+
+
 def test_transform(run, notes, tmp_path):
     run(*fit(notes))
     code, _, err = run("transform", "r", notes, "--text", "note", "--out", "shares.csv")
@@ -237,6 +262,7 @@ def test_ledger(run, notes, tmp_path):
         (("--mechanism", "magic"), "no mechanism 'magic'"),
         (("--vocabulary", "nowhere.txt"), "no word list of that name"),
         (("--language", "klingon"), "no stop words for language 'klingon'"),
+        (("--language", "de", "--mechanism", "embedded"), "minilm-words knows English only"),
         (("--ledger", "nothing.ledger"), "there is no ledger"),
         (("--out", "missing/folder"), "does not exist"),
         (("--max-docs", 0), "max_docs must be at least 1"),

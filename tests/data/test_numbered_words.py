@@ -23,6 +23,8 @@ SETTINGS = {
     "lemmas": TextSettings(lemmas=True),
     "german": TextSettings(language="german"),
     "links": TextSettings(links=True),
+    "stop words": TextSettings(stop_words=("knee", "hurting", "σας")),
+    "stop words and lemmas": TextSettings(stop_words=("knee", "hurt"), lemmas=True),
 }
 
 

@@ -1,5 +1,6 @@
 """One document becomes words: the same words however its letters were encoded."""
 
+import json
 import sys
 import time
 from unicodedata import normalize
@@ -68,6 +69,36 @@ def test_links_count_if_asked_for():
     assert TextSettings.for_ngrams(2).words("at http://t.co") == ["<s> at", "at http", "http t", "t co", "co </s>"]
     assert TextSettings(phrases=2).words("knee http://t.co pain") == ["knee", "pain"]  # no phrase across a link
     assert TextSettings(tokenizer=by_blanks).words("knee http://t.co") == ["knee", "http://t.co"]  # your own function
+
+
+def test_stop_words_of_ones_own():
+    settings = TextSettings(stop_words=["USAirways", "knee-pain", "\uff47\uff41\uff54\uff45", "usairways", "3"])
+    assert settings.stop_words == ("gate", "knee", "pain", "usairways")  # as texts are written and split
+    assert settings.words("The @usairways gate: knee surgery, knees, pains") == ["surgery", "knees", "pains"]
+    assert TextSettings(stop_words=("knee",), phrases=2).words("new knee surgery today") == ["new", "surgery", "today",
+        "surgery today"]  # fmt: skip
+    assert TextSettings(stop_words=("knee",), lemmas=True).words("knees and glasses") == ["glass"]  # its forms too
+    own = TextSettings(stop_words=("m17.1",), tokenizer=by_blanks, min_length=1)
+    assert own.words("M17.1 knee") == ["knee"]
+    assert TextSettings(language="none", stop_words=("don't",), ngrams=2).words("I don't know") == [
+        "<s> know",
+        "know </s>",
+    ]
+
+
+def test_stop_words_of_ones_own_are_saved():
+    settings = TextSettings(stop_words=("knee", "gate"))
+    assert settings.to_dict()["stop_words"] == ["gate", "knee"]
+    assert TextSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+    assert hash(settings) != hash(TextSettings())
+    assert "stop_words" not in TextSettings().to_dict()  # as releases said before there were any
+    assert TextSettings.from_dict(TextSettings().to_dict()).stop_words == ()
+
+
+@pytest.mark.parametrize("wrong", ["knee", 3, [3], None, {"knee": 1}])
+def test_stop_words_are_a_list(wrong):
+    with pytest.raises(InputError, match="stop_words must be a list of words"):
+        TextSettings(stop_words=wrong)
 
 
 def test_settings_saved_before_links_were_left_out_keep_them():

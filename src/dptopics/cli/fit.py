@@ -1,5 +1,6 @@
 """The main command: release topics."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from dptopics.cli.terminal import err
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.text import MOST_PHRASE, TextSettings
-from dptopics.public.word_lists import check_not_the_data, read_seed_words
+from dptopics.public.word_lists import check_not_the_data, read_seed_words, read_stop_words
 
 if TYPE_CHECKING:
     from dptopics.plan import Plan
@@ -94,6 +95,7 @@ def fit(
     language: o.Language = "english",
     lemmas: o.Lemmas = False,
     links: o.Links = False,
+    stop_words: o.StopWords = None,
     min_length: o.MinLength = None,
     max_length: o.MaxLength = None,
     tokenizer: o.TokenizerName = None,
@@ -114,7 +116,7 @@ def fit(
     from dptopics.plan import Plan, usual_mechanism
 
     table = Table.of(context)
-    for public in (vocabulary, public_corpus, seed_words):
+    for public in (vocabulary, public_corpus, seed_words, stop_words):
         check_not_the_data(public, source)
     settings = TextSettings(
         language=language,
@@ -125,6 +127,8 @@ def fit(
         phrases=MOST_PHRASE if phrases else 1,
         tokenizer=named_tokenizer(tokenizer),
     )
+    if stop_words is not None:
+        settings = replace(settings, stop_words=read_stop_words(stop_words, settings))
     model = _embedding(mechanism or usual_mechanism(settings), embedding, embedding_cache)
 
     def made() -> "Plan":

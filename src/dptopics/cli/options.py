@@ -281,6 +281,14 @@ MaxWords = Annotated[int, typer.Option(help="Distinct words each unit may propos
 Language = Annotated[str, typer.Option(help="Language of the stop words, or 'none'.")]
 Lemmas = Annotated[bool, typer.Option("--lemmas", help="Reduce words to their base form (extra 'lemmas').")]
 Links = Annotated[bool, typer.Option("--links", help="Count the words of web and e-mail addresses too.")]
+StopWords = Annotated[
+    Path | None,
+    typer.Option(
+        "--stop-words",
+        help="File of words to leave out beside the language's, one on each line. They are published with the release.",
+        show_default=False,
+    ),
+]
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.", rich_help_panel=_READING)
 ]

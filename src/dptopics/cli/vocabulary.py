@@ -1,5 +1,6 @@
 """Release the words that many units use."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +10,7 @@ from dptopics.cli.publishing import plan_of, preview, published
 from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.terminal import err
 from dptopics.public.text import TextSettings
-from dptopics.public.word_lists import check_not_the_data
+from dptopics.public.word_lists import check_not_the_data, read_stop_words
 
 if TYPE_CHECKING:
     from dptopics.plan import Plan
@@ -37,6 +38,7 @@ def vocabulary(
     language: o.Language = "english",
     lemmas: o.Lemmas = False,
     links: o.Links = False,
+    stop_words: o.StopWords = None,
     min_length: o.MinLength = None,
     max_length: o.MaxLength = None,
     tokenizer: o.TokenizerName = None,
@@ -55,7 +57,8 @@ def vocabulary(
     """Release the words that many authors use."""
     from dptopics.plan import Plan
 
-    check_not_the_data(mechanism, source)
+    for public in (mechanism, stop_words):
+        check_not_the_data(public, source)
     table = Table.of(context)
     settings = TextSettings(
         language=language,
@@ -65,6 +68,8 @@ def vocabulary(
         max_length=max_length,
         tokenizer=named_tokenizer(tokenizer),
     )
+    if stop_words is not None:
+        settings = replace(settings, stop_words=read_stop_words(stop_words, settings))
 
     def made() -> "Plan":
         return Plan.words(

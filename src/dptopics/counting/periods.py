@@ -172,6 +172,7 @@ def publish_period(
             with_authors=columns.author is not None,
             drop_missing=columns.drop_missing,
             admitted=account.admitted if plan.unit is Unit.AUTHOR else None,
+            assumptions=model.assumptions,
         )
         if columns.tell is not None:
             columns.tell(corpus.account())

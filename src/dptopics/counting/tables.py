@@ -118,7 +118,7 @@ def publish_counts(
         asked = [columns.text, *([columns.author] if columns.author else [])]
         asked += [axis.column for axis in by if axis.of_text is None]
         if columns.session is not None:
-            table = spark_cells(data, asked, topic, model.n_topics + 1, by, columns)
+            table = spark_cells(data, asked, topic, model.n_topics + 1, by, columns, model.assumptions)
             warn_owner(table, plan)
             return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
         corpus = corpus_of_cells(
@@ -128,6 +128,7 @@ def publish_counts(
             by,
             with_authors=columns.author is not None,
             drop_missing=columns.drop_missing,
+            assumptions=model.assumptions,
         )
         if columns.tell is not None:
             columns.tell(corpus.account())
@@ -150,7 +151,13 @@ def _main_topics(model: TopicModel, embedding: Any, texts: list[str]) -> NDArray
 
 
 def spark_cells(
-    data: Any, asked: list[str], topics: Topics, n_topics: int, by: Sequence[Axis], columns: Columns
+    data: Any,
+    asked: list[str],
+    topics: Topics,
+    n_topics: int,
+    by: Sequence[Axis],
+    columns: Columns,
+    assumptions: tuple[str, ...] = (),
 ) -> SparkTable:
     """The cells of a table on Spark: topics and places are told on executors, text by text, as in memory."""
     return SparkTable.of_cells(
@@ -161,6 +168,7 @@ def spark_cells(
         with_authors=columns.author is not None,
         drop_missing=columns.drop_missing,
         session=columns.session,
+        assumptions=assumptions,
     )
 
 

@@ -20,7 +20,7 @@ Numbers = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 # Settings that look at one word at a time, or at the text before it is cut. Any other, if it is set, may look at
 # several words: then texts are cut one by one.
-_OF_ONE_WORD = frozenset({"language", "min_length", "max_length", "lemmas", "links"})
+_OF_ONE_WORD = frozenset({"language", "min_length", "max_length", "lemmas", "links", "stop_words"})
 # Stands between documents: no part of a word, and no letter with case, so that lower case does not look past it.
 _SEPARATOR = "\x1c"
 _PLANE = 1 << 16  # code points that are looked at together

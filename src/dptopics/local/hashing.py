@@ -281,5 +281,5 @@ def _promise(event: RandomizedResponse, delta: float) -> Guarantee:
         unit=Unit.DOCUMENT,
         strength=Strength.PROVED,
         trust=Trust.LOCAL,
-        assumptions=("It holds for the whole document, however long.", *ASSUMPTIONS),
+        assumptions=ASSUMPTIONS,
     )

@@ -16,7 +16,7 @@ from dptopics.errors import InputError
 from dptopics.public.minilm import MiniLM
 from dptopics.public.minilm_int8 import MiniLMInt8
 from dptopics.public.minilm_words import MiniLMWords
-from dptopics.public.text import TextSettings, language_code
+from dptopics.public.text import TextSettings, language_code, language_name
 from dptopics.public.text_models import CachedModel, Embedding, Floats, TextModel, cached, check_vectors
 from dptopics.release.vocabulary import Vocabulary
 
@@ -91,6 +91,19 @@ def embedding(model: Any = None) -> Embedding:
     if not callable(encode):
         raise InputError(f"an embedding must be a callable or have a method encode, got {type(model).__name__}.")
     return TextModel(getattr(model, "name", None) or f"a {type(model).__name__} given by the owner", encode)
+
+
+def check_language(model: Any, text: TextSettings | None) -> None:
+    """Refuse a built-in model, which knows English only, for texts that are said to be in another language."""
+    model = model.model if isinstance(model, CachedModel) else model
+    if text is None or not isinstance(model, MiniLMWords | WordLlama | MiniLM):
+        return
+    if language_name(text.language) not in ("english", "none"):
+        raise InputError(
+            f"the embedding {model.name} knows English only, and the texts are said to be in {text.language!r}. Use "
+            "mechanism mixture (--mechanism mixture), or name a model that knows the language (embedding=, "
+            "--embedding)."
+        )
 
 
 def frequencies(words: Sequence[str], language: str) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import resources
 from typing import Any, Self
 from unicodedata import normalize
@@ -38,10 +38,13 @@ class TextSettings:
     "chinese", "japanese" or "thai" (by default for these languages; extra ``languages``), a function from one text to
     its words, or its name, module:function. ``phrases``: beside its words a text gives phrases of up to so many words,
     next to each other and none of them a stop word. ``links``: whether the words of web and e-mail addresses count;
-    they say where, not what about. A function of yours gets the text with them.
+    they say where, not what about. A function of yours gets the text with them. ``stop_words``: words to leave out
+    beside those of the language; they are published with the release, as all settings are.
 
     >>> TextSettings(language="english").words("The MRI of 3 May didn't show anything; Zoë's knee is fine.")
     ['mri', 'show', 'zoë', 'knee', 'fine']
+    >>> TextSettings(stop_words=("Knee", "MRI")).words("The MRI shows my knee and Zoë's knees.")
+    ['shows', 'zoë', 'knees']
     """
 
     language: str = "english"
@@ -51,6 +54,7 @@ class TextSettings:
     ngrams: int = 1
     phrases: int = 1
     links: bool = False
+    stop_words: tuple[str, ...] = ()
     tokenizer: Tokenizer | Split | str | None = None
 
     @classmethod
@@ -80,6 +84,7 @@ class TextSettings:
         cut = name if self.tokenizer is None and name in PACKAGES else self.tokenizer
         object.__setattr__(self, "tokenizer", None if cut is None else Tokenizer.of(cut))
         stop_words(self.language)  # fail now, not at the first document
+        object.__setattr__(self, "stop_words", self._own_stop_words())
         if self.lemmas:
             _lemmatizer(self.language)
 
@@ -96,10 +101,30 @@ class TextSettings:
         assert self.tokenizer is None or isinstance(self.tokenizer, Tokenizer)
         return self.tokenizer
 
+    @cached_property
+    def stops(self) -> frozenset[str]:
+        """All words to leave out, the language's and the owner's own."""
+        return stop_words(self.language) | frozenset(self.stop_words)
+
+    def _own_stop_words(self) -> tuple[str, ...]:
+        """As texts are split and written, each once."""
+        given: Any = self.stop_words
+        if not isinstance(given, list | tuple | set | frozenset) or not all(isinstance(word, str) for word in given):
+            raise InputError("stop_words must be a list of words, each a string.")
+        plain = " ".join(normalize("NFKC", word).lower() for word in given)
+        own = self.cutter is not None and not self.cutter.built_in
+        return tuple(sorted({*(plain.split() if own else (_WORD if self.ngrams == 1 else _TOKEN).findall(plain))}))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a guarantee assumes because texts are cut like this. Nothing for what is built in."""
+        return () if self.cutter is None else self.cutter.assumptions
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; what makes the same settings again."""
-        found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "tokenizer"}
-        return found | ({} if self.cutter is None else {"tokenizer": self.cutter.to_dict()})
+        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("tokenizer", "stop_words")}
+        own = {"stop_words": list(self.stop_words)} if self.stop_words else {}
+        return found | own | ({} if self.cutter is None else {"tokenizer": self.cutter.to_dict()})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -200,12 +225,12 @@ class TextSettings:
         return next(iter(self._filtered([word])), None)
 
     def _filtered(self, found: list[str]) -> list[str]:
-        stop = stop_words(self.language)
+        stop = self.stops
         low, high = self.lengths
         words = [w for w in found if low <= len(w) <= high and w not in stop]
         if self.lemmas:
             lemma = _lemmatizer(self.language)
-            words = [lemma(w) for w in words]
+            words = [base for w in words if (base := lemma(w)) not in self.stop_words]
         return words
 
 

@@ -54,6 +54,15 @@ def read_seed_words(path: str | Path) -> tuple[tuple[str, ...], ...]:
     return tuple(row for row in rows if row)
 
 
+def read_stop_words(path: str | Path, text: TextSettings) -> tuple[str, ...]:
+    """Words to leave out, one on each line. They are published with the settings of the release."""
+    words = [w for line in read_list(path, "list of stop words") if (w := normalize("NFKC", line).strip().lower())]
+    if not words:
+        raise InputError(f"the list of stop words {Path(path).name!r} is empty. Put one word on each line.")
+    check_entries(words, text)
+    return tuple(words)
+
+
 def check_entries(entries: Sequence[str], text: TextSettings) -> None:
     """Refuse entries that texts can never be split into. Says how many, never which: they may be private text."""
     wrong = sum(not text.could_give(entry) for entry in entries)

@@ -69,6 +69,11 @@ class TopicModel:
         return notebook.table(("Topic", "Share", "Words above the noise"), rows)
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a guarantee assumes if private texts are told by this model."""
+        return () if self.text is None else self.text.assumptions
+
+    @property
     def n_topics(self) -> int:
         """Number of topics."""
         return int(self.topic_word.shape[0])

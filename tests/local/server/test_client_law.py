@@ -127,6 +127,17 @@ def test_texts_are_read_alike(language):
         assert [w for w in json.loads(line) if w in listed] == [w for w in made.text.words(text) if w in listed]
 
 
+def test_stop_words_of_ones_own_are_read_alike():
+    texts = ["w01 w02 W02 w03", "w02", "the w04"]
+    made, data = described(COLLECTIONS["pair"], stop_words=("W02", "w19", "unlisted"))
+    assert data["stop_words"] == ["w02", "w19"]
+    _, lines = node({"collection": data, "texts": texts, "words": True})
+    listed = set(WORDS.words)
+    assert [json.loads(line) for line in lines][:2] == [["w01", "w03"], []]
+    for text, line in zip(texts, lines, strict=True):
+        assert [w for w in json.loads(line) if w in listed] == [w for w in made.text.words(text) if w in listed]
+
+
 @pytest.mark.parametrize("links", [True, False, None])
 def test_links_are_read_alike(links):
     texts = [
