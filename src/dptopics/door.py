@@ -34,7 +34,7 @@ from dptopics.public.ngrams import PublicNgrams
 from dptopics.public.text import TextSettings
 from dptopics.release import bundle
 from dptopics.release.ngram_table import NgramTable
-from dptopics.release.record import Record
+from dptopics.release.record import Record, check_said
 from dptopics.release.release import Release
 from dptopics.release.vocabulary import Vocabulary
 
@@ -81,6 +81,8 @@ def publish(
     """
     check_language(plan.settings.get("embedding"), plan.text)
     mechanism: Any = plan.build()
+    check_said(title=title, about=about)
+    mechanism.guarantee.about(about_units)  # refuses what is no number of units
     account: Any = Unrecorded() if ledger is None else ledger
     if isinstance(account, str | Path):
         account = Ledger.open(account)
@@ -155,13 +157,14 @@ def _saved(release: Release[Any], out: Path) -> Release[Any]:
     try:
         bundle.save(release, out)
         return release
-    except (OSError, InputError) as error:
-        reason = getattr(error, "strerror", None) or "it exists by now"
+    except Exception as error:  # whatever it is: what was paid for must not be lost by it
+        other = "it exists by now" if isinstance(error, InputError) else type(error).__name__
+        reason = getattr(error, "strerror", None) or other
     try:
         rescue = Path(tempfile.mkdtemp(prefix="dptopics-")) / out.name
         bundle.save(release, rescue)
         where = f"The release was saved to {rescue}."
-    except OSError:
+    except Exception:
         where = "It could not be saved to the temporary folder either. Free some space before you run it again."
     raise ReleaseLost(f"cannot write {out} ({reason}). The budget is spent. {where}", release)
 

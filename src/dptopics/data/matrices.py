@@ -77,10 +77,6 @@ def _words_of_columns(vocabulary: Sequence[str], n_columns: int) -> list[str]:
         )
     if len(set(words)) != len(words):
         raise InputError("the vocabulary holds a word twice. Merge such columns first.")
-    if bad := [i for i, w in enumerate(words) if w.splitlines() != [w]]:
-        raise InputError(
-            f"word {bad[0] + 1} of the vocabulary is empty or holds a line break. Rename it or leave the column out."
-        )
     return words
 
 

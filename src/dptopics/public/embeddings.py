@@ -110,7 +110,12 @@ def frequencies(words: Sequence[str], language: str) -> NDArray[np.float64]:
     """Public frequency of each word in a language, from the package ``wordfreq`` (data: CC BY-SA 4.0)."""
     wordfreq = _wordfreq()
     code = _frequency_code(language)
-    return np.array([10 ** (wordfreq.zipf_frequency(word, code) - 9) for word in words])
+    try:
+        return np.array([10 ** (wordfreq.zipf_frequency(word, code) - 9) for word in words])
+    except (LookupError, ImportError):  # no list, or a tokenizer of its own that is not installed
+        raise InputError(
+            f"there are no public frequencies of words for language {language!r}. Use --mechanism mixture."
+        ) from None
 
 
 def word_weights(words: Sequence[str], language: str) -> NDArray[np.float64]:

@@ -155,17 +155,22 @@ def _package_version(package: str) -> str:
         return f"{package}, version unknown"
 
 
+def _whole(text: str) -> str:
+    """Without halves of signs, as broken JSON gives: these packages cannot take them."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _chinese() -> Split:
     import rjieba
 
-    return lambda text: rjieba.cut(text)
+    return lambda text: rjieba.cut(_whole(text))
 
 
 def _japanese() -> Split:
     from janome.tokenizer import Tokenizer as Janome
 
     tokens = Janome(wakati=True)
-    return lambda text: list(tokens.tokenize(text))
+    return lambda text: list(tokens.tokenize(_whole(text)))
 
 
 def _thai() -> Split:

@@ -4,6 +4,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from dptopics.errors import InputError
+
+
+def check_said(**texts: str) -> None:
+    """Refuse what cannot be written into a release: its owner's words are checked before anything is charged."""
+    for name, text in texts.items():
+        if not isinstance(text, str) or text.encode("utf-8", "replace").decode() != text:
+            raise InputError(f"the {name} must be a text that can be written as UTF-8.")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Record:

@@ -138,6 +138,16 @@ def test_stop_words_of_ones_own_are_read_alike():
         assert [w for w in json.loads(line) if w in listed] == [w for w in made.text.words(text) if w in listed]
 
 
+@pytest.mark.parametrize(("name", "field", "value"), [("pair", "epsilon", "2"), ("bits", "f", "0.5")])
+def test_numbers_of_a_collection_are_numbers(name, field, value):
+    """A limit that is compared with a sum of text and number is no limit."""
+    _, data = described(COLLECTIONS[name])
+    data["settings"][field] = value
+    asked = "import(process.argv[1]).then((client) => client.checked(JSON.parse(process.argv[2])))"
+    found = subprocess.run([NODE, "-e", asked, MODULE, json.dumps(data)], capture_output=True, text=True)
+    assert "damaged-collection" in found.stderr
+
+
 @pytest.mark.parametrize("links", [True, False, None])
 def test_links_are_read_alike(links):
     texts = [

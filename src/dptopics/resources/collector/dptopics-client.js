@@ -85,10 +85,10 @@ export function checked(data) {
   if (text.lemmas !== false || text.ngrams !== 1) throw new ClientError("unknown-kind");
   if (!["none", "day", "week"].includes(data.period ?? "none")) throw new ClientError("unknown-kind");
   if (data.kind === "bits") {
-    damaged(settings.f > 0 && settings.f <= 1 && isCount(settings.max_words));
+    damaged(typeof settings.f === "number" && settings.f > 0 && settings.f <= 1 && isCount(settings.max_words));
     damaged(settings.per === "document" || settings.per === "word");
   } else if (data.kind === "pair" || data.kind === "three-words") {
-    damaged(settings.epsilon > 0 && settings.epsilon <= (data.kind === "pair" ? 20 : 60));
+    damaged(typeof settings.epsilon === "number" && settings.epsilon > 0 && settings.epsilon <= (data.kind === "pair" ? 20 : 60));
     if (data.kind === "pair") damaged(Array.isArray(settings.topics) && settings.topics.length > 0);
     if (data.kind === "pair") damaged(settings.topics.every((topic) => isWords(topic) && topic.length > 0));
   } else {
