@@ -7,7 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dptopics import Corpus, Ledger, Plan, PrivateTopics, Vocabulary, publish, release_ngrams, release_vocabulary
+from dptopics import (
+    Corpus,
+    Ledger,
+    Plan,
+    PrivateTopics,
+    TextSettings,
+    Vocabulary,
+    publish,
+    release_ngrams,
+    release_vocabulary,
+)
 from dptopics.door import _reserved
 from dptopics.errors import (
     BudgetExceeded,
@@ -260,3 +270,46 @@ def test_another_language_is_told_to_the_owner():
     with pytest.warns(PrivacyWarning, match="another"):
         release_vocabulary(german, **settings)
     release_vocabulary(english, **settings)  # warnings are errors here
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"title": "x\udcff"}, "title must be a text"),
+        ({"about": "\ud800"}, "about must be a text"),
+        ({"title": 3}, "title must be a text"),
+        ({"about_units": 0}, "about_units must be at least 1"),
+        ({"about_units": -5}, "about_units must be at least 1"),
+    ],
+)
+def test_what_the_owner_says_is_checked_before_the_charge(ledger, tmp_path, said, message):
+    with pytest.raises(InputError, match=message):
+        publish(plan(), never, out=tmp_path / "release", ledger=ledger, **said)
+    assert not ledger.receipts()
+
+
+@pytest.mark.parametrize("fault", [UnicodeEncodeError("utf-8", "x", 0, 1, "y"), ValueError("x"), TypeError("x")])
+def test_a_release_is_rescued_whatever_the_fault(ledger, tmp_path, monkeypatch, fault):
+    save, failed = bundle.save, []
+
+    def first_fails(release, out):
+        if not failed:
+            failed.append(out)
+            raise fault
+        return save(release, out)
+
+    monkeypatch.setattr(bundle, "save", first_fails)
+    with pytest.raises(ReleaseLost, match=rf"{type(fault).__name__}.*budget is spent.*was saved to (\S+)\.") as lost:
+        publish(plan(), read, out=tmp_path / "release", ledger=ledger)
+    assert bundle.load(str(lost.value).rsplit(" ", 1)[1].rstrip(".")).value.n_topics == 2
+
+
+@pytest.mark.skipif(not available(), reason="the extra embeddings is not installed")
+@pytest.mark.parametrize("language", ["japanese", "chinese", "korean", "thai", "gujarati"])
+def test_a_language_without_frequencies_is_refused_before_the_charge(ledger, language):
+    settings = TextSettings(language=language)
+    with pytest.raises(InputError, match="no public frequencies"):
+        PrivateTopics(
+            2, mechanism="embedded", vocabulary="weighted", text=settings, ledger=ledger, epsilon=8.0, delta=1e-6
+        ).fit(TEXTS, authors=AUTHORS)
+    assert not ledger.receipts()

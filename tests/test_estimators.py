@@ -3,16 +3,20 @@
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils import estimator_checks
 
-from dptopics import Corpus, Ledger, PrivacyWarning, PrivateTopics, Strength, TopicModel, Vocabulary
+from dptopics import Corpus, Ledger, PrivacyWarning, PrivateTopics, Strength, TextSettings, TopicModel, Vocabulary
+from dptopics.data.matrices import COUNTED_ALONE
 from dptopics.errors import BudgetExceeded, InputError, NothingReleased, PrivacyError
 
 TEXTS = ["knee pain after running", "knee hurts when running", "glasses for reading", "eyes need reading glasses"] * 100
@@ -241,3 +245,106 @@ def test_embeddings_computed_before(tmp_path):
         PrivateTopics(n_topics=2, mechanism="embedded").fit(TEXTS, authors=AUTHORS, embeddings=lengths(TEXTS))
     with pytest.raises(InputError, match="uses no embeddings"):
         private_topics().fit(TEXTS, authors=AUTHORS, embeddings=lengths(TEXTS))
+
+
+WRITTEN = [
+    f"{theme} {'pain' if i % 2 else 'again'}" for i in range(200) for theme in ("knee running", "glasses reading")
+]
+
+
+def test_columns_that_a_vectorizer_learned_are_not_named_by_their_place():
+    """One author with one new word moves the places of all columns behind it, so that x7 tells of them."""
+    pipeline = make_pipeline(CountVectorizer(), PrivateTopics(2, epsilon=8.0, mechanism="mixture"))
+    with pytest.raises(InputError, match=r"have no names of columns.*texts themselves.*feature_names=.*'public'"):
+        pipeline.fit(WRITTEN, privatetopics__authors=AUTHORS)
+    counts = CountVectorizer().fit_transform(WRITTEN)
+    for vocabulary in ("weighted", WORDS, None):
+        with pytest.raises(InputError, match="have no names of columns"):
+            private_topics(vocabulary=vocabulary).fit(counts, authors=AUTHORS)
+
+
+def test_pipelines_that_keep_documents_apart():
+    """Texts by themselves, public columns, and words that are chosen privately."""
+    words = list(WORDS.words)
+    fit = {"privatetopics__authors": AUTHORS}
+    assert make_pipeline(private_topics()).fit(WRITTEN, **fit).transform(WRITTEN[:3]).shape == (3, 2)
+    listed = make_pipeline(CountVectorizer(vocabulary=words), private_topics(vocabulary="public"))
+    listed.fit(WRITTEN, **fit, privatetopics__feature_names=words)
+    assert set(listed[-1].vocabulary_) == set(words)
+    hashed = HashingVectorizer(n_features=64, alternate_sign=False, norm=None)
+    pipeline = make_pipeline(hashed, private_topics(vocabulary="public", epsilon=8.0)).fit(WRITTEN, **fit)
+    assert pipeline.transform(WRITTEN[:3]).shape == (3, 2)
+    learned = CountVectorizer().fit(WRITTEN)
+    model = private_topics(vocabulary="weighted")
+    model.fit(learned.transform(WRITTEN), authors=AUTHORS, feature_names=learned.get_feature_names_out())
+    assert "knee" in model.vocabulary_
+    for made in (listed[-1], pipeline[-1], model):
+        assert "min_df" in made.guarantee_.assumptions[0]
+    assert not any("min_df" in line for line in private_topics().fit(TEXTS, authors=AUTHORS).guarantee_.assumptions)
+
+
+def test_the_assumption_on_counts_follows_a_corpus():
+    corpus = Corpus.from_counts(np.eye(6, dtype=int), WORDS.words, authors=range(6), public_vocabulary=True)
+    with pytest.warns(PrivacyWarning, match="seeded"):
+        release = PrivateTopics(2, epsilon=8.0, mechanism="mixture", random_state=0).fit(corpus).release_
+    assert release.guarantee.assumptions[0] == COUNTED_ALONE
+
+
+def by_blanks(text):
+    return text.split()
+
+
+def test_a_tokenizer_of_ones_own_is_on_the_card(tmp_path):
+    model = private_topics(text=TextSettings(tokenizer=by_blanks)).fit(TEXTS, authors=AUTHORS)
+    assert "by_blanks, cuts each text by that text alone" in model.guarantee_.assumptions[0]
+    readme = model.save(tmp_path / "release").joinpath("README.txt").read_text("utf-8")
+    assert "by_blanks (sha256 " in readme
+    assert "a function of the owner." in readme
+    plain = private_topics().fit(TEXTS, authors=AUTHORS)
+    assert not any("tokenizer" in line for line in plain.guarantee_.assumptions)
+    assert "Tokenizer" not in plain.save(tmp_path / "plain").joinpath("README.txt").read_text("utf-8")
+
+
+def test_rows_without_text_can_be_left_out():
+    with pytest.raises(InputError, match=r"row 1 has no text.*drop_missing=True"):
+        private_topics().fit([None, *TEXTS], authors=[1, *AUTHORS])
+    private_topics().fit([None, *TEXTS, "knee"], authors=[1, *AUTHORS, None], drop_missing=True)
+    frame = pandas.DataFrame({"note": [None, *TEXTS], "who": ["p", *AUTHORS]})
+    private_topics().fit(frame, text="note", authors="who", drop_missing=True)
+    with pytest.raises(InputError, match="drop_missing is for texts"):
+        private_topics(vocabulary="public").fit(np.eye(6, dtype=int), authors=range(6), drop_missing=True)
+    with pytest.raises(InputError, match="already knows its authors and rows"):
+        private_topics().fit(Corpus.from_texts(TEXTS, AUTHORS), drop_missing=True)
+    with pytest.raises(InputError, match="rows that are dropped have embeddings too"):
+        private_topics().fit(TEXTS, authors=AUTHORS, embeddings=np.ones((400, 2)), drop_missing=True)
+
+
+def test_transform_says_what_is_wrong():
+    model = private_topics().fit(TEXTS, authors=AUTHORS)
+    with pytest.raises(InputError, match="a text must be a string, got NoneType"):
+        model.transform([None])
+    with pytest.raises(InputError, match=r"got a Corpus\. Give the texts themselves"):
+        model.transform(Corpus.from_texts(TEXTS, AUTHORS))
+
+
+@pytest.mark.parametrize("form", ["pandas", "numpy"])
+def test_one_column_of_texts(form):
+    frame = pandas.DataFrame({"text": TEXTS, "length": [len(text) for text in TEXTS]})
+    columns = ColumnTransformer([("t", private_topics(unit="document"), ["text"] if form == "pandas" else [0])])
+    given = frame if form == "pandas" else frame.to_numpy(object)
+    assert columns.fit(given).transform(given[:3]).shape == (3, 2)
+
+
+def test_how_many_topics_there_are():
+    model = PrivateTopics(n_topics="auto", epsilon=20.0).fit(TEXTS, authors=AUTHORS)
+    assert model.n_topics_ == len(model.components_)
+    assert model.n_topics == "auto"
+
+
+def test_built_in_embeddings_are_refused_for_languages_they_do_not_know(tmp_path):
+    ledger = Ledger.create(tmp_path / "l.ledger", epsilon=30, delta=1e-5)
+    for language in ("de", "german"):
+        with pytest.raises(InputError, match=r"minilm-words knows English only.*mixture"):
+            PrivateTopics(2, mechanism="embedded", text=language, ledger=ledger).fit(TEXTS, authors=AUTHORS)
+    assert not ledger.receipts()
+    PrivateTopics(2, epsilon=20.0, mechanism="embedded", text="none", vocabulary=WORDS).fit(TEXTS, authors=AUTHORS)

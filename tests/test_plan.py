@@ -1,6 +1,8 @@
 """Plan: one value decides a release, survives a trip through a file, and refuses what it cannot mean."""
 
+import inspect
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from dptopics.errors import InputError, PrivacyError
 from dptopics.learners.lda_variational import VariationalLda
 from dptopics.plan import read_plan
 from dptopics.privacy.mechanism import Job
+from dptopics.public import given
 from dptopics.public.given import Given
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.registry import mechanisms
@@ -70,8 +73,58 @@ def test_code_is_named_and_hashed(monkeypatch):
     with pytest.raises(InputError, match="has changed since the plan was made"):
         Plan.from_dict(data, known=known(PLANS["a learner"]()))
     data["settings"]["learner"]["code"] = "no.such.module:thing"
-    with pytest.raises(InputError, match=r"is not there\. Install it"):
+    with pytest.raises(InputError, match="is not run unless you allow it"):
         Plan.from_dict(data, known=known(PLANS["a learner"]()))
+
+
+class Called:
+    """Stands for any program: notes that it was called."""
+
+    times = 0
+
+    def __init__(self, **settings):
+        Called.times += 1
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        f"{__name__}:Called",
+        "subprocess:Popen",
+        "dptopics.release.bundle:save",
+        "dptopics.learners.named:learner_of",
+        "dptopics.learners.lda_variational:VariationalLda.__init__",
+        "dptopics.learners.adapters:import_module",
+        "dptopics.learners.no_such:thing",
+        "",
+    ],
+)
+def test_a_plan_does_not_choose_what_is_run(where):
+    """A plan lies in every release folder, and whoever wrote it can compute any checksum."""
+    Called.times = 0
+    source = "0" * 64
+    if ":" in where and where.split(":")[0] in sys.modules:
+        thing = getattr(sys.modules[where.split(":")[0]], where.split(":")[1], None)
+        source = given.checksum(inspect.getsource(thing)) if thing is not None else source
+    named = {"code": where, "source": source, "settings": {"args": ["true"]}}
+    for data in (named, {"model": named, "name": "mine"}, [named], {"inside": named}):
+        with pytest.raises(InputError, match="not run unless you allow it"):
+            given.restored(data, lambda found: found)
+    assert Called.times == 0
+
+
+def test_code_that_the_user_allows_is_run(monkeypatch):
+    monkeypatch.setattr(given, "_allowed", {})
+    described = given.described(by_counting)
+    given._allowed.clear()
+    with pytest.raises(InputError, match="not run unless you allow it"):
+        given.restored(described, lambda found: found)
+    given.allow(by_counting)
+    assert given.restored(described, lambda found: found) is by_counting
+
+
+def by_counting(counts):
+    return counts
 
 
 def test_a_lambda_cannot_be_run_again():

@@ -29,11 +29,12 @@ from dptopics.privacy.rehearsal import rehearse
 from dptopics.privacy.rng import secure_rng
 from dptopics.privacy.series import SeriesAccount
 from dptopics.privacy.unrecorded import Unrecorded
+from dptopics.public.embeddings import check_language
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.public.text import TextSettings
 from dptopics.release import bundle
 from dptopics.release.ngram_table import NgramTable
-from dptopics.release.record import Record
+from dptopics.release.record import Record, check_said
 from dptopics.release.release import Release
 from dptopics.release.vocabulary import Vocabulary
 
@@ -78,7 +79,10 @@ def publish(
         sensitivity: file for a sampled sensitivity, where the mechanism needs one.
         phase: called with the title of each part of the work; its context lasts as long as the part.
     """
+    check_language(plan.settings.get("embedding"), plan.text)
     mechanism: Any = plan.build()
+    check_said(title=title, about=about)
+    mechanism.guarantee.about(about_units)  # refuses what is no number of units
     account: Any = Unrecorded() if ledger is None else ledger
     if isinstance(account, str | Path):
         account = Ledger.open(account)
@@ -102,9 +106,10 @@ def publish(
                     mechanism = prepare(mechanism, corpus, sensitivity)
         charged: list[Receipt | None] = []
         with _from_the_charge_on(account, charged):
-            charged.append(account.charge(mechanism.guarantee, mechanism.name, accept_unproven=accept_unproven))
+            promised = mechanism.guarantee.assuming(corpus.assumptions)
+            charged.append(account.charge(promised, mechanism.name, accept_unproven=accept_unproven))
             with phase(_TITLES[plan.job]):
-                release = account.noted(mechanism(corpus, generator))
+                release = account.noted(mechanism(corpus, generator)).assuming(corpus.assumptions)
             record = _record(plan, account, charged[0], title, about)
             release = replace(release, record=record, guarantee=release.guarantee.about(about_units))
             return release if out is None else _saved(release, Path(out))
@@ -152,13 +157,14 @@ def _saved(release: Release[Any], out: Path) -> Release[Any]:
     try:
         bundle.save(release, out)
         return release
-    except (OSError, InputError) as error:
-        reason = getattr(error, "strerror", None) or "it exists by now"
+    except Exception as error:  # whatever it is: what was paid for must not be lost by it
+        other = "it exists by now" if isinstance(error, InputError) else type(error).__name__
+        reason = getattr(error, "strerror", None) or other
     try:
         rescue = Path(tempfile.mkdtemp(prefix="dptopics-")) / out.name
         bundle.save(release, rescue)
         where = f"The release was saved to {rescue}."
-    except OSError:
+    except Exception:
         where = "It could not be saved to the temporary folder either. Free some space before you run it again."
     raise ReleaseLost(f"cannot write {out} ({reason}). The budget is spent. {where}", release)
 
@@ -197,12 +203,14 @@ def release_vocabulary(
     unit: Unit | str | None = None,
     text: TextSettings | str | None = None,
     settings: TextSettings | None = None,
+    drop_missing: bool = False,
     **how: Any,
 ) -> Release[Vocabulary]:
     """Release the words that many units use: ``dptopics vocabulary`` in Python.
 
     ``data`` are texts, a Corpus, or a table, of which ``text`` and ``authors`` name the columns. ``settings`` (or
-    ``text``, if there is no column to name) say how texts become words. ``how`` are settings of
+    ``text``, if there is no column to name) say how texts become words. ``drop_missing`` leaves out rows without text
+    or author. ``how`` are settings of
     :meth:`Plan.words <dptopics.plan.Plan.words>` (mechanism, noise, max_words, max_vocabulary, max_docs) and of
     :func:`publish` (ledger, out, title, about, accept_unproven).
 
@@ -212,7 +220,7 @@ def release_vocabulary(
     """
     column = text if isinstance(text, str) else None
     own = settings or (text if isinstance(text, TextSettings) else TextSettings())
-    corpus = _corpus(data, authors, own, column=column)
+    corpus = _corpus(data, authors, own, column=column, drop_missing=drop_missing)
     chosen = Unit(unit) if unit is not None else corpus.default_unit
     plan = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     made = Plan.words(epsilon=epsilon, delta=delta, unit=chosen, text=corpus.text, **plan)
@@ -230,13 +238,15 @@ def release_ngrams(
     prior: PublicNgrams | None = None,
     text: str | None = None,
     tokenizer: Any = None,
+    drop_missing: bool = False,
     **how: Any,
 ) -> Release[NgramTable]:
     """Release how probable n-grams are: ``dptopics ngrams`` in Python.
 
     ``data`` are texts, a table, of which ``text`` and ``authors`` name the columns, or a Corpus that was read with
     ``TextSettings.for_ngrams(n)``. Without public n-grams (``prior``) the list is chosen privately
-    (``vocabulary="weighted"``). ``tokenizer`` as in TextSettings. ``how`` are settings of
+    (``vocabulary="weighted"``). ``tokenizer`` as in TextSettings. ``drop_missing`` leaves out rows without text or
+    author. ``how`` are settings of
     :meth:`Plan.ngrams <dptopics.plan.Plan.ngrams>` and of :func:`publish`.
 
     >>> texts = ["how are you", "how are they"] * 100
@@ -245,7 +255,8 @@ def release_ngrams(
     ['<s> how', 'how are']
     """
     listed = None if prior is None else prior.vocabulary
-    corpus = _corpus(data, authors, TextSettings.for_ngrams(n, tokenizer), listed, column=text)
+    settings = TextSettings.for_ngrams(n, tokenizer)
+    corpus = _corpus(data, authors, settings, listed, column=text, drop_missing=drop_missing)
     chosen = Unit(unit) if unit is not None else corpus.default_unit
     plan = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     words = None if prior is not None else plan.pop("vocabulary", "weighted")
@@ -267,16 +278,23 @@ OF_PUBLISH = frozenset({"out", "ledger", "accept_unproven", "rng", "title", "abo
 
 
 def _corpus(
-    data: Any, authors: Any, text: TextSettings, vocabulary: Vocabulary | None = None, *, column: str | None = None
+    data: Any,
+    authors: Any,
+    text: TextSettings,
+    vocabulary: Vocabulary | None = None,
+    *,
+    column: str | None,
+    drop_missing: bool,
 ) -> Corpus:
     if isinstance(data, Corpus):
-        if authors is not None:
-            raise InputError("a Corpus already knows its authors: leave authors= out.")
+        if authors is not None or drop_missing:
+            raise InputError("a Corpus already knows its authors and rows: leave authors= and drop_missing= out.")
         return data
+    how: dict[str, Any] = {"settings": text, "vocabulary": vocabulary, "drop_missing": drop_missing}
     if column is not None or isinstance(authors, str):
         check_column_names(column, authors)
-        return Corpus.from_table(data, text=column or "", author=authors, settings=text, vocabulary=vocabulary)
-    return Corpus.from_texts(data, authors, settings=text, vocabulary=vocabulary)
+        return Corpus.from_table(data, text=column or "", author=authors, **how)
+    return Corpus.from_texts(data, authors, **how)
 
 
 def reader(corpus: Corpus) -> Read:

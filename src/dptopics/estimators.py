@@ -16,7 +16,7 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.builder import as_list
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines.spark import SparkTable
-from dptopics.data.estimator_input import EstimatorData, check_column_names, counts_of, is_texts, texts_of
+from dptopics.data.estimator_input import EstimatorData, counts_of, data_of, is_texts, numbered, one_column, texts_of
 from dptopics.door import publish, warn_owner
 from dptopics.errors import InputError, PrivacyWarning
 from dptopics.plan import Plan, usual_mechanism
@@ -145,19 +145,28 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         embeddings: Any = None,
         text: str | None = None,
         feature_names: Sequence[str] | None = None,
+        drop_missing: bool = False,
     ) -> Self:
         """Release topics of X: texts, a table, a documents × words count matrix, or a Corpus. Spends budget.
 
         Of a table (pandas, Polars, Arrow, or a file) name the columns: ``fit(frame, text="note", authors="patient")``.
+        ``drop_missing`` leaves out rows without text or author.
 
         ``embeddings``: the documents' vectors by ``embedding``, if they were computed already, one row each and each
-        from its own text alone. ``feature_names``: the words of a count matrix that has no names of columns.
+        from its own text alone. ``feature_names``: the words of a count matrix that has no names of columns. Without
+        names its columns must be public (vocabulary="public"): which ones a fitted vectorizer has is private. Each row
+        must be counted from its own document alone: no min_df, max_df or max_features.
         On Spark X is a DataFrame, the path of Parquet files, the name of a table or a SparkTable; ``text``, ``authors``
         and ``embeddings`` are the names of its columns.
         """
         self._feature_names = feature_names
-        X, authors = as_list(X), as_list(authors)
-        data = self._spark_data(X, text, authors, embeddings) if self._on_spark(X) else self._data(X, text, authors)
+        X, authors = one_column(as_list(X)), as_list(authors)
+        if drop_missing and embeddings is not None and not self._on_spark(X):
+            raise InputError("rows that are dropped have embeddings too. Leave out drop_missing, and such rows.")
+        if self._on_spark(X):
+            data = self._spark_data(X, text, authors, embeddings, drop_missing)
+        else:
+            data = self._data(X, text, authors, drop_missing)
         name = self.mechanism or usual_mechanism(data.text)
         model = self._embedding(name, data.with_vectors or embeddings is not None)
         if data.on_spark and model is not None and not model.of_words and not data.with_vectors:
@@ -215,6 +224,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.components_ = self.model_.topic_word
         self.vocabulary_ = self.model_.vocabulary.words
         self.topic_share_ = self.model_.topic_share
+        self.n_topics_ = self.model_.n_topics
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -222,11 +232,13 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_is_fitted(self)
         if getattr(self, "text_column_", None) is not None and hasattr(X, "columns"):
             X = texts_of(X, str(self.text_column_))
-        X = as_list(X)
+        if isinstance(X, Corpus):
+            raise InputError("transform needs texts, a table or counts, got a Corpus. Give the texts themselves.")
+        X = one_column(as_list(X))
         if is_texts(X):
             return self.model_.transform(X, embedding=self.embedding)
         matrix = counts_of(self, X, reset=False)
-        columns = {name: i for i, name in enumerate(self._names(matrix))}
+        columns = {name: i for i, name in enumerate(self._names(matrix) or numbered(matrix))}
         known = [columns.get(word, -1) for word in self.vocabulary_]
         if -1 in known:
             raise InputError(
@@ -288,55 +300,45 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise InputError(f"engine must be a Spark session or None, got {type(self.engine).__name__}.")
         return self.engine is not None or isinstance(X, SparkTable)
 
-    def _spark_data(self, X: Any, text: str | None, authors: Any, embeddings: Any) -> "EstimatorData":
+    def _spark_data(
+        self, X: Any, text: str | None, authors: Any, embeddings: Any, drop_missing: bool
+    ) -> "EstimatorData":
         if isinstance(X, SparkTable):
-            if not (text is authors is embeddings is None):
-                raise InputError("a SparkTable already knows its columns: leave text=, authors= and embeddings= out.")
+            if drop_missing or not (text is authors is embeddings is None):
+                raise InputError(
+                    "a SparkTable already knows its columns: leave text=, authors=, embeddings= and drop_missing= out."
+                )
             table = X
         elif text is None or not all(name is None or isinstance(name, str) for name in (authors, embeddings)):
             raise InputError("on Spark, name the columns: fit(frame, text='note', authors='patient').")
         else:
-            table = SparkTable.from_table(
-                X, text=text, author=authors, embedding=embeddings, session=self.engine, settings=self._text()
-            )
+            how: dict[str, Any] = {"session": self.engine, "settings": self._text(), "drop_missing": drop_missing}
+            table = SparkTable.from_table(X, text=text, author=authors, embedding=embeddings, **how)
         return EstimatorData(
             table.text, table.default_unit, table.vocabulary, lambda embed: table, table.with_vectors, True
         )
 
-    def _data(self, X: Any, text: str | None, authors: Any) -> "EstimatorData":
+    def _data(self, X: Any, text: str | None, authors: Any, drop_missing: bool) -> "EstimatorData":
         """What is known of X before it is read."""
-        if text is not None or isinstance(authors, str):
-            check_column_names(text, authors)
-            own, named = self._text(), Unit.DOCUMENT if authors is None else Unit.AUTHOR
-            return EstimatorData(
-                own,
-                named,
-                None,
-                lambda embed: Corpus.from_table(X, text=text or "", author=authors, settings=own, embed=embed),
-            )
-        if isinstance(X, Corpus):
-            if authors is not None:
-                raise InputError("a Corpus already knows its authors: leave authors= out.")
-            return EstimatorData(X.text, X.default_unit, X.vocabulary, lambda embed: X)
-        unit = Unit.DOCUMENT if authors is None else Unit.AUTHOR
-        if is_texts(X):
-            settings = self._text()
-            return EstimatorData(
-                settings, unit, None, lambda embed: Corpus.from_texts(X, authors, settings=settings, embed=embed)
-            )
+        if text is None and not isinstance(authors, str) and not isinstance(X, Corpus) and not is_texts(X):
+            if drop_missing:
+                raise InputError("drop_missing is for texts and tables. Of counts, leave such rows out yourself.")
+            return data_of(self._counted(X, authors), None, None, self._text())
+        return data_of(X, text, authors, self._text(), drop_missing=drop_missing)
+
+    def _counted(self, X: Any, authors: Any) -> Corpus:
         matrix = counts_of(self, X, reset=True)
         public = isinstance(self.vocabulary, str) and self.vocabulary == "public"
-        corpus = Corpus.from_counts(matrix, self._names(matrix), authors=authors, public_vocabulary=public)
-        return EstimatorData(None, unit, corpus.vocabulary, lambda embed: corpus)
+        names = self._names(matrix) or numbered(matrix, public=public)
+        return Corpus.from_counts(matrix, names, authors=authors, public_vocabulary=public)
 
-    def _names(self, matrix: Any) -> list[str]:
+    def _names(self, matrix: Any) -> list[str] | None:
+        """The words of the columns, if they have any."""
         given, named = self._feature_names, getattr(self, "feature_names_in_", None)
         names = named if given is None else list(given)
-        if names is None:
-            return [f"x{i}" for i in range(matrix.shape[1])]
-        if len(names) != matrix.shape[1]:
+        if names is not None and len(names) != matrix.shape[1]:
             raise InputError(f"there are {len(names)} feature_names for {matrix.shape[1]} columns of counts.")
-        return [str(name) for name in names]
+        return None if names is None else [str(name) for name in names]
 
     def _settings(self, X: Any, unit: Unit) -> dict[str, Any]:
         """The mechanism's own settings; a public corpus is bounded as the private one will be."""

@@ -18,7 +18,7 @@ from dptopics.privacy.fields import check_fields, whole
 from dptopics.privacy.guarantee import Unit, check_budget
 from dptopics.privacy.mechanism import Job, Mechanism, calibrate
 from dptopics.privacy.relation import Relation
-from dptopics.public.embeddings import available, common_words, embedding
+from dptopics.public.embeddings import available, check_language, common_words, embedding
 from dptopics.public.given import Given, described, difference, file_finder, replayable, restored, words_or_name
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.public.text import TextSettings
@@ -126,6 +126,7 @@ class Plan:
         kinds = [mechanism_class(Job.TOPICS, part) for part in _names(name)]
         if settings.get("embedding") is not None or all("embedding" in kind.accepts() for kind in kinds):
             settings["embedding"] = embedding(settings.get("embedding"))
+            check_language(settings["embedding"], text)
         if n_topics == AUTO:
             n_topics, settings["auto"] = MOST_AUTO, True
             if not all("auto" in kind.accepts() for kind in kinds):
@@ -347,7 +348,7 @@ class Plan:
             raise InputError(f"a plan has no field {', '.join(unknown)}. Its fields are: {', '.join(sorted(_FIELDS))}.")
         try:
             text = plain.pop("text", None)
-            settings = None if text is None else TextSettings.from_dict(text)
+            settings = None if text is None else TextSettings.from_dict({"links": False, **text})
             find = file_finder(Path(folder), {one.sha256: one.value for one in known}, getattr(settings, "ngrams", 1))
             return cls(text=settings, **{name: restored(value, find) for name, value in plain.items()})
         except TypeError as error:

@@ -62,11 +62,14 @@ def test_rates_over_documents_never_call_a_claim_violated():
 
 def test_every_document_is_listed_the_most_exposed_first(tmp_path):
     found = audited(Corpus.from_texts([*["knee pain shared words"] * 30, *leaky_texts(30)]))
-    assert all(one["row"] >= 30 and one["rare_words"] >= 1 for one in found.exposure[:10])
+    assert all(one["row"] > 30 and one["rare_words"] >= 1 for one in found.exposure[:10])
+    common = replace(found, exposure=tuple({**one, "rare_words": 0} for one in found.exposure))
+    assert "1.9 of these are in at most 5" in found.summary().reasons[-1]
+    assert "0.0" not in common.summary().reasons[-1]
     assert found.save(tmp_path)
     with open(tmp_path / "documents.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert sorted(int(row["row"]) for row in rows) == list(range(60))
+    assert sorted(int(row["row"]) for row in rows) == list(range(1, 61))  # as in messages
     shifts = [float(row["shift"]) for row in rows]
     assert shifts == sorted(shifts, reverse=True)
     data = json.loads((tmp_path / "audit.json").read_text())

@@ -1,6 +1,7 @@
 """Shadows trained once serve against models trained elsewhere, for documents that they never saw."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,6 +43,20 @@ def test_old_documents_online_and_new_ones_offline(case):
     assert Attack("old", found.online[old], member[old]).area() > 0.8
     assert Attack("old", found.offline[old], member[old]).area() > 0.8
     assert Attack("new", found.offline[new], member[new]).area() > 0.8
+
+
+def test_documents_are_called_new_only_where_they_are(case):
+    """A document that occurs in both halves of the data is in every shadow: no online attack, and yet not new."""
+    folder, corpus, _, topics = case
+    shadows = read_shadows(folder)
+    found = attack_target(shadows, topics, corpus.words, corpus)
+    assert found.n_new == NEW
+    assert f"Both attacks are made on {KNOWN} of them; {NEW} were new to the shadows: these" in found.verdict()
+    member = shadows.member.copy()
+    member[:, :3] = True
+    found = attack_target(replace(shadows, member=member), topics, corpus.words, corpus)
+    assert f"on {KNOWN - 3} of them; {NEW} were new to the shadows and 3 were in nearly all" in found.verdict()
+    assert sorted(row["row"] for row in found.rows()) == list(range(1, KNOWN + NEW + 1))  # as in messages
 
 
 def test_chances_are_what_they_say(case):

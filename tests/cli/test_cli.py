@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dptopics import Ledger, TopicModel, cli
@@ -166,17 +168,61 @@ def test_vocabulary(run, notes, tmp_path):
     assert "not topics" in err
 
 
+def test_stop_words_of_ones_own(run, notes, tmp_path):
+    (tmp_path / "stop.txt").write_text("Knee\n\nrunning\n")
+    budget = ("--text", "note", "--author", "patient", "--epsilon", 20, "--delta", 1e-6, "--stop-words", "stop.txt")
+    assert run("vocabulary", notes, *budget, "--out", "v")[0] == 0
+    words = load(tmp_path / "v").value.words
+    assert "glasses" in words
+    assert not {"knee", "running"} & set(words)
+    assert run(*fit(notes, "--vocabulary", "weighted", "--stop-words", "stop.txt"))[0] == 0
+    model = TopicModel.load(tmp_path / "r")
+    assert model.text.stop_words == ("knee", "running")  # published: new texts are read alike
+    assert not {"knee", "running"} & set(model.vocabulary.words)
+    assert "Stop words: 2 of the owner's own" in (tmp_path / "r" / "README.txt").read_text("utf-8")
+    (tmp_path / "stop.txt").write_text("\n")
+    code, _, err = run("vocabulary", notes, *budget, "--out", "w")
+    assert code == 2
+    assert "the list of stop words 'stop.txt' is empty" in err
+
+
+def test_a_large_delta_is_told_on_the_card(run, notes):
+    code, out, _ = run("vocabulary", notes, "--text", "note", "--author", "patient", "--epsilon", 1, "--delta", 0.5,
+        "--out", "v")  # fmt: skip
+    assert code == 0
+    assert "δ = 0.5 is above 0.001" in out
+
+
 def test_transform(run, notes, tmp_path):
     run(*fit(notes))
     code, _, err = run("transform", "r", notes, "--text", "note", "--out", "shares.csv")
     assert code == 0
     assert "NOT FOR RELEASE" in err
     lines = (tmp_path / "shares.csv").read_text().splitlines()
-    assert lines[0] == "row,topic_0,topic_1"
+    assert lines[0] == "row,topic_0,topic_1,known_words"
     assert len(lines) == len(TEXTS) + 2
+    assert lines[1].split(",")[0] == "1"  # as in messages
     code, _, err = run("transform", "r", notes, "--text", "note", "--out", "shares.csv")
     assert code == 2
     assert "exists already" in err
+
+
+def test_transform_tells_which_texts_it_knows_nothing_of(run, notes, tmp_path):
+    run(*fit(notes))
+    table = pa.table({"note": [None, "knee pain", "übermorgen vielleicht", None, ""]})
+    pq.write_table(table, tmp_path / "new.parquet")
+    code, _, err = run("transform", "r", "new.parquet", "--text", "note", "--out", "shares.csv")
+    assert code == 2
+    assert "row 1 has no text" in err
+    assert "--drop-missing" in err
+    code, _, err = run("transform", "r", "new.parquet", "--text", "note", "--drop-missing", "--out", "shares.csv")
+    assert code == 0
+    assert "2 of 3 texts have no word that the topics know" in err
+    assert "Shares of 3 texts" in err
+    with open(tmp_path / "shares.csv", newline="") as file:
+        found = [(row["row"], row["known_words"], row["topic_0"]) for row in csv.DictReader(file)]
+    assert [one[:2] for one in found] == [("2", "2"), ("3", "0"), ("5", "0")]
+    assert [share for *_, share in found[1:]] == ["0.50000"] * 2
 
 
 def test_public_word_list(run, notes, tmp_path):
@@ -216,6 +262,7 @@ def test_ledger(run, notes, tmp_path):
         (("--mechanism", "magic"), "no mechanism 'magic'"),
         (("--vocabulary", "nowhere.txt"), "no word list of that name"),
         (("--language", "klingon"), "no stop words for language 'klingon'"),
+        (("--language", "de", "--mechanism", "embedded"), "minilm-words knows English only"),
         (("--ledger", "nothing.ledger"), "there is no ledger"),
         (("--out", "missing/folder"), "does not exist"),
         (("--max-docs", 0), "max_docs must be at least 1"),
@@ -281,9 +328,12 @@ def test_large_delta_warns(run, notes):
 
 
 def test_missing_options_are_explained(run, notes):
-    code, _, err = run("fit", notes, "--text", "note")
+    code, _, err = run("fit", notes)
     assert code == 2
     assert "Missing option" in err
+    code, _, err = run("fit", notes, "--text", "note", "--epsilon", 1, "--delta", 1e-6, "--mechanism", "mixture")
+    assert code == 2
+    assert "--out FOLDER" in err
 
 
 def test_interrupt_writes_nothing_and_keeps_the_charge(notes, tmp_path):

@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -125,7 +126,7 @@ def test_groups_without_a_public_list_are_released_first(run, tmp_path):
     (tmp_path / "notes.csv").write_text(text, "utf-8")
     code, out, message = run(*ask, "--epsilon", 1)
     assert code == 0, message
-    assert "3 words may be published" in out
+    assert "3 groups may be published" in out
     code, _, message = run(*BASE, "--by", "ward", "--groups", "wards", "--out", "counts")
     assert code == 0, message
     table = CountTable.load(tmp_path / "counts")
@@ -143,6 +144,19 @@ def test_the_page_of_counts(run, tmp_path):
     assert "<td>suppressed</td>" in page
     assert page.count(" (95 %)") > 4
     assert SECRET not in page
+
+
+def by_blanks(text):
+    return text.split()
+
+
+def test_counts_by_a_tokenizer_of_the_owner_say_so(tmp_path):
+    (tmp_path / "notes.csv").write_text("note,patient\n" + "asthma clinic,p1\n" * 3)
+    settings = {"by": [], "text": "note", "epsilon": 1.0, "delta": 1e-6, "unit": "document"}
+    own = replace(MODEL, text=TextSettings(tokenizer=by_blanks))
+    for model, told in ((MODEL, False), (own, True)):
+        release = release_counts(model, str(tmp_path / "notes.csv"), **settings)
+        assert any("by_blanks, cuts each text" in line for line in release.guarantee.assumptions) is told
 
 
 def test_an_empty_table_and_documents_as_units(run, tmp_path):

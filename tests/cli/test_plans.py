@@ -4,11 +4,16 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dptopics import Ledger, PrivateTopics, Vocabulary, cli
 from dptopics.errors import InputError
+from dptopics.plan import Plan
+from dptopics.preview import expected
+from dptopics.public.text import TextSettings
 from dptopics.release import bundle, report
 
 TEXTS = ["knee pain after running", "knee hurts when running", "glasses for reading", "eyes need reading glasses"] * 60
@@ -162,3 +167,27 @@ def test_a_terminal_that_cannot_print_epsilon(run, tmp_path):
     assert done.returncode == 0
     assert b"Traceback" not in done.stderr
     assert bundle.load(tmp_path / "r").value.n_topics == 2
+
+
+def test_a_preview_of_the_usual_topics_agrees_with_what_was_measured():
+    """The stored releases of public corpora: what the preview says lies within a fifth of what was found, or two."""
+    for path in sorted((Path(__file__).parents[2] / "benchmarks" / "results" / "utility").glob("*.json")):
+        stored = json.loads(path.read_text("utf-8"))
+        for epsilon in (1.0, 3.0):
+            runs = [run for name, run in stored.items() if name.startswith(f"embedded | usual | {epsilon} |")]
+            plan = Plan.topics(
+                mechanism="embedded", n_topics=runs[0]["asked"], epsilon=epsilon, delta=1e-6, unit="author",
+                text=TextSettings(),
+            )  # fmt: skip
+            said, found = expected(plan, runs[0]["units"]).topics, np.mean([run["found"] for run in runs])
+            assert abs(said - found) <= max(2, found / 5), path.name
+
+
+@pytest.mark.parametrize("units", [50, 300, 3000, 30_000, 10**6])
+@pytest.mark.parametrize("mechanism", ["embedded", "mixture", "variational"])
+def test_a_preview_never_advises_to_protect_less(mechanism, units):
+    settings = {"n_topics": 20, "epsilon": 1.0, "delta": 1e-6, "unit": "author", "text": TextSettings()}
+    card = expected(Plan.topics(mechanism=mechanism, **settings), units).card()
+    assert "epsilon" not in card
+    assert ("outside the public list" in card) is (mechanism == "embedded")
+    assert "rough" in card

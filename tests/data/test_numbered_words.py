@@ -22,6 +22,9 @@ SETTINGS = {
     "english": TextSettings(),
     "lemmas": TextSettings(lemmas=True),
     "german": TextSettings(language="german"),
+    "links": TextSettings(links=True),
+    "stop words": TextSettings(stop_words=("knee", "hurting", "σας")),
+    "stop words and lemmas": TextSettings(stop_words=("knee", "hurt"), lemmas=True),
 }
 
 
@@ -37,6 +40,15 @@ def equal(first, second):
     assert (first[0].dtype, first[1].dtype) == (second[0].dtype, second[1].dtype)
 
 
+PARTS = ["http://", "www.", "@", "knee", ".", " ", "\n", "\x1c", "a.b", "|", "é"]
+
+
+@given(st.lists(st.lists(st.sampled_from(PARTS), max_size=12).map("".join), max_size=6))
+def test_links(texts):
+    for name in ("all", "links"):
+        equal(*both(texts, SETTINGS[name]))
+
+
 @given(st.lists(st.text(SIGNS, max_size=40) | st.text(max_size=20), max_size=6))
 def test_signs_of_all_kinds(texts):
     equal(*both(texts, SETTINGS["all"]))
@@ -45,6 +57,7 @@ def test_signs_of_all_kinds(texts):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_settings(name):
     texts = ["The knees were hurting; Krankenversicherung!", "", "ΟΔΟΣ ΣΑΣ", "…", "knees and knee", "und die Knie"] * 3
+    texts += ["at www.knee.org", "knee@b.cc", "http://", "knee"]
     equal(*both(texts, SETTINGS[name]))
     equal(*both(texts, SETTINGS[name], Vocabulary.of(["knee", "knees", "knie"])))
 

@@ -1,6 +1,7 @@
 """Every block of code in README and docs runs: README, tutorial, how-to pages and the rest, one after another in one
 folder, as somebody would who tries them all. Only the invented messages are fewer."""
 
+import re
 import subprocess
 import sys
 from functools import lru_cache, partial
@@ -120,6 +121,24 @@ def test_no_block_is_left_out_silently(page):
         else:
             site_only = block.language.startswith("{") and name(block.page).startswith("docs/")
             assert site_only or block.language == "python", f"{block}: nothing runs {block.language!r}"
+
+
+INVENTED = re.compile(r"(?<![\w-])(?:(?:more-)?notes\.csv|public\.csv|(?:wards|topics|words|note)\.txt)")
+WRITES = re.compile(r"dptopics demo --(?:files \.|messages notes\.csv)")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(map(runs, BLOCKS[page]))], ids=name)
+def test_a_page_says_first_where_its_files_come_from(page):
+    """Readers come to a page from anywhere, and the files that it uses must be there."""
+    code = [block.code for block in filter(runs, BLOCKS[page]) if INVENTED.search(block.code)]
+    if not code:
+        return
+    used = {file for block in code for file in INVENTED.findall(block)}
+    text = page.read_text("utf-8")
+    told = WRITES.search(text)
+    assert told, f"{name(page)} uses {sorted(used)}: say first that dptopics demo --files . writes them"
+    assert told.start() < text.index(code[0]) + INVENTED.search(code[0]).start()
+    assert used <= {"notes.csv"} or "--files" in told[0]
 
 
 def test_few_blocks_are_not_run():

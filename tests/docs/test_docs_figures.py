@@ -1,12 +1,15 @@
 """Figures on pages come from stored results: tables are made of the JSON again, and compared."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 import audit_holes
 import weekly
+from dptopics import TextSettings
+from dptopics.public.embeddings import common_words
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,3 +55,53 @@ def test_counts_every_week():
     assert weekly.drift_table(found) in shown
     assert weekly.harder(found) in " ".join(shown.split())
     assert all(bar["met"] for bar in found["bars"])
+
+
+def by_epsilon(how, epsilon, field):
+    """What earlier versions had on 20 Newsgroups, with documents as units: the first run."""
+    found = json.loads((ROOT / "benchmarks/results/utility_by_epsilon.json").read_text())
+    return found[f"20 Newsgroups | {how} | document | {epsilon:.1f} | 0"][field]
+
+
+def test_figures_of_earlier_versions():
+    mixture, variational = (
+        [f"{by_epsilon(f'{how}, private words', epsilon, 'perplexity'):,.0f}" for epsilon in (1, 3)]
+        for how in ("mixture", "variational")
+    )
+    text = " ".join(page("docs/guarantees/mixture.md").split())
+    assert f"{mixture[0]} and {variational[0]} at ε = 1, {mixture[1]} and {variational[1]} at ε = 3" in text
+    text = " ".join(page("docs/guarantees/public_vocabulary.md").split())
+    words = by_epsilon("variational, common words", 1, "words")
+    assert f"over {words:,} common words at ε = 1, one has eight words above the noise" in text
+    assert by_epsilon("variational, common words", 1, "topics_of_8_sure_words") == 1
+
+
+def test_seconds_of_variational_topics():
+    found = json.loads((ROOT / "benchmarks/results/topics.json").read_text())["demo"]
+    (row,) = (row for row in found if row["name"] == "private, ε = 1")
+    assert f"{row['seconds']:.0f} s for the 20,000 messages of the demo" in page("docs/guarantees/variational.md")
+
+
+@pytest.mark.parametrize("name", ["mixture", "variational"])
+def test_coherence_is_quoted_where_it_is_measured(name):
+    """Once: on docs/utility.md, whose tables are written by the benchmark."""
+    cost = page(f"docs/guarantees/{name}.md").split("- **Cost:**")[1].split("\n\n")[0]
+    assert not re.findall(r"0\.\d\d\d", cost)
+
+
+def test_the_common_words_of_a_release():
+    assert f"{len(common_words(TextSettings())):,} of" in " ".join(page("docs/embeddings.md").split())
+
+
+def test_the_audit_of_the_demo_says_the_same_everywhere():
+    said = re.search(r'"(RED: [^"]+)"', " ".join(page("README.md").split()))[1]
+    for name in ("docs/tutorial.md", "docs/howto/audit.md"):
+        assert said in " ".join(page(name).split())
+
+
+def test_the_tutorial_shows_one_release():
+    """The topics that are released in its fourth part are those that are loaded in its ninth."""
+    parts = page("docs/tutorial.md").split("\n## ")
+    released = re.findall(r"^│ \d+ +│ +\d+% +│ ((?:\w+, ){5})", parts[4], re.MULTILINE)
+    loaded = parts[9].split("```text\n")[1].split("\n```")[0]
+    assert [row.split()[1:] for row in loaded.splitlines()] == [row.rstrip(", ").split(", ") for row in released]

@@ -347,7 +347,7 @@ OPTIONS = {
     "a folder nowhere": usage("nowhere", "--out", "nowhere/out"),
     "more than is left": usage("needs ε", "--epsilon", "50", code=3),
     "one topic": usage("n_topics must lie between 2", "--topics", "1", of="fit"),
-    "many topics": usage("n_topics must be a whole number or 'auto'", "--topics", "many", of="fit"),
+    "many topics": usage("--topics must be a whole number of at least 2, or auto", "--topics", "many", of="fit"),
     "too many topics": usage("n_topics must lie between 2 and 10,000", "--topics", "10001", of="fit"),
     "no such topics": usage("there is no", "--mechanism", "abacus", of="fit"),
     "no such words": usage("no vocabulary mechanism and no word list", "--vocabulary", "abacus", of="fit"),

@@ -53,7 +53,8 @@ class Model:
 
 CALLS = {
     "fit frame": lambda: topics().fit(FRAME),
-    "fit one column as frame": lambda: topics().fit(FRAME[["note"]]),
+    "fit one column of lists": lambda: topics().fit(pd.DataFrame({"note": [[NOTE], [NOTE]]})),
+    "fit one column with None": lambda: topics().fit(pd.DataFrame({"note": [NOTE, None]})),
     "fit polars frame": lambda: topics().fit(pl.from_pandas(FRAME)),
     "fit arrow table": lambda: topics().fit(pa.Table.from_pandas(FRAME)),
     "fit objects": lambda: topics().fit(FRAME[["note", "age"]].to_numpy()),

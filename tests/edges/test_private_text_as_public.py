@@ -15,7 +15,7 @@ from dptopics import Corpus, PrivateTopics, PublicNgrams, TextSettings, Vocabula
 from dptopics.errors import InputError
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.word_lists import check_entries, check_not_the_data, read_words
+from dptopics.public.word_lists import check_entries, check_not_the_data, read_stop_words, read_words
 
 NOTE = "my hiv test is positive, anna zanzibarina, ward 7"
 SETTINGS = {"epsilon": 50.0, "delta": 1e-6, "unit": Unit.DOCUMENT}
@@ -64,6 +64,8 @@ def test_the_data_itself_is_no_public_list(run, notes, tmp_path):
             command("fit", notes, "--topics", 2, "--mechanism", "mixture", "--vocabulary", path),
             command("fit", notes, "--topics", 2, "--mechanism", "output", "--public-corpus", path),
             command("vocabulary", notes, "--mechanism", path),
+            command("vocabulary", notes, "--stop-words", path),
+            command("fit", notes, "--topics", 2, "--mechanism", "mixture", "--stop-words", path),
             command("ngrams", notes, "--n", 2, "--public", path),
             ["audit", notes, "--text", "note", "--mechanism", "mixture", "--vocabulary", path, "--out", "r"],
         ):
@@ -106,6 +108,9 @@ def test_entries_that_no_text_gives_are_refused_by_number(tmp_path, lines):
         read_words(path)
     assert "knee" not in str(no.value)
     assert "zanzibarina" not in str(no.value)
+    with pytest.raises(InputError, match="cannot come out of a text") as no:
+        read_stop_words(path, TextSettings())
+    assert "knee" not in str(no.value)
     with pytest.raises(InputError, match=r"entries|words, but n is|must be a number"):
         PublicNgrams.from_file(path, n=1)
     with pytest.raises(InputError, match="cannot come out"):

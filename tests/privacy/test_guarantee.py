@@ -389,6 +389,35 @@ def test_a_delta_above_one_over_the_declared_number_is_warned_of(units, sound):
     assert again.about_units == units
 
 
+@pytest.mark.parametrize(
+    "delta, units, sound", [(1e-3, None, True), (1.1e-3, None, False), (0.5, 2, False), (0.5, 1, False)]
+)
+def test_a_delta_above_a_thousandth_is_warned_of_whatever_the_number(delta, units, sound):
+    guarantee = promise(delta=delta).about(units)
+    assert guarantee.sound is guarantee.to_dict()["sound"] is sound
+    assert ("is above 0.001: publishing every author with that chance" in words(guarantee.card())) is not sound
+    assert "Warning" not in promise(delta=delta, strength=Strength.NONE).card()
+
+
+def test_proved_promises_no_more_than_there_is():
+    card = words(promise().card())
+    assert "PROVED: a theorem written down for this code; tests look for departures from it, and cannot exclude" in card
+
+
+def test_only_a_report_of_a_whole_document_says_so():
+    line = "This holds for the whole document, however long."
+    local = {"trust": Trust.LOCAL, "unit": Unit.DOCUMENT}
+    assert line in words(promise(events=(Gaussian(3.0, relation=Relation.REPLACE),), **local).card())
+    assert line not in words(promise(events=(Gaussian(3.0, relation=Relation.REPLACE_WORD),), **local).card())
+    assert line not in words(promise(events=(Gaussian(3.0, relation=Relation.REPLACE),)).card())
+
+
+def test_assumptions_on_the_form_of_data_come_first_and_once():
+    made = promise(assumptions=("a", "b")).assuming(("c", "b"))
+    assert made.assumptions == ("c", "b", "a")
+    assert promise(assumptions=("a",)).assuming(()) == promise(assumptions=("a",))
+
+
 @pytest.mark.parametrize("units", [0, -3, 2.5, True, "many"])
 def test_a_number_of_units_must_be_one(units):
     with pytest.raises(InputError, match="about_units"):

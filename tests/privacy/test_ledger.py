@@ -36,7 +36,7 @@ from dptopics.release.release import Release
 from dptopics.vocabulary.weighted import WeightedVocabulary
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-CORPUS = SimpleNamespace(bounds=SimpleNamespace(unit=Unit.AUTHOR))
+CORPUS = SimpleNamespace(bounds=SimpleNamespace(unit=Unit.AUTHOR), assumptions=())
 
 
 def promise(epsilon=1.0, delta=1e-7, **fields):
@@ -303,7 +303,7 @@ def test_refusal_says_what_is_left(path):
     ledger.charge(promise(1.5), "x")
     text = (
         "this release needs ε = 1.2 but 0.5 of 2 is left in ledger 'clinic'. "
-        "Lower --epsilon, or start a new ledger for new data."
+        "Lower epsilon (--epsilon), or start a new ledger for new data."
     )
     for attempt in (ledger.check, lambda g: ledger.charge(g, "x")):
         with pytest.raises(BudgetExceeded) as caught:
@@ -312,9 +312,17 @@ def test_refusal_says_what_is_left(path):
     assert len(ledger.receipts()) == 1
 
 
+def test_what_the_form_of_the_data_assumes_is_charged_and_released(ledger):
+    corpus = SimpleNamespace(bounds=CORPUS.bounds, assumptions=("Each row is of one document.",))
+    for account in (ledger, Unrecorded()):
+        release = account.run(fake(), corpus, secure_rng())
+        assert release.guarantee.assumptions[0] == "Each row is of one document."
+    assert ledger.receipts()[0].guarantee.assumptions[0] == "Each row is of one document."
+
+
 def test_refusal_over_delta(ledger):
     ledger.charge(promise(0.1, 8e-7), "x")
-    with pytest.raises(BudgetExceeded, match=r"needs δ = 3e-07 but 2e-07 of 1e-06 is left.*Lower --delta"):
+    with pytest.raises(BudgetExceeded, match=r"needs δ = 3e-07 but 2e-07 of 1e-06 is left.*Lower delta \(--delta\)"):
         ledger.charge(promise(0.1, 3e-7), "x")
 
 
@@ -495,7 +503,12 @@ def test_run_refuses_before_charging(ledger):
         (fake(), CORPUS, np.random.default_rng(1), PrivacyError),
         (fake(strength=Strength.CLAIMED), CORPUS, secure_rng(), PrivacyError),
         (fake(epsilon=4.0), CORPUS, secure_rng(), BudgetExceeded),
-        (fake(), SimpleNamespace(bounds=SimpleNamespace(unit=Unit.DOCUMENT)), secure_rng(), PrivacyError),
+        (
+            fake(),
+            SimpleNamespace(bounds=SimpleNamespace(unit=Unit.DOCUMENT), assumptions=()),
+            secure_rng(),
+            PrivacyError,
+        ),
     ]
     for mechanism, corpus, rng, error in refused:
         with pytest.raises(error):
@@ -621,6 +634,7 @@ def test_killed_a_hundred_times_never_runs_uncharged(tmp_path):
                 def __call__(self, corpus, rng):
                     os.write(runs, b"x")
                     os.fsync(runs)
+                    return super().__call__(corpus, rng)
 
             rng = secure_rng()
             while True:

@@ -13,6 +13,7 @@ from dptopics.errors import BudgetExceeded, DptopicsError, InputError, PrivacyEr
 from dptopics.insight.series import CountsOfPeriod
 from dptopics.privacy.controls import under_noised
 from dptopics.privacy.durable import alone_with
+from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.participation import Participation
 from dptopics.release import bundle
 
@@ -295,3 +296,26 @@ def test_running_totals_go_forward_and_remember_what_was_left_out(ledger):
 def test_names_are_one_person_however_they_are_written(ledger):
     assert exact(ledger, 2, notes("Zoë"), most=1) == 1
     assert exact(ledger, 3, notes(" Zoe\u0308 "), most=1) == 0
+
+
+def test_a_seeded_generator_is_refused(ledger):
+    """Its noise can be drawn again: a ledger records no such release."""
+    with pytest.raises(PrivacyError):
+        count(ledger, 2, notes(ANN), rng=np.random.default_rng(0))
+    assert not ledger.receipts()
+
+
+def test_other_names_of_the_same_people_are_another_series(ledger):
+    """By another column everybody would be new, and be counted once more at no charge."""
+    data = notes(ANN).append_column("mail", pa.array(["ann@example.org"]))
+    count(ledger, 2, data, most=1)
+    with pytest.raises(BudgetExceeded):
+        count(ledger, 3, data, most=1, author="mail")
+
+
+def test_the_card_says_that_documents_are_new_in_each_period():
+    week = {"values": (("a", "b"),), "periods": ("W1", "W2"), "at": "W1", "epsilon": 1.0, "delta": 1e-6}
+    said = " ".join(CountsOfPeriod.calibrated(unit=Unit.DOCUMENT, **week).guarantee.assumptions)
+    assert "Each document must be counted in one period only" in said
+    said = " ".join(CountsOfPeriod.calibrated(unit=Unit.AUTHOR, **week).guarantee.assumptions)
+    assert "Each author counts in at most 1" in said

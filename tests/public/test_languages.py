@@ -217,6 +217,14 @@ def test_its_name_and_version_are_saved_and_it_runs_only_if_it_is_named(tmp_path
     assert TopicModel.load(folder).transform(["Knee hurts much"]).shape == (1, 2)
 
 
+def test_what_is_assumed_of_an_owners_function():
+    (line,) = TextSettings(tokenizer=OWN).assumptions
+    assert line.startswith("The owner's tokenizer, owners_tokenizer:pairs, cuts each text by that text alone")
+    corpus = Corpus.from_texts(["knee hurts"], ["a"], settings=TextSettings(tokenizer=OWN))
+    assert corpus.bounded().assumptions == corpus.bounded().limited(max_words=1).assumptions == (line,)
+    assert TextSettings().assumptions == TextSettings(language="thai", tokenizer="thai").assumptions == ()
+
+
 @pytest.mark.parametrize("named", ["os:system", {"name": "os:system", "version": "1"}])
 def test_a_plan_cannot_make_us_import_anything(monkeypatch, named):
     ran = []
@@ -241,13 +249,14 @@ def test_one_that_has_changed_is_told(tmp_path):
     TextSettings(tokenizer=OWN)
     with pytest.warns(PrivacyWarning, match="has changed since the release was made"):
         TextSettings.from_dict({"tokenizer": stored})
-    assert TextSettings.from_dict({"tokenizer": OWN}) == TextSettings(tokenizer=OWN)  # a plan written by hand
+    assert TextSettings.from_dict({"links": False, "tokenizer": OWN}) == TextSettings(tokenizer=OWN)  # written by hand
 
 
 @pytest.mark.parametrize(
     ("wrong", "rule"),
     [
         ("owners_tokenizer:counted", "cut one text in two ways"),
+        ("owners_tokenizer:remembering", "cut one text in two ways"),
         ("owners_tokenizer:numbers", "gave something else than strings"),
         ("owners_tokenizer:failing", r"failed \(KeyError\)"),
         ("owners_tokenizer:WORDS", "is no function"),

@@ -1,6 +1,8 @@
 """One document becomes words: the same words however its letters were encoded."""
 
+import json
 import sys
+import time
 from unicodedata import normalize
 
 import pytest
@@ -36,6 +38,82 @@ EVERY_WORD = TextSettings(language="none")
 )
 def test_words(text, words):
     assert EVERY_WORD.words(text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("see https://t.co/aBcD3f?x=1#top, knee pain", ["see", "knee", "pain"]),
+        ("HTTP://EXAMPLE.ORG/Knee\tpain", ["pain"]),
+        ("painhttp://t.co/knee", ["pain"]),  # tweets are often glued together
+        ("(www.example.org/knee) awww.pain WWW.KNEE.ORG", ["awww", "pain"]),
+        ("ask ann.lee+knee@mail.example.org or bob@example.com.", ["ask"]),
+        ("ann@b.cc,ben@d.ee;knee@home pain@ @user", ["knee", "home", "pain", "user"]),  # no address, or a mention
+        ('<a href="http://t.co/x">knee</a>', ["href", "knee"]),
+        ("膝http://t.co/knee痛み", ["膝", "痛み"]),  # no blank follows a link there
+        ("ｈｔｔｐ：／／ｔ．ｃｏ knee", ["knee"]),
+        ("http:// www. @ knee", ["http", "www", "knee"]),
+    ],
+)
+def test_links_are_no_words(text, words):
+    assert [w for w in TextSettings(language="none", min_length=1).words(text) if len(w) > 2 or w in words] == words
+
+
+def by_blanks(text):
+    return text.split()
+
+
+def test_links_count_if_asked_for():
+    text = "knee pain: http://t.co/knee ann@example.org"
+    assert TextSettings(links=True).words(text) == ["knee", "pain", "http", "knee", "ann", "example", "org"]
+    assert TextSettings.for_ngrams(2).words("at http://t.co") == ["<s> at", "at http", "http t", "t co", "co </s>"]
+    assert TextSettings(phrases=2).words("knee http://t.co pain") == ["knee", "pain"]  # no phrase across a link
+    assert TextSettings(tokenizer=by_blanks).words("knee http://t.co") == ["knee", "http://t.co"]  # your own function
+
+
+def test_stop_words_of_ones_own():
+    settings = TextSettings(stop_words=["USAirways", "knee-pain", "\uff47\uff41\uff54\uff45", "usairways", "3"])
+    assert settings.stop_words == ("gate", "knee", "pain", "usairways")  # as texts are written and split
+    assert settings.words("The @usairways gate: knee surgery, knees, pains") == ["surgery", "knees", "pains"]
+    assert TextSettings(stop_words=("knee",), phrases=2).words("new knee surgery today") == ["new", "surgery", "today",
+        "surgery today"]  # fmt: skip
+    assert TextSettings(stop_words=("knee",), lemmas=True).words("knees and glasses") == ["glass"]  # its forms too
+    own = TextSettings(stop_words=("m17.1",), tokenizer=by_blanks, min_length=1)
+    assert own.words("M17.1 knee") == ["knee"]
+    assert TextSettings(language="none", stop_words=("don't",), ngrams=2).words("I don't know") == [
+        "<s> know",
+        "know </s>",
+    ]
+
+
+def test_stop_words_of_ones_own_are_saved():
+    settings = TextSettings(stop_words=("knee", "gate"))
+    assert settings.to_dict()["stop_words"] == ["gate", "knee"]
+    assert TextSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+    assert hash(settings) != hash(TextSettings())
+    assert "stop_words" not in TextSettings().to_dict()  # as releases said before there were any
+    assert TextSettings.from_dict(TextSettings().to_dict()).stop_words == ()
+
+
+@pytest.mark.parametrize("wrong", ["knee", 3, [3], None, {"knee": 1}])
+def test_stop_words_are_a_list(wrong):
+    with pytest.raises(InputError, match="stop_words must be a list of words"):
+        TextSettings(stop_words=wrong)
+
+
+def test_settings_saved_before_links_were_left_out_keep_them():
+    old = TextSettings().to_dict()
+    del old["links"]
+    assert TextSettings.from_dict(old) == TextSettings(links=True)
+    assert TextSettings.from_dict(TextSettings().to_dict()) == TextSettings()
+
+
+def test_long_runs_do_not_take_long():
+    """Every search begins where a run of signs begins, once."""
+    start = time.perf_counter()
+    for part in ("a", "a.", "a@", "www.", "http://", "a@b."):
+        TextSettings().plain(part * 10**6 + "@")
+    assert time.perf_counter() - start < 10
 
 
 @given(st.text())

@@ -106,6 +106,11 @@ def test_a_file_of_seeds(tmp_path, monkeypatch, capsys):
         main()
     assert not stop.value.code
     assert "(seed 1)" in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", ["dptopics", *words.split(), "--seed-words", "notes.csv", "--out", "other"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    assert "is the private table itself" in capsys.readouterr().err
     (tmp_path / "plan.json").write_text(json.dumps(bundle.load("release").record.plan))
     assert read_plan(tmp_path / "plan.json").settings["seed_words"] == (
         ("rash", "skin", "itching"),

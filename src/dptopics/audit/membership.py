@@ -23,6 +23,7 @@ from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.relation import Relation
 
 _RARE = 5  # a word of at most so many documents is rare
+_SHOWN = 0.05  # a smaller mean would read 0.0
 _MOST = 20  # documents named in audit.json; documents.csv has all
 _GRID = np.round(np.geomspace(1e-4, 1, 49), 8)  # false positive rates of the curves in audit.json
 
@@ -116,11 +117,12 @@ class MembershipAudit(Audited):
         )
         if not many.any() or many.all():
             return (f"{told}.",)
-        return (
-            f"{told}: they have {np.mean(rare[many]):.1f} words of at most {_RARE} documents on average, the others "
-            f"{np.mean(rare[~many]):.1f}, and {np.mean(length[many]):.0f} words in all, the others "
-            f"{np.mean(length[~many]):.0f}.",
-        )
+        of_few, others = (float(np.mean(rare[part])) for part in (many, ~many))
+        words = f"{np.mean(length[many]):.0f} words on average, the others {np.mean(length[~many]):.0f}"
+        if max(of_few, others) < _SHOWN:
+            return (f"{told}: they have {words}, and hardly any of these is a word of at most {_RARE} documents.",)
+        few = f"{of_few:.1f} of these are in at most {_RARE} documents, of the others {others:.1f}"
+        return (f"{told}: they have {words}; {few}.",)
 
     def allowed(self, false_positive_rates: NDArray[np.float64]) -> NDArray[np.float64]:
         """Largest true positive rate under the claim: one unit exchanged for another is one removed and one added."""
@@ -224,7 +226,8 @@ def too_few(n_outsiders: int, rate: float) -> str:
 def exposed(shadows: Shadows, counts: Counts) -> list[dict[str, Any]]:
     """All documents, first those whose presence moves ζ most (in standard deviations), with what makes them stand out.
 
-    That is their length, and their words of few documents. Rows are named by their number, never by their words.
+    That is their length, and their words of few documents. Rows are named by their number, the first is 1, never by
+    their words.
     """
     value, member = shadows.statistics[:, :, 0], shadows.member
     inside, outside = _mean(value, member), _mean(value, ~member)
@@ -236,7 +239,7 @@ def exposed(shadows: Shadows, counts: Counts) -> list[dict[str, Any]]:
     total = np.concatenate([[0], np.cumsum(counts.count)])
     length = total[counts.doc_start[1:]] - total[counts.doc_start[:-1]]
     return [
-        {"row": int(d), "shift": float(shift[d]), "words": int(length[d]), "rare_words": int(rare_words[d])}
+        {"row": int(d) + 1, "shift": float(shift[d]), "words": int(length[d]), "rare_words": int(rare_words[d])}
         for d in np.argsort(-shift, kind="stable")
     ]
 

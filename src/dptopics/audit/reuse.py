@@ -87,6 +87,7 @@ class TargetAttack(Audited):
     n_shadows: int
     shared_words: int
     target: str = ""  # fingerprint of the model
+    n_new: int = 0  # documents that no shadow had
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -103,15 +104,26 @@ class TargetAttack(Audited):
         n = self.offline.size
         return (
             f"{self.accused} of {n} documents look as if they had been in the data, by a test that accuses 1 in 1,000 "
-            f"outsiders: {_RARE * n:.3g} would be expected by chance. {int(self.known.sum())} of them were known to "
-            "the shadows; new ones get the offline attack only."
+            f"outsiders: {_RARE * n:.3g} would be expected by chance. {self._compared()}"
         )
+
+    def _compared(self) -> str:
+        """Which documents get both attacks, and why others do not."""
+        n, both = self.offline.size, int(self.known.sum())
+        if both == n:
+            return "Some shadows had each of them and others did not, so both attacks are made."
+        reasons = {
+            "new to the shadows": self.n_new,
+            "in nearly all of the shadows, as short texts and copies are, or in nearly none": n - both - self.n_new,
+        }
+        told = " and ".join(f"{number} were {why}" for why, number in reasons.items() if number)
+        return f"Both attacks are made on {both} of them; {told}: these get the offline attack only."
 
     def rows(self) -> list[dict[str, Any]]:
         """Every document, the most exposed first."""
         return [
             {
-                "row": int(d),
+                "row": int(d) + 1,
                 "chance": float(self.chance[d]),
                 "log_ratio": float(self.online[d]) if self.known[d] else None,
             }
@@ -205,8 +217,9 @@ def attack_target(
     # The better of two tests, each at half of the chance.
     chance = np.minimum(calibrated(offline, _in_turn(said, seen, moments), seen), calibrated(words_there, there, seen))
     return TargetAttack(
-        offline, online, np.minimum(1.0, 2 * chance), said.shape[0], len(shared), fingerprint(topics, words)
-    )
+        offline, online, np.minimum(1.0, 2 * chance), said.shape[0], len(shared), fingerprint(topics, words),
+        n_new=int(np.count_nonzero(~seen.any(axis=0))),
+    )  # fmt: skip
 
 
 def calibrated(

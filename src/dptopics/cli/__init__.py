@@ -3,7 +3,6 @@
 Commands import what they need when they run, so that --help and a mistyped option answer at once.
 """
 
-import io
 import os
 import sys
 import warnings
@@ -30,6 +29,7 @@ from dptopics.cli import (
     report,
     vocabulary,
 )  # fmt: skip
+from dptopics.cli.streams import guarded, where_saved
 from dptopics.cli.terminal import err, out, warn
 from dptopics.errors import BudgetExceeded, DptopicsError, PrivacyWarning, SpentError
 
@@ -85,28 +85,43 @@ def common_options(
 
 def main() -> None:
     """Run the command line: a user's mistake is one message and a non-zero exit, never a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that cannot show ε must not end a release
+    with guarded() as results:
+        code = _run()
+        results.flush()
+        if results.problem and not code:
+            what = where_saved()
+            warn(f"standard output cannot be written ({results.problem}). {what or 'Nothing was spent.'}")
+            code = _SPENT if what else _WRONG
+    sys.exit(code)
+
+
+def _run() -> int | str | None:
+    """The exit code of the command."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", PrivacyWarning)
             warnings.showwarning = _show_warning
             app()
+    except SystemExit as stop:
+        return stop.code
     except BudgetExceeded as error:
-        _fail(error, str(error), 3)
+        return _failed(error, str(error), 3)
     except SpentError as error:
-        _fail(error, str(error), 4)
+        return _failed(error, str(error), _SPENT)
     except DptopicsError as error:
-        _fail(error, str(error), 2)
+        return _failed(error, str(error), _WRONG)
     except OSError as error:
         where = "" if error.filename is None else f": {error.filename}"
-        _fail(error, f"{error.strerror or 'a file cannot be read or written'}{where}. Nothing was written.", 2)
+        message = f"{error.strerror or 'a file cannot be read or written'}{where}."
+        return _failed(error, f"{message} {where_saved() or 'Nothing was written.'}", _WRONG)
     except Exception as error:
         if DEBUG in os.environ:
             raise
-        _fail(error, _FAULT.format(place=_place(error)), 1)
+        return _failed(error, f"{_FAULT.format(place=_place(error))} {where_saved()}", 1)
+    return 0
 
+
+_WRONG, _SPENT = 2, 4
 
 # Other libraries' messages and warnings may quote data, and terminals end in logs: they are shown on demand only.
 DEBUG = "DPTOPICS_DEBUG"
@@ -127,6 +142,7 @@ def _place(error: Exception) -> str:
     return f" ({Path(ours[-1].filename).name}, line {ours[-1].lineno})" if ours else ""
 
 
-def _fail(error: Exception, message: str, code: int) -> None:
-    err.print(f"[red]{type(error).__name__}:[/] {escape(message)}", highlight=False)
-    sys.exit(code)
+def _failed(error: Exception, message: str, code: int) -> int:
+    """Tell it. Once a release is written, no code says that nothing was spent: scripts try again on that."""
+    err.print(f"[red]{type(error).__name__}:[/] {escape(message.strip())}", highlight=False)
+    return _SPENT if code == _WRONG and where_saved() else code

@@ -10,7 +10,8 @@ from dptopics.cli import audit_claim, audit_model
 from dptopics.cli import options as o
 from dptopics.cli.ngrams import public_ngrams
 from dptopics.cli.source import Table, named_tokenizer
-from dptopics.cli.terminal import err, print_json, progress_bar
+from dptopics.cli.streams import saved
+from dptopics.cli.terminal import err, print_json, progress_bar, warn
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.text import TextSettings
@@ -148,6 +149,8 @@ def audit(
     with progress_bar("Reading texts") as sink, progress.shown_by(sink):
         embed = None if embedding is None or embedding.of_words else embedding
         corpus = table.in_memory(reading, vocabulary=public, embed=embed)
+    if corpus.left_out:
+        warn(f"{corpus.left_out} rows were left out. Row numbers of this audit count the others, from 1 on.")
     if attack == "poison":
         audit_model.poison(corpus, plan, trials or 100, out_folder, as_json)
         return
@@ -171,6 +174,7 @@ def audit(
         err.print(
             "No plots: install matplotlib (pip install 'dptopics\\[plots]') for roc.png and roc.svg.", highlight=False
         )
+    saved(out_folder)
     if as_json:
         print_json(result.to_dict())
         return

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dptopics.cli import options as o
 from dptopics.cli.audit_model import show
+from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json, progress_bar
 from dptopics.errors import InputError
 
@@ -36,6 +37,7 @@ def attack_claim(
         sys.exit(130)
     result = replace(result, settings={"plan": plan.to_dict()})
     result.save(out_folder)
+    saved(out_folder)
     if as_json:
         print_json(result.to_dict())
     else:
@@ -60,6 +62,7 @@ def attack_most_contributing(
             plan.build(), corpus, repeats=pairs, rng=secure_rng(), max_docs=plan.max_docs
         )
     where = found.save(out_folder, settings={"plan": plan.to_dict()})
+    saved(where)
     if as_json:
         print_json(found.to_dict())
         return

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dptopics.cli import options as o
+from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json, progress_bar
 from dptopics.errors import InputError
 
@@ -98,6 +99,7 @@ def attack_target(corpus: "Corpus", model: Model, out_folder: Path, as_json: boo
     with progress_bar("Asking the shadow models") as sink, progress.shown_by(sink):
         result = reuse.attack_target(reuse.read_shadows(folder), topics, words, corpus)
     result.save(out_folder)
+    saved(out_folder)
     if as_json:
         print_json(result.to_dict())
         return
@@ -114,6 +116,7 @@ def poison(corpus: "Corpus", plan: "Plan | None", runs: int, out_folder: Path, a
     with progress_bar("Planting documents and training models") as sink, progress.shown_by(sink):
         result = audit_by_poison(victims, corpus, runs=runs, rehearsals=max(2, runs // 10))
     result.save(out_folder)
+    saved(out_folder)
     if as_json:
         print_json(result.to_dict())
         return

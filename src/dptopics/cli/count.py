@@ -25,7 +25,7 @@ def count(
     context: typer.Context,
     release_folder: Annotated[Path, typer.Argument(help="Folder of a release of topics.", show_default=False)],
     text: o.TextColumnName,
-    out_folder: o.Out,
+    out_folder: o.OutUnlessPreview = None,
     source: o.AnySource = None,
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
@@ -138,9 +138,10 @@ def count(
     if preview_only:
         preview(plan, about_units, as_json)
         return
+    folder = o.folder(out_folder)
     columns = Columns(text=text, author=author, drop_missing=drop_missing, session=table.session(), tell=say)
     data = source if on_spark else table.data
-    how: dict[str, Any] = {"by": axes, "columns": columns, "out": out_folder, "ledger": ledger}
+    how: dict[str, Any] = {"by": axes, "columns": columns, "out": folder, "ledger": ledger}
     how |= {"title": title, "about": about, "about_units": about_units}
     with stoppable() as phase:
         if series is None:
@@ -148,8 +149,8 @@ def count(
         else:
             how["participation"] = participation
             release = publish_period(plan, model, data, calendar=series, phase=phase, **how)
-    shown(release, out_folder, as_json)
-    err.print(f"Written to [bold]{o.shown(out_folder)}[/]. Every cell and margin is in counts.csv.")
+    shown(release, folder, as_json)
+    err.print(f"Written to [bold]{o.shown(folder)}[/]. Every cell and margin is in counts.csv.")
 
 
 def groups(
@@ -194,7 +195,7 @@ def groups(
             about=about,
             phase=phase,
         )
-    shown(release, out_folder, as_json)
+    shown(release, out_folder, as_json, many="groups")
     err.print(
         f"Written to [bold]{o.shown(out_folder)}[/]. Count by it: --groups {escape(column)}={o.shown(out_folder)}"
     )

@@ -1,5 +1,6 @@
 """The main command: release topics."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from dptopics.cli.terminal import err
 from dptopics.errors import InputError
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.text import MOST_PHRASE, TextSettings
-from dptopics.public.word_lists import check_not_the_data, read_seed_words
+from dptopics.public.word_lists import check_not_the_data, read_seed_words, read_stop_words
 
 if TYPE_CHECKING:
     from dptopics.plan import Plan
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def fit(
     context: typer.Context,
     text: o.TextColumnName,
-    out_folder: o.Out,
+    out_folder: o.OutUnlessPreview = None,
     source: o.AnySource = None,
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
@@ -93,6 +94,8 @@ def fit(
     yes: o.Yes = False,
     language: o.Language = "english",
     lemmas: o.Lemmas = False,
+    links: o.Links = False,
+    stop_words: o.StopWords = None,
     min_length: o.MinLength = None,
     max_length: o.MaxLength = None,
     tokenizer: o.TokenizerName = None,
@@ -113,16 +116,19 @@ def fit(
     from dptopics.plan import Plan, usual_mechanism
 
     table = Table.of(context)
-    for public in (vocabulary, public_corpus, seed_words):
+    for public in (vocabulary, public_corpus, seed_words, stop_words):
         check_not_the_data(public, source)
     settings = TextSettings(
         language=language,
         lemmas=lemmas,
+        links=links,
         min_length=min_length,
         max_length=max_length,
         phrases=MOST_PHRASE if phrases else 1,
         tokenizer=named_tokenizer(tokenizer),
     )
+    if stop_words is not None:
+        settings = replace(settings, stop_words=read_stop_words(stop_words, settings))
     model = _embedding(mechanism or usual_mechanism(settings), embedding, embedding_cache)
 
     def made() -> "Plan":
@@ -145,7 +151,7 @@ def fit(
         return Plan.topics(
             mechanism=mechanism,
             vocabulary=vocabulary,
-            n_topics=int(topics) if topics.isdecimal() else topics,
+            n_topics=o.how_many(topics),
             epsilon=epsilon or 0.0,
             delta=delta or 0.0,
             unit=chosen,
@@ -163,12 +169,13 @@ def fit(
     if preview_only:
         preview(plan, about_units, as_json)
         return
+    folder = o.folder(out_folder)
     used = plan.settings.get("embedding", model)
     table.check(used, embedding_cache)
     published(
         plan,
         table.reader(embed=None if used is None or used.of_words else used),
-        out_folder=out_folder,
+        out_folder=folder,
         as_json=as_json,
         ledger=ledger,
         accept_unproven=accept_unproven,
@@ -177,7 +184,7 @@ def fit(
         about_units=about_units,
         sensitivity=sensitivity,
     )
-    err.print(f"Written to [bold]{o.shown(out_folder)}[/]. Look again with: dptopics show {o.shown(out_folder)}")
+    err.print(f"Written to [bold]{o.shown(folder)}[/]. Look again with: dptopics show {o.shown(folder)}")
 
 
 def _public_corpus(table: Table, settings: TextSettings, unit: Unit, max_docs: int | None) -> "Given":

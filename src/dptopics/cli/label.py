@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dptopics.cli import options as o
+from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json
 from dptopics.errors import InputError
 
@@ -39,11 +40,13 @@ def label(
     found = labelled(bundle.load(release_folder), by=by, model=model)
     if out_file is not None:
         out_file.write_text(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        saved(out_file)
         err.print(f"Written to [bold]{o.shown(out_file)}[/].")
     if as_json:
         print_json(found.to_dict())
         return
     table = Table("Topic", f"Label, by {escape(found.model)}", "Words")
     for one in found.labels:
-        table.add_row(str(one.topic), escape(one.label), escape(", ".join(one.words)))
+        name = escape(one.label) if one.words else "[dim]none: this topic is mostly noise[/]"
+        table.add_row(str(one.topic), name, escape(", ".join(one.words)))
     out.print(table)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from dptopics.cli import options as o
+from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_topics, warn
 from dptopics.errors import InputError
 
@@ -93,10 +94,12 @@ def randomize(
         text = sys.stdin.read() if str(document) == "-" else document.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{document.name!r} is not valid UTF-8.") from None
-    err.print(client.card(parameters), highlight=False, markup=False)
+    err.print(client.card(parameters, err.width), highlight=False, markup=False)
     if memory.uncounted:
         warn(f"{memory.uncounted} reports of version 0.1 are not in this total: what they cost was not kept.")
-    print(to_line(client.report(parameters, text, secure_rng())))
+    line = to_line(client.report(parameters, text, secure_rng()))
+    saved(state)  # the same command prints the same report again
+    print(line)
 
 
 def fit(
@@ -137,6 +140,7 @@ def fit(
     with progress_bar("Learning topics") as sink, progress.shown_by(sink):
         release = fit_reports(parameters, data, n_topics=topics, method=method, sweeps=sweeps, clip=clip, period=period)
     bundle.save(release, out_folder)
+    saved(out_folder)
     if as_json:
         content: dict[str, Any] = {"reports": len(data), "rejected": dict(inbox.rejected)}
         print_json(content | {**release.value.shown(10), "guarantee": release.guarantee.to_dict()})

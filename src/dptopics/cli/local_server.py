@@ -115,11 +115,24 @@ def send(
     except UnicodeDecodeError:
         raise InputError(f"{document.name!r} is not valid UTF-8.") from None
     collection = collector.collection()
-    err.print(client.card(collection), highlight=False, markup=False)
+    err.print(client.card(collection, err.width), highlight=False, markup=False)
     if memory.uncounted:
         warn(f"{memory.uncounted} reports of version 0.1 are not in this total: what they cost was not kept.")
-    if not yes and not typer.confirm("Send one report?", err=True):
+    if not yes and not _agreed():
         err.print("Nothing was sent.")
         return
     collector.send([client.report(collection, text, secure_rng())])
     err.print("Accepted.")
+
+
+def _agreed() -> bool:
+    """Whether somebody says yes."""
+    try:
+        return typer.confirm("Send one report?", err=True)
+    except typer.Abort as stop:
+        if isinstance(stop.__context__, KeyboardInterrupt):
+            err.print("Stopped. Nothing was sent.")
+            raise typer.Exit(130) from None
+    raise InputError(
+        "nobody is there to ask: standard input ended. Nothing was sent. Run it where you can answer, or add --yes."
+    )

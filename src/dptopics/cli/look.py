@@ -1,6 +1,7 @@
 """Commands that look at releases and mechanisms, and the demo. None of them spends budget of real data."""
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from rich.table import Table
 from dptopics.cli import options as o
 from dptopics.cli.source import Table as TextTable
 from dptopics.cli.source import allow_tokenizer
-from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value
+from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value, warn
 from dptopics.errors import InputError
 
 
@@ -70,8 +71,8 @@ def transform(
     model = TopicModel.load(release_folder)
     if out_file.exists():
         raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
-    header = "row," + ",".join(f"topic_{k}" for k in range(model.n_topics))
-    row = 0
+    header = ["row", *(f"topic_{k}" for k in range(model.n_topics)), "known_words"]
+    row = written = unknown = 0
     partial = out_file.with_name(f".{out_file.name}.partial")
     try:
         with (
@@ -79,20 +80,36 @@ def transform(
             progress_bar("Reading texts") as sink,
             progress.shown_by(sink),
         ):
-            file.write(header + "\n")
+            file.write(",".join(header) + "\n")
             for texts, _ in read_batches(table.data, text=text, author=None):
-                numbered = [(row + i, t) for i, t in enumerate(texts)]
+                numbers, kept = _with_text(texts, row, drop_missing)
                 row += len(texts)
-                if drop_missing:
-                    numbered = [(i, t) for i, t in numbered if isinstance(t, str)]
-                shares = model.transform([t for _, t in numbered])  # type: ignore[misc]  # None is refused inside
-                np.savetxt(
-                    file, np.column_stack([[i for i, _ in numbered], shares]), fmt="%d" + ",%.5f" * model.n_topics
-                )
+                known = model.known_words(kept)
+                columns = np.column_stack([numbers, model.transform(kept), known])
+                np.savetxt(file, columns, fmt="%d" + ",%.5f" * model.n_topics + ",%d")
+                written += len(kept)
+                unknown += int(np.count_nonzero(known == 0))
         partial.rename(out_file)
     finally:
         partial.unlink(missing_ok=True)
-    err.print(f"Shares of {row} texts written to [bold]{out_file}[/]. They describe single texts: NOT FOR RELEASE.")
+    if unknown:
+        by_words = model.space is None or model.space.of_words
+        alike = " and get equal shares, which say nothing" if by_words else ""
+        told = f"{unknown:,} of {written:,} texts have no word that the topics know{alike}"
+        warn(f"{told}: known_words is 0 in their rows.")
+    where = o.shown(out_file)
+    err.print(f"Shares of {written} texts written to [bold]{where}[/]. They describe single texts: NOT FOR RELEASE.")
+
+
+def _with_text(texts: Sequence[object], before: int, drop_missing: bool) -> tuple[list[int], list[str]]:
+    """Row numbers, from 1 on as in messages, and the texts themselves."""
+    found = [(before + i, text) for i, text in enumerate(texts, 1) if not (drop_missing and text is None)]
+    for row, text in found:
+        if text is None:
+            raise InputError(f"row {row} has no text. Fill it in, or leave such rows out with --drop-missing.")
+        if not isinstance(text, str):
+            raise InputError(f"row {row}: a text must be a string, got {type(text).__name__}. Convert the column.")
+    return [row for row, _ in found], [str(text) for _, text in found]
 
 
 def mechanisms(as_json: o.Json = False) -> None:

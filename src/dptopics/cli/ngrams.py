@@ -24,7 +24,7 @@ _LISTS = (".txt", ".ngrams")
 def ngrams(
     context: typer.Context,
     text: o.TextColumnName,
-    out_folder: o.Out,
+    out_folder: o.OutUnlessPreview = None,
     source: o.AnySource = None,
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
@@ -141,10 +141,11 @@ def ngrams(
     if preview_only:
         preview(plan, about_units, as_json)
         return
+    folder = o.folder(out_folder)
     published(
         plan,
         table.reader(vocabulary=None if plan.prior is None else plan.prior.value.vocabulary),
-        out_folder=out_folder,
+        out_folder=folder,
         as_json=as_json,
         ledger=ledger,
         accept_unproven=accept_unproven,
@@ -152,7 +153,7 @@ def ngrams(
         about=about,
         about_units=about_units,
     )
-    where = o.shown(out_folder)
+    where = o.shown(folder)
     err.print(f"Written to [bold]{where}[/]. A language model of it: dptopics arpa {where} --out FILE")
 
 
@@ -176,7 +177,12 @@ def public_ngrams(path: Path, text: str, n: int, size: int, encoding: str, token
     from dptopics.public.given import Given
     from dptopics.public.ngrams import PublicNgrams
 
-    if path.suffix.lower() in _LISTS or not path.is_file():
+    if not path.is_file():
+        raise InputError(
+            f"there is no file {str(path)!r}. --public takes a public list (.txt, one n-gram on each line), or a table "
+            "of public texts."
+        )
+    if path.suffix.lower() in _LISTS:
         return Given.ngrams(PublicNgrams.from_file(path, n=n), path.name)
     with progress_bar("Reading public texts") as sink, progress.shown_by(sink):
         found = PublicNgrams.from_table(path, text=text, n=n, size=size, encoding=encoding, tokenizer=tokenizer)

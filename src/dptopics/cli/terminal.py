@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -42,7 +43,9 @@ def show_topics(model: "TopicModel", words: int, min_deviations: float | None = 
 
     asked = SURE if min_deviations is None else min_deviations
     others = "; in brackets: may be chance" if asked < SURE else ""
-    table = Table("Topic", "Share", f"Words at least {max(asked, SURE):g} standard deviations above the noise{others}")
+    above = f"Words at least {max(asked, SURE):g} standard deviations above the noise{others}"
+    unknown = "Heaviest words; how far the noise reaches is not known"
+    table = Table("Topic", "Share", unknown if model.deviation is None else above)
     sure = model.top_words(words, min_deviations=max(asked, SURE))
     phrases = model.top_phrases(5)
     if any(phrases):
@@ -65,32 +68,38 @@ def show_ngrams(table: "NgramTable", n: int) -> None:
     out.print(shown)
 
 
-def show_words(vocabulary: "Vocabulary", n: int) -> None:
+def show_words(vocabulary: "Vocabulary", n: int, many: str = "words") -> None:
     """How many words there are, and those of the highest noisy weight."""
     listed = f", {len(vocabulary.listed):,} of them from a public list" if vocabulary.listed else ""
     most = "" if vocabulary.weights is None else f" The most used: {', '.join(vocabulary.heaviest(n))}."
-    out.print(escape(f"{len(vocabulary):,} words may be published{listed}.{most}"), highlight=False)
+    out.print(escape(f"{len(vocabulary):,} {many} may be published{listed}.{most}"), highlight=False)
 
 
 def show_counts(table: "CountTable", n: int) -> None:
     """Counts of the first axis with their intervals, and what the bound leaves out."""
+    from dptopics.release.counts import Shown
+
     shown = Table(table.axes[0].capitalize(), f"{table.counted.capitalize()}s", "95 % interval")
     for value in table.values[0]:
         found = table.count(**{table.axes[0]: value})
-        known = found.value == found.value  # NaN: suppressed
-        between = f"{max(0.0, found.low):,.0f} to {max(0.0, found.high):,.0f}"
-        shown.add_row(escape(value), f"{found.value:,.0f}" if known else "-", between if known else "suppressed")
+        if isnan(found.value):
+            shown.add_row(escape(value), "-", "suppressed")
+            continue
+        whole = Shown.of(found)
+        shown.add_row(escape(value), f"{whole.value:,}", whole.interval)
     out.print(shown)
     out.print(escape(table.bounded), highlight=False)
 
 
-def show_value(value: Any, n: int, min_deviations: float | None = None) -> None:
+def show_value(value: Any, n: int, min_deviations: float | None = None, many: str = "words") -> None:
     """A released value, with its n most important things."""
     if value.kind == "topics":
         show_topics(value, n, min_deviations)
         return
-    show: dict[str, Callable[[Any, int], None]]
-    show = {"ngrams": show_ngrams, "vocabulary": show_words, "counts": show_counts}
+    if value.kind == "vocabulary":
+        show_words(value, n, many)
+        return
+    show: dict[str, Callable[[Any, int], None]] = {"ngrams": show_ngrams, "counts": show_counts}
     show[value.kind](value, n)
 
 

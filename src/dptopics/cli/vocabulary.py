@@ -1,5 +1,6 @@
 """Release the words that many units use."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +10,7 @@ from dptopics.cli.publishing import plan_of, preview, published
 from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.terminal import err
 from dptopics.public.text import TextSettings
-from dptopics.public.word_lists import check_not_the_data
+from dptopics.public.word_lists import check_not_the_data, read_stop_words
 
 if TYPE_CHECKING:
     from dptopics.plan import Plan
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def vocabulary(
     context: typer.Context,
     text: o.TextColumnName,
-    out_folder: o.Out,
+    out_folder: o.OutUnlessPreview = None,
     source: o.AnySource = None,
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
@@ -36,6 +37,8 @@ def vocabulary(
     max_docs: o.MaxDocs = None,
     language: o.Language = "english",
     lemmas: o.Lemmas = False,
+    links: o.Links = False,
+    stop_words: o.StopWords = None,
     min_length: o.MinLength = None,
     max_length: o.MaxLength = None,
     tokenizer: o.TokenizerName = None,
@@ -54,15 +57,19 @@ def vocabulary(
     """Release the words that many authors use."""
     from dptopics.plan import Plan
 
-    check_not_the_data(mechanism, source)
+    for public in (mechanism, stop_words):
+        check_not_the_data(public, source)
     table = Table.of(context)
     settings = TextSettings(
         language=language,
         lemmas=lemmas,
+        links=links,
         min_length=min_length,
         max_length=max_length,
         tokenizer=named_tokenizer(tokenizer),
     )
+    if stop_words is not None:
+        settings = replace(settings, stop_words=read_stop_words(stop_words, settings))
 
     def made() -> "Plan":
         return Plan.words(
@@ -81,10 +88,11 @@ def vocabulary(
     if preview_only:
         preview(plan, about_units, as_json)
         return
+    folder = o.folder(out_folder)
     published(
         plan,
         table.reader(),
-        out_folder=out_folder,
+        out_folder=folder,
         as_json=as_json,
         ledger=ledger,
         accept_unproven=accept_unproven,
@@ -92,4 +100,4 @@ def vocabulary(
         about=about,
         about_units=about_units,
     )
-    err.print(f"Written to [bold]{o.shown(out_folder)}[/].")
+    err.print(f"Written to [bold]{o.shown(folder)}[/].")

@@ -172,6 +172,7 @@ def publish_period(
             with_authors=columns.author is not None,
             drop_missing=columns.drop_missing,
             admitted=account.admitted if plan.unit is Unit.AUTHOR else None,
+            assumptions=model.assumptions,
         )
         if columns.tell is not None:
             columns.tell(corpus.account())
@@ -179,16 +180,20 @@ def publish_period(
 
     opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     file = None if participation is None else Path(participation)
-    with account_of(opened, series_of(plan), file) as account:
+    with account_of(opened, series_of(plan, columns.author), file) as account:
         return publish(plan, lambda plan: read(account, plan), ledger=account, **how)
 
 
-def series_of(plan: Plan) -> Series:
-    """The series that a plan of one period belongs to: a digest of everything public but the period."""
+def series_of(plan: Plan, author: str | None) -> Series:
+    """The series that a plan of one period belongs to: a digest of everything public but the period.
+
+    The column of authors is part of it: by other names everybody would be new, and counted again.
+    """
     described = plan.to_dict()
     settings = dict(described["settings"])
     period, running = settings.pop("at"), bool(settings.get("running"))
-    digest = sha256(json.dumps(described | {"settings": settings}, sort_keys=True).encode()).hexdigest()
+    described |= {"settings": settings, "author": author}
+    digest = sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
     return Series(
         name=digest[:16],
         period=period,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.cells import Topics, arrow_cells, corpus_of_cells, corpus_of_values, main_topic
+from dptopics.data.corpus import Corpus
 from dptopics.data.engines.spark import SparkTable
 from dptopics.data.tables import read_columns
 from dptopics.door import OF_PUBLISH, publish, reader, warn_owner
@@ -117,7 +118,7 @@ def publish_counts(
         asked = [columns.text, *([columns.author] if columns.author else [])]
         asked += [axis.column for axis in by if axis.of_text is None]
         if columns.session is not None:
-            table = spark_cells(data, asked, topic, model.n_topics + 1, by, columns)
+            table = spark_cells(data, asked, topic, model.n_topics + 1, by, columns, model.assumptions)
             warn_owner(table, plan)
             return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
         corpus = corpus_of_cells(
@@ -127,6 +128,7 @@ def publish_counts(
             by,
             with_authors=columns.author is not None,
             drop_missing=columns.drop_missing,
+            assumptions=model.assumptions,
         )
         if columns.tell is not None:
             columns.tell(corpus.account())
@@ -149,7 +151,13 @@ def _main_topics(model: TopicModel, embedding: Any, texts: list[str]) -> NDArray
 
 
 def spark_cells(
-    data: Any, asked: list[str], topics: Topics, n_topics: int, by: Sequence[Axis], columns: Columns
+    data: Any,
+    asked: list[str],
+    topics: Topics,
+    n_topics: int,
+    by: Sequence[Axis],
+    columns: Columns,
+    assumptions: tuple[str, ...] = (),
 ) -> SparkTable:
     """The cells of a table on Spark: topics and places are told on executors, text by text, as in memory."""
     return SparkTable.of_cells(
@@ -160,6 +168,7 @@ def spark_cells(
         with_authors=columns.author is not None,
         drop_missing=columns.drop_missing,
         session=columns.session,
+        assumptions=assumptions,
     )
 
 
@@ -196,10 +205,18 @@ def release_groups(
         rows = read_columns(data, [column, *([author] if author else [])], encoding=encoding, values=0)
         corpus = corpus_of_values(rows, with_authors=author is not None, drop_missing=drop_missing)
         if tell is not None:
-            tell(corpus.account())
+            tell(_account_of_values(corpus))
         return reader(corpus)(plan)
 
     return publish(plan, read, **how)
+
+
+def _account_of_values(corpus: Corpus) -> str:
+    """What was read of a column, in one sentence. Private: for the owner's eyes."""
+    of = "" if corpus.n_authors is None else f" of {corpus.n_authors:,} authors"
+    empty = int(np.count_nonzero(np.diff(corpus.doc_start) == 0))
+    missing = f"; {empty:,} of them have no value in this column" if empty else ""
+    return f"Read {corpus.n_documents:,} rows{of}{missing}."
 
 
 def check_axes(by: Sequence[Axis], text: str, author: str | None) -> None:

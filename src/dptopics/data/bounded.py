@@ -104,6 +104,11 @@ class BoundedCorpus(Protocol):
         ...
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must be true of how documents became words, for bounds to hold. Public."""
+        ...
+
+    @property
     def vector_width(self) -> int | None:
         """Numbers in each document's embedding; None if documents have none; 0 if there is no document to tell by."""
         ...

@@ -167,6 +167,7 @@ class Builder:
             vectors=None if self._embed is None else np.concatenate(self._vectors or [np.zeros((0, 0), np.float32)]),
             left_out=self._row - sizes.size,
             blank=self._blank,
+            assumptions=self._text.assumptions,
         )
         return corpus, names
 

@@ -5,6 +5,7 @@ memory and on Spark alike.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -39,10 +40,11 @@ def corpus_of_cells(
     with_authors: bool,
     drop_missing: bool = False,
     admitted: Admitted | None = None,
+    assumptions: tuple[str, ...] = (),
 ) -> Corpus:
     """From batches of texts, authors (if any) and one column for each axis that has one.
 
-    ``admitted`` tells which authors count at all, each by their own past.
+    ``admitted`` tells which authors count at all, each by their own past. ``assumptions`` are those on ``topics``.
     """
     shape = (n_topics, *(len(axis.values) for axis in axes))
     words = cell_words(prod(shape))
@@ -64,9 +66,10 @@ def corpus_of_cells(
             f"some rows have no value for {name!r}, or one that is not on the public list or in the declared range. "
             f"They are counted as {OTHER!r}."
         )
-    if admitted is None:
-        return builder.build(Corpus)
     corpus, names = builder.build_named(Corpus)
+    corpus = replace(corpus, assumptions=assumptions)
+    if admitted is None:
+        return corpus
     assert corpus.author is not None
     return corpus.take(np.flatnonzero(admitted(names)[corpus.author]))
 
@@ -127,7 +130,8 @@ def corpus_of_values(batches: Iterable[Rows], *, with_authors: bool, drop_missin
     columns = np.array(places, np.int64)[there]
     shape = (len(places), len(index))
     counts = sparse.csr_array((np.ones(columns.size, np.int64), columns, starts), shape=shape)
-    return Corpus.from_counts(counts, list(index), authors=names if with_authors else None)
+    corpus = Corpus.from_counts(counts, list(index), authors=names if with_authors else None)
+    return replace(corpus, assumptions=())  # they were counted here
 
 
 def _topics(texts: Sequence[Any], topics: Topics) -> NDArray[np.int64]:

@@ -51,6 +51,8 @@ def _castable(column: Any) -> Any:
 
 def _strings(column: Any, name: str, *, integers: bool) -> list[str | None]:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if column.null_count == len(column):  # of any type: pandas makes numbers of a column without a value
+        return [None] * len(column)
     string = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     if not (string or pa.types.is_null(kind) or (integers and pa.types.is_integer(kind))):
         wanted = "strings or whole numbers" if integers else "text"

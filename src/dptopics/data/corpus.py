@@ -43,6 +43,7 @@ class Corpus:
     vectors: NDArray[np.float32] | None = None  # embedding of each document, by a public model
     left_out: int = 0  # rows without text or author that were dropped. Private: for the owner's eyes
     blank: int = 0  # texts without any sign. Private: for the owner's eyes
+    assumptions: tuple[str, ...] = ()  # what must be true of how documents became words. By their form: public
 
     def __repr__(self) -> str:
         return f"<Corpus: sensitive, unit {str(self.default_unit)!r}>"
@@ -123,17 +124,22 @@ class Corpus:
         *,
         settings: TextSettings | None = None,
         vocabulary: Vocabulary | None = None,
+        drop_missing: bool = False,
         embed: Embed | None = None,
     ) -> Self:
         """From strings, and the author of each where known.
 
-        A ``vocabulary`` is public; other words are dropped. ``embed`` turns texts into vectors: a public model, called
-        with one text at a time.
+        ``drop_missing`` leaves out those without text or author. A ``vocabulary`` is public; other words are dropped.
+        ``embed`` turns texts into vectors: a public model, called with one text at a time.
         """
         from dptopics.data.builder import Builder
 
         builder = Builder(
-            settings or TextSettings(), with_authors=authors is not None, vocabulary=vocabulary, embed=embed
+            settings or TextSettings(),
+            with_authors=authors is not None,
+            drop_missing=drop_missing,
+            vocabulary=vocabulary,
+            embed=embed,
         )
         builder.add_all(texts, authors)
         return builder.build(cls)

@@ -62,7 +62,38 @@ def is_texts(X: Any) -> bool:
     if not hasattr(X, "__len__"):
         return hasattr(X, "__iter__")
     return shielded(
-        lambda: len(X) == 0 or any(isinstance(text, str) for text in X), "the texts cannot be read", _WANTED
+        lambda: any(isinstance(text, str) for text in X) or all(text is None for text in X),
+        "the texts cannot be read",
+        _WANTED,
+    )
+
+
+def one_column(X: Any) -> Any:
+    """The column itself of a frame or array with exactly one, if it holds no numbers: texts, as a list of them is.
+
+    By its type alone; what a ColumnTransformer hands on.
+    """
+    if sparse.issparse(X) or hasattr(X, "column_names") or getattr(X, "ndim", 2) != 2:
+        return X
+    if not isinstance(getattr(X, "shape", None), tuple) or X.shape[1:] != (1,):
+        return X
+    column = getattr(X, "iloc", X)[:, 0]  # of pandas; Polars and NumPy have none
+    return column if str(column.dtype).lower().startswith(("object", "str", "<u", "utf8")) else X
+
+
+def numbered(matrix: Any, *, public: bool = True) -> list[str]:
+    """Names for columns that have none, if the columns are public: each has its place by the others.
+
+    A vectorizer that was fitted on the data has one column for each word of anybody: one word more moves all that
+    follow, and "x7" would tell of it.
+    """
+    if public:
+        return [f"x{i}" for i in range(matrix.shape[1])]
+    raise InputError(
+        "these counts have no names of columns, and which column a fitted vectorizer gives to a word depends on all "
+        "documents. Give the texts themselves instead of counts; or the words of the columns, which are then chosen "
+        "privately (feature_names=, or a DataFrame of counts); or say that the columns are public, as those of a "
+        "HashingVectorizer or of CountVectorizer(vocabulary=a public list) are: vocabulary='public'."
     )
 
 
@@ -77,6 +108,30 @@ def check_column_names(text: Any, authors: Any) -> None:
         raise InputError(f"text and authors name the same column, {text!r}. Name the one with the texts.")
 
 
+def data_of(
+    X: Any, text: str | None, authors: Any, settings: "TextSettings", *, drop_missing: bool = False
+) -> EstimatorData:
+    """What is known of texts, a table or a corpus before it is read."""
+    from dptopics.data.corpus import Corpus
+    from dptopics.privacy.guarantee import Unit
+
+    how: dict[str, Any] = {"settings": settings, "drop_missing": drop_missing}
+    unit = Unit.DOCUMENT if authors is None else Unit.AUTHOR
+    if text is not None or isinstance(authors, str):
+        check_column_names(text, authors)
+        return EstimatorData(
+            settings,
+            unit,
+            None,
+            lambda embed: Corpus.from_table(X, text=text or "", author=authors, embed=embed, **how),
+        )
+    if isinstance(X, Corpus):
+        if authors is not None or drop_missing:
+            raise InputError("a Corpus already knows its authors and rows: leave authors= and drop_missing= out.")
+        return EstimatorData(X.text, X.default_unit, X.vocabulary, lambda embed: X)
+    return EstimatorData(settings, unit, None, lambda embed: Corpus.from_texts(X, authors, embed=embed, **how))
+
+
 def texts_of(frame: Any, column: str) -> list[str | None]:
     """The texts of a frame."""
     return [text for texts, _ in read_batches(frame, text=column, author=None) for text in texts]
@@ -86,7 +141,8 @@ def counts_of(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a sparse matrix; the estimator remembers its columns (``reset``), or compares them."""
     try:
         settings = {"accept_sparse": "csr", "dtype": "numeric", "ensure_non_negative": True}
-        settings["ensure_min_samples"] = 0  # no documents are data as well: whether there are any is private
+        # No documents, and no words, are data as well: whether there are any is private.
+        settings["ensure_min_samples"] = settings["ensure_min_features"] = 0
         return sparse.csr_array(validate_data(estimator, X, reset=reset, **settings))
     except (DptopicsError, MemoryError):
         raise

@@ -24,11 +24,7 @@ def read_folder(folder: Path, columns: Sequence[str], encoding: str) -> Iterator
     check_columns(COLUMNS, *columns)
     inside = [one for one in sorted(folder.rglob("*")) if _visible(one, folder) and one.is_file()]
     texts = [one for one in inside if one.suffix.lower() == _SUFFIX]
-    if inside and not texts:
-        raise InputError(
-            f"the folder {folder.name!r} holds no text files ({_SUFFIX}). Give a table, or a folder of them."
-        )
-    if len(inside) > len(texts):
+    if len(inside) > len(texts):  # even if none is left: whether anybody's text is there is private
         tell_owner(f"{len(inside) - len(texts):,} files that do not end in {_SUFFIX} were left out.")
     for start in range(0, len(texts), BATCH_ROWS):
         part = texts[start : start + BATCH_ROWS]

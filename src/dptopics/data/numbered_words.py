@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import lru_cache
-from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +18,9 @@ from dptopics.release.vocabulary import Vocabulary
 
 Numbers = tuple[NDArray[np.int32], NDArray[np.int64]]
 
-# Settings that look at one word at a time. Any other, if it is set, may look at several: then texts are cut one by one.
-_OF_ONE_WORD = frozenset({"language", "min_length", "max_length", "lemmas"})
+# Settings that look at one word at a time, or at the text before it is cut. Any other, if it is set, may look at
+# several words: then texts are cut one by one.
+_OF_ONE_WORD = frozenset({"language", "min_length", "max_length", "lemmas", "links", "stop_words"})
 # Stands between documents: no part of a word, and no letter with case, so that lower case does not look past it.
 _SEPARATOR = "\x1c"
 _PLANE = 1 << 16  # code points that are looked at together
@@ -41,7 +41,7 @@ class NumberedWords:
     def of(self, texts: Sequence[str]) -> Numbers:
         """The numbers of all words of these documents, one document after another; and how many each has."""
         if self._together and sum(map(len, texts)) <= _MOST_SIGNS:
-            joined = _SEPARATOR.join([*(normalize("NFKC", text) for text in texts), ""])
+            joined = _SEPARATOR.join([*map(self._text.plain, texts), ""])
             if joined.count(_SEPARATOR) == len(texts):
                 return self._cut(joined.lower(), len(texts))
         return self._one_by_one(texts)

@@ -65,6 +65,11 @@ class PeriodCorpus:
         return self._corpus.text
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """As in the protocol."""
+        return self._corpus.assumptions
+
+    @property
     def vector_width(self) -> int | None:
         """As in the protocol."""
         return self._corpus.vector_width

@@ -82,7 +82,7 @@ def label(release: Release[TopicModel], *, by: str | Ask | None = None, model: s
         names, who, prompt = _nearest(topics, words), OFFLINE, ""
     else:
         ask, who = asking(by, model)
-        names, prompt = [_tidy(ask(PROMPT.format(words=", ".join(row)))) for row in words], PROMPT
+        names, prompt = [_tidy(ask(PROMPT.format(words=", ".join(row)))) if row else "" for row in words], PROMPT
     found = (
         TopicLabel(k, name or ", ".join(row[:3]), row) for k, (name, row) in enumerate(zip(names, words, strict=True))
     )

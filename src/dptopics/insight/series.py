@@ -102,8 +102,11 @@ class CountsOfPeriod(CountsWithMargins):
         alone = super().guarantee
         if len(self.periods) == 1:
             return alone
-        capped = f" Each {self.unit} counts in at most {self.max_periods}." if self.unit is Unit.AUTHOR else ""
-        whole_series = f"It covers all {len(self.periods)} periods of the series together, charged once.{capped}"
+        by_author = self.unit is Unit.AUTHOR
+        capped = f"Each author counts in at most {self.max_periods}." if by_author else (
+            "Each document must be counted in one period only: nothing remembers documents that are counted again."
+        )  # fmt: skip
+        whole_series = f"It covers all {len(self.periods)} periods of the series together, charged once. {capped}"
         return replace(alone, assumptions=(*alone.assumptions, whole_series))
 
     def check(self, corpus: BoundedCorpus) -> None:

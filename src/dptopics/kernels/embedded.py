@@ -90,6 +90,36 @@ def nearest(documents: F64, centres: F64) -> I32:
 
 
 @jit
+def cosines(documents: F64, centres: F64) -> F64:
+    """documents[d] · centres[k], both of unit length. A matrix product may round a row by what else is in the batch."""
+    across = np.ascontiguousarray(centres.T)
+    found = np.zeros((documents.shape[0], centres.shape[0]))
+    for d in range(documents.shape[0]):
+        score = found[d]
+        for j in range(documents.shape[1]):
+            x, row = documents[d, j], across[j]
+            for k in range(score.size):
+                score[k] += x * row[k]
+    return found
+
+
+@jit
+def softmax(scores: F64) -> F64:
+    """exp(scores) over its sum, row by row."""
+    shares = np.empty_like(scores)
+    for d in range(scores.shape[0]):
+        mine, total = shares[d], 0.0
+        most = scores[d].max()
+        for k in range(mine.size):
+            mine[k] = np.exp(scores[d, k] - most)
+        for k in range(mine.size):
+            total += mine[k]
+        for k in range(mine.size):
+            mine[k] /= total
+    return shares
+
+
+@jit
 def with_size(documents: F64, kept: I64, size: float) -> F64:
     """The kept rows, each with ``size`` behind it: one pass instead of two copies."""
     width = documents.shape[1]

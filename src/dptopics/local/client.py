@@ -1,6 +1,7 @@
 """The client of local collection: it shows what is asked, keeps a total, and never draws the same report twice."""
 
 import hashlib
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hmac import compare_digest
@@ -14,6 +15,7 @@ from dptopics.local.collection import Collection, Report
 from dptopics.privacy.card import show
 from dptopics.privacy.rng import is_secure
 
+_WIDTH = 88  # of a card, at most
 _SLACK = 1 + 1e-9  # a limit of 4 takes an ε of 4 that floating point computed a little above
 
 
@@ -97,14 +99,17 @@ class Client:
         """ε of all reports so far."""
         return _total(self.memory.sent())
 
-    def card(self, collection: Collection) -> str:
+    def card(self, collection: Collection, width: int = _WIDTH) -> str:
         """What a collection asks, and what was sent so far: to be read before anything is sent."""
-        noted = "" if collection.period == "none" else f"\nKept        the {collection.period} in which it came."
-        return (
-            f"{collection.guarantee.card()}\n"
+        width = min(width, _WIDTH)
+        counted = (
             f"Counted     ε = {show(collection.asks)} for a whole document at δ = 0; sent so far: "
-            f"ε = {show(self.total)} of at most {self.max_epsilon:g}.{noted}"
+            f"ε = {show(self.total)} of at most {self.max_epsilon:g}."
         )
+        lines = [collection.guarantee.card(width), textwrap.fill(counted, width, subsequent_indent=" " * 12)]
+        if collection.period != "none":
+            lines.append(f"Kept        the {collection.period} in which it came.")
+        return "\n".join(lines)
 
     def report(self, collection: Collection, text: str, rng: Generator) -> Report:
         """One report about one text, on disk before it is handed out.

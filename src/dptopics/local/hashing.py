@@ -87,14 +87,18 @@ class LocalHash:
         answer["bucket"] = np.where(lots < np.uint64(self.keep_below), true, other)
         return answer
 
-    def estimate(self, answers: NDArray[np.void], n_values: int) -> NDArray[np.float64]:
-        """Unbiased estimate of how many of the answers' senders hold each value."""
+    def supported(self, answers: NDArray[np.void], n_values: int) -> NDArray[np.int64]:
+        """How many of the answers fall into the bucket of each value: of a value nobody holds, one in g on average."""
 
         def count(some: NDArray[np.void]) -> NDArray[np.int64]:
             return support(some["seed"], some["bucket"], self.n_buckets, n_values)
 
         # Whole numbers: any order gives the same.
-        return self.unbiased(np.sum(in_threads(count, answers), axis=0), answers.size)
+        return np.asarray(np.sum(in_threads(count, answers), axis=0))
+
+    def estimate(self, answers: NDArray[np.void], n_values: int) -> NDArray[np.float64]:
+        """Unbiased estimate of how many of the answers' senders hold each value."""
+        return self.unbiased(self.supported(answers, n_values), answers.size)
 
     def unbiased(self, total: NDArray[np.int64], n_answers: int) -> NDArray[np.float64]:
         """The same from how many of the answers fall into the bucket of each value."""
@@ -201,10 +205,14 @@ class HashedPair(_Hashed):
             value = self.topic_of(words) * len(self.vocabulary) + word
         return self.hash.send(np.array([value], np.int64), rng).tobytes()
 
+    def supported(self, answers: NDArray[np.void]) -> NDArray[np.int64]:
+        """How many answers speak for each pair, topics × words."""
+        counts = self.hash.supported(answers, self.n_values)[:-1]
+        return counts.reshape(len(self.topics), len(self.vocabulary))
+
     def table(self, answers: NDArray[np.void]) -> NDArray[np.float64]:
         """Unbiased estimate of the topics × words table of drawn words."""
-        counts = self.hash.estimate(answers, self.n_values)[:-1]
-        return counts.reshape(len(self.topics), len(self.vocabulary))
+        return self.hash.unbiased(self.supported(answers), answers.size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,5 +281,5 @@ def _promise(event: RandomizedResponse, delta: float) -> Guarantee:
         unit=Unit.DOCUMENT,
         strength=Strength.PROVED,
         trust=Trust.LOCAL,
-        assumptions=("It holds for the whole document, however long.", *ASSUMPTIONS),
+        assumptions=ASSUMPTIONS,
     )

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from dptopics.errors import InputError
 from dptopics.learners import check_topics
 from dptopics.learners.lda_gibbs import GibbsLda
+from dptopics.local.chance import beyond_chance, doubted
 from dptopics.local.collection import Collection
 from dptopics.local.hashing import ANSWER, HashedPair, ThreeWords
 from dptopics.local.inference import FlipChannelLda
@@ -103,7 +104,8 @@ def _learner(
 ) -> Callable[[NDArray[np.uint8]], Parts]:
     def from_bits(bits: NDArray[np.uint8]) -> Parts:
         n_words, f = len(randomizer.vocabulary), randomizer.f  # type: ignore[union-attr]
-        present = estimated_counts(count_ones(bits, n_words), len(bits), f)  # refuses f = 1
+        ones = count_ones(bits, n_words)
+        present = estimated_counts(ones, len(bits), f)  # refuses f = 1
         if method == "published":
             learner = GibbsLda(n_topics=n_topics, alpha=alpha, sweeps=sweeps, key=key)
             state, seeds = _begin(learner, as_counts(rebuilt(bits, n_words, f, key=key), n_words, key=key))
@@ -114,16 +116,24 @@ def _learner(
         else:
             topics, share = FlipChannelLda(n_topics=n_topics, alpha=alpha, key=key, clip=clip)(bits, n_words, f)
         tokens = max(1.0, float(np.maximum(present, 0.0).sum()))
-        return topics, share, count_deviation(len(bits), f) / (np.sqrt(share) * tokens)
+        deviation = count_deviation(len(bits), f) / (np.sqrt(share) * tokens)
+        likely = doubted(topics, deviation, beyond_chance(ones, len(bits), f / 2))
+        total = likely.sum(axis=1)
+        return likely / total[:, None], share, deviation / total
 
     def from_pairs(data: NDArray[np.uint8]) -> Parts:
         pair = randomizer
         assert isinstance(pair, HashedPair)
         counts = None if clip is None else ClippedPairs(pair, clip)
-        table = (counts or pair).table(answers(data)[:, 0])
+        sent = answers(data)[:, 0]
+        seen = pair.supported(sent)
+        table = pair.hash.unbiased(seen, len(data)) if counts is None else counts.table(sent)
         sigma = (counts or pair.hash).unit_deviation * np.sqrt(len(data))
         # What each count probably was: the noise is known, so most of a rare word's estimate is not believed.
         likely = np.array([posterior_means(row, sigma, len(data)) for row in table])
+        # That is normal noise, as that of many reports: an exact test says which pairs somebody sent.
+        sure = beyond_chance(seen, len(data), 1 / pair.hash.n_buckets)
+        likely = doubted(likely, np.full(len(likely), sigma), sure)
         total = likely.sum(axis=1)
         return likely / total[:, None], total / total.sum(), sigma / total
 

@@ -4,7 +4,7 @@ import textwrap
 from math import exp, inf
 
 from dptopics import notebook
-from dptopics.privacy.guarantee import LARGEST_EPSILON, Guarantee, Strength, Trust, Unit
+from dptopics.privacy.guarantee import LARGEST_DELTA, LARGEST_EPSILON, Guarantee, Strength, Trust, Unit
 from dptopics.privacy.relation import Relation
 
 PUBLIC_LIST = "The word list was public beforehand: it was not made from this data."
@@ -68,10 +68,12 @@ def warnings(guarantee: Guarantee) -> list[str]:
             "limits little. Do not rely on it."
         )
     if guarantee.large_delta:
-        found.append(
-            f"δ = {show(guarantee.delta)} is above 1 / {guarantee.about_units:,}, one over the number of "
-            f"{guarantee.unit}s: publishing one {guarantee.unit} picked at random would satisfy it. Do not rely on it."
-        )
+        units, unit = guarantee.about_units, guarantee.unit
+        if units is not None and guarantee.delta > 1 / units:
+            limit, allowed = f"1 / {units:,}, one over the number of {unit}s", f"publishing one {unit} picked at random"
+        else:
+            limit, allowed = show(LARGEST_DELTA), f"publishing every {unit} with that chance"
+        found.append(f"δ = {show(guarantee.delta)} is above {limit}: {allowed} would satisfy it. Do not rely on it.")
     return found
 
 
@@ -119,8 +121,14 @@ def _how_much(guarantee: Guarantee) -> str:
     return (
         f"{lead}ε = {show(guarantee.epsilon)}, δ = {show(guarantee.delta)} ({guarantee.relation}). "
         f"An attacker who wants to know {secret(guarantee)} can improve the odds of being right at most "
-        f"{_fold(guarantee.epsilon)}-fold by seeing {seen}{slip}."
+        f"{_fold(guarantee.epsilon)}-fold by seeing {seen}{slip}.{_whole(guarantee)}"
     )
+
+
+def _whole(guarantee: Guarantee) -> str:
+    """Of one report: whether more words would be protected less."""
+    whole = guarantee.trust is Trust.LOCAL and guarantee.relation is Relation.REPLACE
+    return " This holds for the whole document, however long." if whole else ""
 
 
 def _content(guarantee: Guarantee) -> str:

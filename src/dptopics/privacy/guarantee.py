@@ -17,6 +17,7 @@ from dptopics.privacy.relation import Relation
 
 SCHEMA = 2  # 1: events did not say their relation, the guarantee did
 LARGEST_EPSILON = 8.0  # above it the odds may grow more than 2,980-fold
+LARGEST_DELTA = 1e-3  # above it more than one unit in a thousand may be published outright
 # What composition reads: assumptions that it settles, or that it voids.
 PUBLIC_WORDS = "The words were public beforehand, or released and charged by themselves."
 WORDS_BEFORE = "The words were chosen without looking at this data."
@@ -56,7 +57,9 @@ class Strength(StrEnum):
     def meaning(self) -> str:
         """One sentence for the card."""
         return {
-            Strength.PROVED: "a theorem, checked to hold for this code by tests",
+            Strength.PROVED: (
+                "a theorem written down for this code; tests look for departures from it, and cannot exclude them"
+            ),
             Strength.RANDOM: "holds with a stated probability over data sets of a stated distribution",
             Strength.CLAIMED: "as published; the proof has a known hole, named below",
             Strength.NONE: "no protection is promised",
@@ -141,6 +144,10 @@ class Guarantee:
         """The same guarantee with one more thing the reader must know."""
         return replace(self, assumptions=(*self.assumptions, assumption))
 
+    def assuming(self, lines: tuple[str, ...]) -> Self:
+        """The same guarantee with what must be true of the data's form, before all else that is assumed."""
+        return replace(self, assumptions=tuple(dict.fromkeys((*lines, *self.assumptions))))
+
     @property
     def replace_one(self) -> Price | None:
         """Price of the same release for one unit in place of another, or None where no figure is known.
@@ -170,9 +177,8 @@ class Guarantee:
 
     @property
     def large_delta(self) -> bool:
-        """Is δ so large that publishing one of the units, picked at random, would satisfy it?"""
-        units = self.about_units
-        return self.strength is not Strength.NONE and units is not None and self.delta > 1 / units
+        """Is δ so large that publishing one unit outright, or one in a thousand, would satisfy it?"""
+        return self.strength is not Strength.NONE and self.delta > min(LARGEST_DELTA, 1 / (self.about_units or 1))
 
     @property
     def sound(self) -> bool:

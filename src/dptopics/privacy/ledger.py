@@ -15,6 +15,7 @@ from enum import StrEnum
 from fractions import Fraction
 from math import inf
 from pathlib import Path
+from textwrap import fill
 from typing import Any, TypeVar
 
 from numpy.random import Generator
@@ -167,8 +168,9 @@ class Ledger:
         """
         self.check_generator(rng)
         mechanism.check(corpus)
-        self.charge(mechanism.guarantee, mechanism.name, accept_unproven=accept_unproven)
-        return mechanism(corpus, rng)
+        promised = mechanism.guarantee.assuming(corpus.assumptions)
+        self.charge(promised, mechanism.name, accept_unproven=accept_unproven)
+        return mechanism(corpus, rng).assuming(corpus.assumptions)
 
     def check_generator(self, rng: Generator) -> None:
         """Refuse a generator whose draws somebody else can repeat."""
@@ -267,7 +269,7 @@ class Ledger:
             f"Budget      ε = {_floor(budget.epsilon)}, δ = {_floor(budget.delta)} ({self.composition})",
             f"Spent       ε = {show(spent.epsilon)}, δ = {show(spent.delta)} ({len(receipts)} charged)",
             f"Left        ε = {_floor(left.epsilon)}, δ = {_floor(left.delta)}",
-            f"Strength    {self.strength.upper()}: {self.strength.meaning}.",
+            fill(f"Strength    {self.strength.upper()}: {self.strength.meaning}.", 88, subsequent_indent=" " * 12),
         ]
         if self.gamma:
             lines.append(f"Chance      γ = {show(self.gamma)} that not all of this holds (see the releases' cards).")
@@ -335,11 +337,11 @@ class Ledger:
     def _check_room(self, receipts: list[Receipt], price: float, risk: float) -> None:
         """Refuse a charge that does not fit: exact arithmetic, no tolerance."""
         names = {
-            Composition.SUM: (("ε", "--epsilon"), ("δ", "--delta")),
-            Composition.ZCDP: (("zCDP ρ (its part of ε)", "--epsilon"), ("τ (its part of δ)", "--delta")),
+            Composition.SUM: (("ε", "epsilon"), ("δ", "delta")),
+            Composition.ZCDP: (("zCDP ρ (its part of ε)", "epsilon"), ("τ (its part of δ)", "delta")),
         }[self.composition]
         used = _total(r.price for r in receipts), _total(r.risk for r in receipts)
-        for (symbol, option), gone, need, limit in zip(names, used, (price, risk), self.limits, strict=True):
+        for (symbol, name), gone, need, limit in zip(names, used, (price, risk), self.limits, strict=True):
             left = _exact(limit) - gone
             if _exact(need) > left:
                 needs, rest = show(need), _floor(float(left))
@@ -347,7 +349,7 @@ class Ledger:
                     needs, rest = repr(need), repr(float(left))
                 raise BudgetExceeded(
                     f"this release needs {symbol} = {needs} but {rest} of {_floor(limit)} is left in ledger "
-                    f"{self.name!r}. Lower {option}, or start a new ledger for new data."
+                    f"{self.name!r}. Lower {name} (--{name}), or start a new ledger for new data."
                 )
 
 

@@ -27,7 +27,7 @@ class Unrecorded:
         """Run ``mechanism`` once. A seeded ``rng`` is allowed here; it marks the release as not private."""
         self.check(mechanism.guarantee, accept_unproven=accept_unproven)
         mechanism.check(corpus)
-        return self.noted(mechanism(corpus, rng))
+        return self.noted(mechanism(corpus, rng).assuming(corpus.assumptions))
 
     def check_generator(self, rng: Generator) -> None:
         """Any will do: a seeded one marks the release as not private."""

@@ -16,7 +16,7 @@ from dptopics.errors import InputError
 from dptopics.public.minilm import MiniLM
 from dptopics.public.minilm_int8 import MiniLMInt8
 from dptopics.public.minilm_words import MiniLMWords
-from dptopics.public.text import TextSettings, language_code
+from dptopics.public.text import TextSettings, language_code, language_name
 from dptopics.public.text_models import CachedModel, Embedding, Floats, TextModel, cached, check_vectors
 from dptopics.release.vocabulary import Vocabulary
 
@@ -93,11 +93,29 @@ def embedding(model: Any = None) -> Embedding:
     return TextModel(getattr(model, "name", None) or f"a {type(model).__name__} given by the owner", encode)
 
 
+def check_language(model: Any, text: TextSettings | None) -> None:
+    """Refuse a built-in model, which knows English only, for texts that are said to be in another language."""
+    model = model.model if isinstance(model, CachedModel) else model
+    if text is None or not isinstance(model, MiniLMWords | WordLlama | MiniLM):
+        return
+    if language_name(text.language) not in ("english", "none"):
+        raise InputError(
+            f"the embedding {model.name} knows English only, and the texts are said to be in {text.language!r}. Use "
+            "mechanism mixture (--mechanism mixture), or name a model that knows the language (embedding=, "
+            "--embedding)."
+        )
+
+
 def frequencies(words: Sequence[str], language: str) -> NDArray[np.float64]:
     """Public frequency of each word in a language, from the package ``wordfreq`` (data: CC BY-SA 4.0)."""
     wordfreq = _wordfreq()
     code = _frequency_code(language)
-    return np.array([10 ** (wordfreq.zipf_frequency(word, code) - 9) for word in words])
+    try:
+        return np.array([10 ** (wordfreq.zipf_frequency(word, code) - 9) for word in words])
+    except (LookupError, ImportError):  # no list, or a tokenizer of its own that is not installed
+        raise InputError(
+            f"there are no public frequencies of words for language {language!r}. Use --mechanism mixture."
+        ) from None
 
 
 def word_weights(words: Sequence[str], language: str) -> NDArray[np.float64]:

@@ -17,6 +17,8 @@ from dptopics.public.word_lists import check_entries, is_file, read_words
 from dptopics.release.vocabulary import Vocabulary, check_stated
 
 IN_PYTHON = "given in Python"
+_OURS = "dptopics.learners."  # frozen dataclasses there do nothing when they are made but check their fields
+_allowed: dict[str, Any] = {}  # code of the user's, by where it is defined
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,15 @@ def restored(data: Any, find: Callable[[Mapping[str, Any]], Any]) -> Any:
     return {name: restored(part, find) for name, part in data.items()}
 
 
+def allow(*code: Any) -> None:
+    """Let plans that are read in this process use these functions and classes of yours. They run no other code.
+
+    A plan lies in every release folder: one that a stranger sends must not choose what is imported and called.
+    """
+    for thing in code:
+        described(thing)
+
+
 def replayable(data: Any) -> bool:
     """Whether all code in a description can be found again: a lambda cannot."""
     if isinstance(data, Mapping):
@@ -133,6 +144,7 @@ def _code(thing: Any) -> dict[str, Any]:
         "version": _version(module.partition(".")[0]),
         "source": checksum(source),
     }
+    _allowed[found["code"]] = made_of  # whoever describes it has it already
     if made_of is not thing:
         found["settings"] = {f.name: described(getattr(thing, f.name)) for f in fields(thing) if f.init}
     return found
@@ -143,18 +155,30 @@ def _loaded(data: Mapping[str, Any]) -> Any:
     where = data["code"]
     if where is None:
         raise InputError("this plan uses a function without a name of its own: it cannot be run again from the plan.")
-    module, _, name = str(where).partition(":")
-    try:
-        thing: Any = import_module(module)
-        for part in name.split("."):
-            thing = getattr(thing, part)
-    except (ImportError, AttributeError):
-        raise InputError(f"the plan names the code {where!r}, which is not there. Install it.") from None
+    thing = _allowed.get(str(where)) or _learner(str(where))
+    if thing is None:
+        raise InputError(
+            f"the plan names the code {where!r}, which is not run unless you allow it: in Python, import it and call "
+            "dptopics.public.given.allow(…) with it before you read the plan."
+        )
     if data.get("source") != _code(thing).get("source"):
         raise InputError(f"the code {where!r} has changed since the plan was made. Make a new plan.")
     if "settings" in data:
         return thing(**{key: restored(value, lambda found: found) for key, value in data["settings"].items()})
     return thing
+
+
+def _learner(where: str) -> Any:
+    """A learner of ours by its name; None for anything else."""
+    module, _, name = where.partition(":")
+    if not module.startswith(_OURS):
+        return None
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError):
+        return None
+    plain = isinstance(found, type) and is_dataclass(found) and found.__module__ == module
+    return found if plain else None
 
 
 def _version(package: str) -> str | None:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import resources
 from typing import Any, Self
 from unicodedata import normalize
@@ -22,6 +22,9 @@ _WIDE_END = regex.compile("[。！？｡]+")  # no blank follows these
 # Words with nothing but a blank or a hyphen between them: what phrases are made of.
 _RUN = regex.compile(r"\p{L}[\p{L}\p{M}\p{Nd}]*(?:[ \t-]\p{L}[\p{L}\p{M}\p{Nd}]*)*")
 _SENTENCE_END = regex.compile(r"[.!?…。！？]+(?=\s|$)|\n+")
+# Web and e-mail addresses, after NFKC. Spelled out in ASCII: the client in a browser has the same two expressions.
+_WEB = regex.compile(r"(?:[hH][tT][tT][pP][sS]?://|(^|[^A-Za-z0-9])(?:www|WWW)\.)[!#-;=?-~]+")
+_MAIL = regex.compile(r"(^|[^A-Za-z0-9._%+-])[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 START, END = "<s>", "</s>"  # of a sentence; no token can hold these signs
 MOST_NGRAMS = 5
 MOST_PHRASE = 3
@@ -34,10 +37,14 @@ class TextSettings:
     Lengths are by default what is usual in the language. ``tokenizer``: how texts are cut, if not at what is no letter:
     "chinese", "japanese" or "thai" (by default for these languages; extra ``languages``), a function from one text to
     its words, or its name, module:function. ``phrases``: beside its words a text gives phrases of up to so many words,
-    next to each other and none of them a stop word.
+    next to each other and none of them a stop word. ``links``: whether the words of web and e-mail addresses count;
+    they say where, not what about. A function of yours gets the text with them. ``stop_words``: words to leave out
+    beside those of the language; they are published with the release, as all settings are.
 
     >>> TextSettings(language="english").words("The MRI of 3 May didn't show anything; Zoë's knee is fine.")
     ['mri', 'show', 'zoë', 'knee', 'fine']
+    >>> TextSettings(stop_words=("Knee", "MRI")).words("The MRI shows my knee and Zoë's knees.")
+    ['shows', 'zoë', 'knees']
     """
 
     language: str = "english"
@@ -46,6 +53,8 @@ class TextSettings:
     lemmas: bool = False
     ngrams: int = 1
     phrases: int = 1
+    links: bool = False
+    stop_words: tuple[str, ...] = ()
     tokenizer: Tokenizer | Split | str | None = None
 
     @classmethod
@@ -55,7 +64,7 @@ class TextSettings:
         >>> TextSettings.for_ngrams(3).words("I don't know. Do you?")
         ["<s> i don't", "i don't know", "don't know </s>", '<s> do you', 'do you </s>']
         """
-        return cls(language="none", min_length=1, max_length=30, ngrams=n, tokenizer=tokenizer)
+        return cls(language="none", min_length=1, max_length=30, ngrams=n, links=True, tokenizer=tokenizer)
 
     def __post_init__(self) -> None:
         if not 1 <= self.ngrams <= MOST_NGRAMS:
@@ -75,6 +84,7 @@ class TextSettings:
         cut = name if self.tokenizer is None and name in PACKAGES else self.tokenizer
         object.__setattr__(self, "tokenizer", None if cut is None else Tokenizer.of(cut))
         stop_words(self.language)  # fail now, not at the first document
+        object.__setattr__(self, "stop_words", self._own_stop_words())
         if self.lemmas:
             _lemmatizer(self.language)
 
@@ -91,18 +101,41 @@ class TextSettings:
         assert self.tokenizer is None or isinstance(self.tokenizer, Tokenizer)
         return self.tokenizer
 
+    @cached_property
+    def stops(self) -> frozenset[str]:
+        """All words to leave out, the language's and the owner's own."""
+        return stop_words(self.language) | frozenset(self.stop_words)
+
+    def _own_stop_words(self) -> tuple[str, ...]:
+        """As texts are split and written, each once."""
+        given: Any = self.stop_words
+        if not isinstance(given, list | tuple | set | frozenset) or not all(isinstance(word, str) for word in given):
+            raise InputError("stop_words must be a list of words, each a string.")
+        plain = " ".join(normalize("NFKC", word).lower() for word in given)
+        own = self.cutter is not None and not self.cutter.built_in
+        return tuple(sorted({*(plain.split() if own else (_WORD if self.ngrams == 1 else _TOKEN).findall(plain))}))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a guarantee assumes because texts are cut like this. Nothing for what is built in."""
+        return () if self.cutter is None else self.cutter.assumptions
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; what makes the same settings again."""
-        found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "tokenizer"}
-        return found | ({} if self.cutter is None else {"tokenizer": self.cutter.to_dict()})
+        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("tokenizer", "stop_words")}
+        own = {"stop_words": list(self.stop_words)} if self.stop_words else {}
+        return found | own | ({} if self.cutter is None else {"tokenizer": self.cutter.to_dict()})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Inverse of :meth:`to_dict`, for what a file says: a function that it names is not run (see Tokenizer)."""
+        """Inverse of :meth:`to_dict`, for what a file says: a function that it names is not run (see Tokenizer).
+
+        Files that do not say so were made when the words of links counted.
+        """
         if not isinstance(data, Mapping):
             raise TypeError("settings of texts are a table")
         named = data.get("tokenizer")
-        return cls(**{**data, "tokenizer": None if named is None else Tokenizer.stored(named)})
+        return cls(**{"links": True, **data, "tokenizer": None if named is None else Tokenizer.stored(named)})
 
     def words(self, text: str) -> list[str]:
         """Words of one document: NFKC, lower case, length and stop-word filters, optional lemmas.
@@ -160,7 +193,7 @@ class TextSettings:
         """Words that stand next to each other; a tokenizer's words all do."""
         if self.cutter is not None:
             return [self._cut(text, _WORD)]
-        return [_WORD.findall(run) for run in _RUN.findall(normalize("NFKC", text).lower())]
+        return [_WORD.findall(run) for run in _RUN.findall(self.plain(text).lower())]
 
     def _own_word(self, entry: str) -> bool:
         """An owner's tokenizer may give any sign, but no sentence."""
@@ -176,24 +209,36 @@ class TextSettings:
         """Pieces of a text that match the pattern; an owner's tokenizer has its own idea of a word."""
         cutter = self.cutter
         if cutter is None:
-            found: list[str] = pattern.findall(normalize("NFKC", text).lower())
+            found: list[str] = pattern.findall(self.plain(text).lower())
             return found
         if cutter.built_in:
-            return [w for piece in cutter(normalize("NFKC", text).lower()) for w in pattern.findall(piece)]
+            return [w for piece in cutter(self.plain(text).lower()) for w in pattern.findall(piece)]
         return [w for piece in cutter(text) for w in normalize("NFKC", piece).lower().split()]
+
+    def plain(self, text: str) -> str:
+        """A text in form NFKC, and without links unless they count."""
+        text = normalize("NFKC", text)
+        return text if self.links else _without_links(text)
 
     def kept(self, word: str) -> str | None:
         """What one word counts as; None: it does not count."""
         return next(iter(self._filtered([word])), None)
 
     def _filtered(self, found: list[str]) -> list[str]:
-        stop = stop_words(self.language)
+        stop = self.stops
         low, high = self.lengths
         words = [w for w in found if low <= len(w) <= high and w not in stop]
         if self.lemmas:
             lemma = _lemmatizer(self.language)
-            words = [lemma(w) for w in words]
+            words = [base for w in words if (base := lemma(w)) not in self.stop_words]
         return words
+
+
+def _without_links(text: str) -> str:
+    """A sign that ends words and phrases stands for each."""
+    if any(sign in text for sign in ("://", "www.", "WWW.")):
+        text = _WEB.sub(r"\1 | ", text)
+    return _MAIL.sub(r"\1 | ", text) if "@" in text else text
 
 
 def letters() -> Any:

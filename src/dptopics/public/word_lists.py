@@ -21,7 +21,7 @@ _CHUNK = 1 << 20
 def read_list(path: str | Path, what: str) -> list[str]:
     """Lines of a file of public words or n-grams; refuses a table. ``what`` names the list in messages."""
     path = Path(path)
-    if suffix_of(path) in _TABLES:
+    if suffix_of(path) in _TABLES and path.exists():
         raise InputError(
             f"{path.name!r} is a table, no {what}: whatever is in it would be published. Give a text file (.txt) of "
             "entries that were public before, one on each line."
@@ -52,6 +52,15 @@ def read_seed_words(path: str | Path) -> tuple[tuple[str, ...], ...]:
     if not any(rows):
         raise InputError(f"the list of seed words {Path(path).name!r} is empty. Put the words of one topic on a line.")
     return tuple(row for row in rows if row)
+
+
+def read_stop_words(path: str | Path, text: TextSettings) -> tuple[str, ...]:
+    """Words to leave out, one on each line. They are published with the settings of the release."""
+    words = [w for line in read_list(path, "list of stop words") if (w := normalize("NFKC", line).strip().lower())]
+    if not words:
+        raise InputError(f"the list of stop words {Path(path).name!r} is empty. Put one word on each line.")
+    check_entries(words, text)
+    return tuple(words)
 
 
 def check_entries(entries: Sequence[str], text: TextSettings) -> None:

@@ -27,6 +27,9 @@ SCHEMA = 2  # 1: no record, and no word on which words come from a public list
 KINDS: dict[str, type[Any]] = {kind.kind: kind for kind in (TopicModel, NgramTable, Vocabulary, CountTable)}
 _INDEX = "bundle.json"
 _LISTED = "public list"
+# What ends a line somewhere, marks a field or cannot be written as UTF-8.
+_ESCAPED = re.compile(r"[\\\t\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029\ud800-\udfff]")
+_ESCAPES = {"\\": r"\\", "\n": r"\n", "\t": r"\t"}
 
 
 def check_target(path: str | Path) -> Path:
@@ -75,9 +78,9 @@ def contents(release: Release[Any]) -> dict[str, bytes]:
     files = {
         "guarantee.json": release.guarantee.to_json().encode(),
         "vocabulary.txt": "".join(f"{_line(w, vocabulary)}\n" for w in vocabulary.words).encode(),
-        "README.txt": _readme(release).encode(),
+        "README.txt": _readme(release).encode("utf-8", "replace"),
         f"{value.kind}.npz": _npz(arrays | value.arrays()),
-        **{name: table.encode() for name, table in value.tables().items()},
+        **{name: table.encode("utf-8", "replace") for name, table in value.tables().items()},
     }
     index = {
         "schema": SCHEMA,
@@ -156,13 +159,14 @@ def _vocabulary(path: Path, arrays: Any) -> Vocabulary:
 
 def _line(word: str, vocabulary: Vocabulary) -> str:
     """A word on one line, whatever is in it: the words of a count matrix can be anything."""
-    plain = word.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
+    plain = _ESCAPED.sub(lambda found: _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}", word)
     return f"{plain}\t{_LISTED}" if word in vocabulary.listed else plain
 
 
 def _word(line: str) -> str:
     """Inverse of :func:`_line`."""
-    return re.sub(r"\\(.)", lambda found: {"n": "\n", "t": "\t"}.get(found[1], found[1]), line)
+    plain = {escape: sign for sign, escape in _ESCAPES.items()}
+    return re.sub(r"\\u[0-9a-f]{4}|\\.", lambda found: plain.get(found[0]) or chr(int(found[0][2:], 16)), line)
 
 
 def _readme(release: Release[Any]) -> str:

@@ -38,6 +38,24 @@ class Estimate(NamedTuple):
         return cls(value, value - Z95 * deviation, value + Z95 * deviation, deviation)
 
 
+class Shown(NamedTuple):
+    """A count for people, in whole numbers."""
+
+    value: int
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, found: Estimate) -> Self:
+        """What is possible: nothing below 0. The interval is rounded outward, and holds the value."""
+        return cls(*(max(0, n) for n in (round(found.value), floor(found.low), ceil(found.high))))
+
+    @property
+    def interval(self) -> str:
+        """In words."""
+        return f"{self.low:,} to {self.high:,}"
+
+
 class Share(NamedTuple):
     """A ratio of two counts with its 95 % set (Fieller 1940)."""
 
@@ -145,7 +163,10 @@ class CountTable:
         return Estimate.of(float(self.cube[index]), float(self.deviations[index]) ** 2)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Cells and margins, the total first: names, count, interval rounded outward, share of the first axis."""
+        """Cells and margins, the total first: names, count, interval rounded outward, share of the first axis.
+
+        Counts and intervals are as measured, and may lie below 0: sums of cells by others then stay unbiased.
+        """
         low, high = self.cube - Z95 * self.deviations, self.cube + Z95 * self.deviations
         share_low, share_high = self._shares()
         names = [[*values, ALL] for values in self.values]
@@ -158,8 +179,8 @@ class CountTable:
             shares = [None if isnan(float(s[index])) else float(s[index]) for s in (share_low, share_high)]
             yield row | {
                 "count": round(count, 1),
-                "low": max(0, floor(low[index])),
-                "high": max(0, ceil(high[index])),
+                "low": floor(low[index]),
+                "high": ceil(high[index]),
                 "share_low": shares[0],
                 "share_high": shares[1],
             }
@@ -217,7 +238,9 @@ class CountTable:
             self.bounded,
             "",
             f"counts.csv: every cell and margin ('{ALL}' is the sum over an axis), with intervals of its count and of "
-            f"its share of all {self.axes[0]}s in the same place (empty: the data allow no statement).",
+            f"its share of all {self.axes[0]}s in the same place (empty: the data allow no statement). "
+            "Counts and their intervals are as measured: noise may take them below 0, and sums of them stay right on "
+            "average. Pages and terminals show 0 instead.",
             "counts.npz: the same in full digits (NumPy).",
         ]
 
@@ -248,9 +271,8 @@ class CountTable:
         times = "one cell" if self.max_cells == 1 else f"at most {self.max_cells} cells"
         if self.over is None or self.over_deviation is None:
             return f"Each {self.unit} counts in {times}."
-        found = Estimate.of(self.over, self.over_deviation**2)
-        low, high = max(0, floor(found.low)), max(0, ceil(found.high))
-        return f"Each {self.unit} counts in {times}; {low:,} to {high:,} {self.unit}s had more, which are left out."
+        many = Shown.of(Estimate.of(self.over, self.over_deviation**2)).interval
+        return f"Each {self.unit} counts in {times}. {many} {self.unit}s had more cells, and do not count in those."
 
     def columns(self) -> dict[str, Any]:
         """One row for each cell and margin, as columns."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dptopics.kernels.embedded import cosines, softmax
+
 _SHARPNESS = 0.05  # of shares that come from cosines
 
 
@@ -25,9 +27,9 @@ class DocumentSpace:
     sharpness: float | None = _SHARPNESS  # None: cosines as they are
 
     def shares(self, documents: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Topic shares of documents given as unit vectors: softmax of cosines. The zero vector gets equal shares."""
-        if self.sharpness is None:
-            return np.asarray(documents @ self.centres.T)
-        score = documents @ self.centres.T / self.sharpness
-        share = np.exp(score - score.max(axis=1, keepdims=True))
-        return np.asarray(share / share.sum(axis=1, keepdims=True))
+        """Topic shares of documents given as unit vectors: softmax of cosines. The zero vector gets equal shares.
+
+        Each row depends on its document alone, to the last bit: counts rest on it.
+        """
+        found = cosines(documents, self.centres)
+        return found if self.sharpness is None else softmax(found / self.sharpness)

@@ -4,6 +4,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from dptopics.errors import InputError
+
+
+def check_said(**texts: str) -> None:
+    """Refuse what cannot be written into a release: its owner's words are checked before anything is charged."""
+    for name, text in texts.items():
+        if not isinstance(text, str) or text.encode("utf-8", "replace").decode() != text:
+            raise InputError(f"the {name} must be a text that can be written as UTF-8.")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
@@ -28,6 +37,7 @@ class Record:
     def rows(self) -> list[tuple[str, str]]:
         """Names and sentences, for cards and pages."""
         rows = [("Title", self.title), ("About", self.about), ("Made by", self._made()), ("Words", self._words())]
+        rows += [("Tokenizer", self._tokenizer()), ("Stop words", self._stop_words())]
         rows += [("Bounds", self._bounds()), ("Ledger", self._ledger())]
         return [(name, text) for name, text in rows if text]
 
@@ -44,7 +54,7 @@ class Record:
         listed = self.plan["vocabulary"] or self.plan["prior"]
         if isinstance(listed, Mapping):
             return f"a public list, {listed['name']!r} (SHA-256 {str(listed['sha256'])[:12]}…)."
-        language = (self.plan["text"] or {}).get("language", "english")
+        language = self._text().get("language", "english")
         common = f"the common words of {language}, a public list"
         if listed == "common":
             return f"{common}."
@@ -52,11 +62,28 @@ class Record:
             return f"{common}; others chosen privately from the data (weighted)."
         return f"chosen privately from the data ({listed or self.plan['mechanism']})."
 
+    def _tokenizer(self) -> str:
+        """What cut texts into words, if not blanks and signs."""
+        named = self._text().get("tokenizer")
+        if named is None:
+            return ""
+        name, version = (named, "") if isinstance(named, str) else (named["name"], f" ({named['version']})")
+        return f"{name}{version}{', a function of the owner' if ':' in name else ''}."
+
+    def _stop_words(self) -> str:
+        """Words that the owner left out: they are published with the settings."""
+        left_out = self._text().get("stop_words", ())
+        return f"{len(left_out):,} of the owner's own, listed in bundle.json." if left_out else ""
+
+    def _text(self) -> Mapping[str, Any]:
+        return {} if self.plan is None else self.plan.get("text") or {}
+
     def _bounds(self) -> str:
         if self.plan is None:
             return ""
         if self.plan["job"] == "counts" and self.plan["max_docs"] is None:
-            return f"each {self.plan['unit']} counts in at most {self.plan['settings'].get('max_cells', 1)} cells."
+            most = self.plan["settings"].get("max_cells", 1)
+            return f"each {self.plan['unit']} counts in {'one cell' if most == 1 else f'at most {most} cells'}."
         names = {"max_docs": "documents", "max_words": "distinct words"}
         limits = [f"{self.plan[name]} {what}" for name, what in names.items() if self.plan[name] is not None]
         return f"at most {' and '.join(limits)} of each {self.plan['unit']}." if limits else ""

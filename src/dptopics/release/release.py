@@ -1,6 +1,6 @@
 """Release: a value that may be published, with its guarantee and the public settings that made it."""
 
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -38,6 +38,10 @@ class Release(Generic[T]):
             found, wanted = getattr(self.value, "many", "something else"), getattr(kind, "many", kind.__name__)
             raise BundleError(f"this release holds {found}, not {wanted}.")
         return self.value
+
+    def assuming(self, lines: tuple[str, ...]) -> Self:
+        """The same release; its guarantee says what must be true of the data's form."""
+        return replace(self, guarantee=self.guarantee.assuming(lines))
 
     def _repr_html_(self) -> str:
         value = self.value._repr_html_() if hasattr(self.value, "_repr_html_") else escape(repr(self.value))

@@ -69,6 +69,11 @@ class TopicModel:
         return notebook.table(("Topic", "Share", "Words above the noise"), rows)
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a guarantee assumes if private texts are told by this model."""
+        return () if self.text is None else self.text.assumptions
+
+    @property
     def n_topics(self) -> int:
         """Number of topics."""
         return int(self.topic_word.shape[0])
@@ -125,6 +130,11 @@ class TopicModel:
             sizes, word, count = count_tokens(tokens, np.array([len(words) for words in found], np.int64))
             rows.append(self._shares(np.concatenate([[0], np.cumsum(sizes)]), word, count))
         return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
+
+    def known_words(self, texts: Iterable[str]) -> NDArray[np.int64]:
+        """How many words of each text are in the vocabulary. Of a text with none, equal shares say nothing."""
+        settings, index = self.text or TextSettings(), self.vocabulary.index
+        return np.array([sum(word in index for word in settings.words(_string(text))) for text in texts], np.int64)
 
     def cosines(self, texts: Iterable[str], *, embedding: Any = None) -> NDArray[np.float64]:
         """Cosines of new texts with the centre of each topic, for topics that have a ``space``; zeros for no words."""
@@ -264,8 +274,11 @@ class TopicModel:
 
     def summary(self) -> list[str]:
         """Words that stand out of the noise."""
+        known = self.deviation is not None
         return [
-            "Words that stand out of the noise by three standard deviations or more:",
+            "Words that stand out of the noise by three standard deviations or more:"
+            if known
+            else "The heaviest words. How far the noise reaches is not known, so any of them may be there by chance:",
             *(
                 f"Topic {k}: {', '.join(row) or '(none: this topic is mostly noise)'}"
                 for k, row in enumerate(self.top_words(10))

@@ -214,8 +214,20 @@ def test_the_same_words_by_a_tokenizer(frame, rows, tokenizer):
     settings = TextSettings(language="none", min_length=1, tokenizer=tokenizer)
     memory, spark = in_memory(rows, settings=settings), on_spark(frame, settings=settings)
     assert set(spark.words) == set(memory.words)
+    assert spark.assumptions == memory.assumptions
+    assert bool(spark.assumptions) is (tokenizer is first_letters)
     if tokenizer is first_letters:
         assert max(map(len, memory.words)) == 4
+
+
+@needs_java
+def test_the_same_words_without_stop_words_of_ones_own(frame, rows):
+    left_out = list(in_memory(rows).words)[::2]
+    settings = TextSettings(stop_words=tuple(left_out))
+    memory, spark = in_memory(rows, settings=settings), on_spark(frame, settings=settings)
+    assert list(spark.words) == list(memory.words)
+    assert memory.words
+    assert not set(memory.words) & set(left_out)
 
 
 @needs_java

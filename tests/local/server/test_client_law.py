@@ -127,6 +127,43 @@ def test_texts_are_read_alike(language):
         assert [w for w in json.loads(line) if w in listed] == [w for w in made.text.words(text) if w in listed]
 
 
+def test_stop_words_of_ones_own_are_read_alike():
+    texts = ["w01 w02 W02 w03", "w02", "the w04"]
+    made, data = described(COLLECTIONS["pair"], stop_words=("W02", "w19", "unlisted"))
+    assert data["stop_words"] == ["w02", "w19"]
+    _, lines = node({"collection": data, "texts": texts, "words": True})
+    listed = set(WORDS.words)
+    assert [json.loads(line) for line in lines][:2] == [["w01", "w03"], []]
+    for text, line in zip(texts, lines, strict=True):
+        assert [w for w in json.loads(line) if w in listed] == [w for w in made.text.words(text) if w in listed]
+
+
+@pytest.mark.parametrize(("name", "field", "value"), [("pair", "epsilon", "2"), ("bits", "f", "0.5")])
+def test_numbers_of_a_collection_are_numbers(name, field, value):
+    """A limit that is compared with a sum of text and number is no limit."""
+    _, data = described(COLLECTIONS[name])
+    data["settings"][field] = value
+    asked = "import(process.argv[1]).then((client) => client.checked(JSON.parse(process.argv[2])))"
+    found = subprocess.run([NODE, "-e", asked, MODULE, json.dumps(data)], capture_output=True, text=True)
+    assert "damaged-collection" in found.stderr
+
+
+@pytest.mark.parametrize("links", [True, False, None])
+def test_links_are_read_alike(links):
+    texts = [
+        "see https://t.co/aBc?x=1, painhttp://t.co/knee (www.knee.org) awww.pain WWW.KNEE.ORG http:// www.",
+        'ann.lee+knee@mail.example.org,ben@d.ee;knee@home @user a@b.cc_d@e.ff <a href="http://t.co/x">knee</a>',
+        "膝http://t.co/knee痛み ｈｔｔｐ：／／ｔ．ｃｏ… éwww.knee.org \ud83d\ude00ann@example.org",
+    ]
+    made, data = described(COLLECTIONS["pair"], language="none")
+    settings = replace(made.text, links=links is not False)
+    data["text"] = settings.to_dict() | {"links": links}
+    if links is None:  # as collections said before links were left out
+        del data["text"]["links"]
+    _, lines = node({"collection": data, "texts": texts, "words": True})
+    assert [json.loads(line) for line in lines] == [settings.words(text) for text in texts]
+
+
 @pytest.mark.parametrize("n", [2, 3, 10, 2**31 - 1])
 def test_numbers_below_n_have_no_modulo_bias(n):
     _, data = described(COLLECTIONS["bits"])

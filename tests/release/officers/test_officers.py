@@ -9,7 +9,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from dptopics import Corpus, release_vocabulary
+from dptopics import Corpus, Ledger, release_vocabulary
 from dptopics.cli import app
 from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.privacy import events as ev
@@ -181,6 +181,33 @@ def test_a_decision_is_filled_in(release, folder):
     assert "charge 2" in decision(replace(release, record=replace(release.record, ledger=account)))
     assert run("approve", folder).stdout.startswith("# Decision")
     assert "dptopics [version]" in decision(replace(release, record=Record()))
+
+
+def test_a_decision_asks_about_other_releases_of_the_same_people(tmp_path):
+    """A box that says there are none must not be ticked where the ledger knows of some."""
+    ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=20, delta=1e-3, name="clinic")
+    texts, how = ["knee pain"] * 300, {"epsilon": 4.0, "delta": 1e-6, "ledger": ledger}
+    first = release_vocabulary(texts, authors=range(300), out=tmp_path / "first", **how)
+    assert "- [ ] Nothing else was made of the same people's data, before or since." in decision(first)
+    second = release_vocabulary(texts, authors=range(300), **how)
+    text = decision(second)
+    assert "One release was charged to the ledger 'clinic' before this one" in text
+    text = decision(first, ledger.to_dict())
+    assert "as it stands now: 2 charges, in all ε = 8" in text
+    assert "- [ ] Also made of the same people's data, and known to us: charge 2" in text
+    assert "charge 1 (" not in text
+    assert "Nothing else was made of the same people's data beside these." in text
+    shown = run("approve", tmp_path / "first", "--ledger", tmp_path / "clinic.ledger").stdout
+    assert shown == text
+
+
+def test_a_decision_takes_the_ledger_of_its_release_alone(release, tmp_path):
+    other = Ledger.create(tmp_path / "other.ledger", epsilon=20, delta=1e-3).to_dict()
+    with pytest.raises(InputError, match="charged to no ledger"):
+        decision(release, other)
+    account = {"name": "clinic", "charge": 1, "epsilon": 1.0, "delta": 1e-6, "of_epsilon": 4.0, "of_delta": 1e-5}
+    with pytest.raises(InputError, match="charge 1 of the ledger 'clinic'"):
+        decision(replace(release, record=replace(release.record, ledger=account)), other)
 
 
 def test_signed_and_verified(folder, tmp_path):

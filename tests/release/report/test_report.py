@@ -282,6 +282,14 @@ def test_no_green_for_figures_that_mean_little(kind, colour):
     assert ("is above 8" in text) is ("read the warning" in text) is (colour == "doubtful")
 
 
+def test_no_green_for_a_large_delta():
+    made = release()
+    text = page.render(replace(made, guarantee=replace(made.guarantee, delta=0.5)))
+    assert ("a", {"class": "badge doubtful", "href": "#guarantee"}) in Reader(text).elements
+    assert "δ = 0.5 is above 0.001" in text
+    assert "read the warning" in text
+
+
 def test_limits_stand_beside_assumptions():
     made = release()
     text = page.render(replace(made, guarantee=replace(made.guarantee, limits=("Few & far.",))))

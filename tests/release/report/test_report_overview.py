@@ -7,9 +7,14 @@ import numpy as np
 import pytest
 from test_report import EVIL, guarantee, release, topic_model
 
-from dptopics import CountTable, InputError, Release, Strength
+from dptopics import CountTable, InputError, Ledger, Release, Strength, Unit
+from dptopics.privacy import events as ev
+from dptopics.privacy.card import show
+from dptopics.privacy.guarantee import composed
 from dptopics.release import report as page
 from dptopics.release.margins import cube
+from dptopics.release.record import Record
+from dptopics.release.report.promise import together
 from dptopics.release.report.trends import time_axis
 from dptopics.release.topic_model import fingerprint
 
@@ -128,3 +133,90 @@ def test_a_file_that_holds_no_labels(tmp_path, written):
         page.read_labels(tmp_path / "labels.json")
     with pytest.raises(InputError, match="cannot be read as labels"):
         page.read_labels(tmp_path / "nowhere.json")
+
+
+def test_the_page_states_the_price_of_topics_and_counts_together(topics):
+    """Whoever reads the page has seen both releases."""
+    counts = counts_of(topics.value)
+    both = composed(topics.guarantee, counts.guarantee, delta=1e-6)
+    assert both.epsilon > 1.2 * topics.guarantee.epsilon
+    text = page.render(topics, counts=counts, labels=labels_of(topics.value, ["a", "", "", "", "", ""]))
+    badge = text.split('class="badge')[1].split("</a>")[0]
+    assert f"ε = {show(both.epsilon)}, proved" in badge
+    assert f"{float(show(100 * both.belief(0.5))):.3g} %" in text.split("<caption>Belief before and after")[1]
+    assert f"{float(show(100 * topics.guarantee.belief(0.5))):.3g} %" not in text
+    assert f"topics alone cost ε = {show(topics.guarantee.epsilon)}" in text
+    assert "the release, counts of its topics and names given to its topics alone" in text
+
+
+def test_the_worst_part_colours_the_page(topics):
+    """Counts that mean little, or the sum of two prices that do, are not green."""
+    little = replace(counts_of(topics.value), guarantee=guarantee(sigma=0.5))
+    half = guarantee(sigma=0.9)
+    assert half.sound
+    for one, other in ((topics, little), (replace(topics, guarantee=half), replace(little, guarantee=half))):
+        text = page.render(one, counts=other)
+        assert 'class="badge doubtful"' in text
+        assert 'class="card doubtful"' in text
+        assert "is above 8" in text
+        assert 'class="card proved"' not in text
+
+
+def test_promises_that_do_not_add_up_are_both_stated(topics):
+    counts = counts_of(topics.value)
+    documents = replace(counts, guarantee=replace(guarantee(sigma=0.5), unit=Unit.DOCUMENT))
+    text = page.render(topics, counts=documents)
+    badge = text.split('class="badge')[1].split("</a>")[0]
+    assert f"topics: ε = {show(topics.guarantee.epsilon)}, proved; counts: ε = " in badge
+    assert "doubtful" in badge
+    assert 'class="card proved"' in text
+    assert 'class="card doubtful"' in text
+    assert "do not add up" in text
+    assert text.count("<caption>Belief before and after") == 2
+
+
+def test_a_ledger_that_holds_both_marks_both(topics, tmp_path):
+    counts = replace(counts_of(topics.value), guarantee=guarantee(sigma=4.0))
+    ledger = Ledger.create(tmp_path / "both.ledger", epsilon=9, delta=1e-3)
+    ledger.charge(topics.guarantee, "topics")
+    ledger.charge(counts.guarantee, "counts")
+    text = page.render(topics, counts=counts, ledger=ledger.to_dict())
+    assert "This release is charge 1. The release of counts is charge 2." in text
+    assert "On this page?" in text
+
+
+def test_words_stand_in_the_order_of_the_terminal(topics):
+    """Of one release there is one order, by relevance, in the overview, in the table and on the terminal."""
+    text = page.render(topics)
+    for k, words in enumerate(topics.value.top_words(10)):
+        listed = ", ".join(f"<bdi>{word}</bdi>" for word in words)
+        assert f">{listed}</td>" in text.split('id="all-topics"')[1]
+        first = ", ".join(f"<bdi>{word}</bdi>" for word in words[:6])
+        assert first in text.split('id="overview"')[1].split(f'data-topic="{k}"')[1].split("</tr>")[0]
+
+
+def test_the_page_names_the_mechanism_as_its_record_does(topics):
+    plan = {"mechanism": "embedded", "job": "topics", "vocabulary": "common", "prior": None, "text": None}
+    plan |= {"max_docs": None, "max_words": None, "unit": "author"}
+    record = Record(version="1", day="2026-01-01", plan=plan)
+    text = page.render(replace(topics, record=record))
+    assert "mechanism <q>embedded</q>" in text
+    assert "vocabulary-then-topics" not in text
+
+
+@pytest.mark.parametrize("deltas", [(1e-6, 1e-6), (1e-4, 1e-8)])
+@pytest.mark.parametrize("sigmas", [(4.0, 0.7), (1.0, 1.0), (0.7, 20.0)])
+def test_the_whole_costs_no_less_than_a_part_and_no_more_than_their_sum(sigmas, deltas):
+    parts = [replace(guarantee(sigma=sigma), delta=delta) for sigma, delta in zip(sigmas, deltas, strict=True)]
+    whole = together(parts)
+    assert whole.epsilon <= sum(part.epsilon for part in parts) * (1 + 1e-6)
+    if deltas[0] == deltas[1]:
+        assert whole.epsilon >= max(part.epsilon for part in parts)
+        assert whole.delta == deltas[0]
+
+
+def test_failures_that_use_up_a_delta_are_stated_at_the_sum():
+    part = replace(guarantee(), events=(ev.Gaussian(3.0), ev.Failure(0.6e-6)))
+    whole = together([part, part])
+    assert whole.delta == 2e-6
+    assert part.epsilon < whole.epsilon <= 2 * part.epsilon

@@ -51,6 +51,11 @@ class MemoryCorpus:
         return self._raw.text
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must be true of how documents became words."""
+        return self._raw.assumptions
+
+    @property
     def vector_width(self) -> int | None:
         """Numbers in each document's embedding; see the protocol."""
         return None if self._raw.vectors is None else int(self._raw.vectors.shape[1])

@@ -74,6 +74,7 @@ class SparkTable:
     vocabulary: Vocabulary | None
     drop_missing: bool
     partitions: int
+    assumptions: tuple[str, ...] = ()  # on how texts became cells
 
     @classmethod
     def from_table(
@@ -110,13 +111,8 @@ class SparkTable:
         with _errors(frame):
             cut = partitions or max(frame.rdd.getNumPartitions(), frame.sparkSession.sparkContext.defaultParallelism)
             chosen = {"text": text, "author": author, "vector": embedding}
-            frame = frame.select(
-                *(
-                    frame[f"`{name.replace('`', '``')}`"].alias(role)
-                    for role, name in chosen.items()
-                    if name is not None
-                )
-            )
+            kept = [(f"`{name.replace('`', '``')}`", role) for role, name in chosen.items() if name is not None]
+            frame = frame.select(*(frame[name].alias(role) for name, role in kept))
         return cls(
             frame=frame,
             with_authors=author is not None,
@@ -138,6 +134,7 @@ class SparkTable:
         with_authors: bool,
         drop_missing: bool,
         session: Any,
+        assumptions: tuple[str, ...] = (),
     ) -> Self:
         """A table in which each text is the name of a cell: ``cells`` maps the columns, text and author first."""
         author = columns[1] if with_authors else None
@@ -148,7 +145,8 @@ class SparkTable:
             named = [frame[f"`{name.replace('`', '``')}`"].alias(f"column{i}") for i, name in enumerate(columns)]
             made = frame.select(*named).mapInArrow(cells, "text string, author string")
         settings: dict[str, Any] = {"settings": CELL_TEXT, "vocabulary": vocabulary, "drop_missing": drop_missing}
-        return cls.from_table(made, text="text", author="author" if with_authors else None, **settings)
+        table = cls.from_table(made, text="text", author="author" if with_authors else None, **settings)
+        return replace(table, assumptions=assumptions)
 
     def __repr__(self) -> str:
         return f"<SparkTable: sensitive, unit {str(self.default_unit)!r}>"
@@ -242,6 +240,7 @@ class SparkCorpus:
         self._parts = held
         self.bounds = bounds
         self.vocabulary = held.table.vocabulary if vocabulary is None else vocabulary  # an empty one is still public
+        self.assumptions = held.table.text.assumptions + held.table.assumptions
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: sensitive, {self.bounds}>"

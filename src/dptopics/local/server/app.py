@@ -24,7 +24,6 @@ from dptopics.local.server.limits import MinuteLimit
 from dptopics.local.server.requests import Received, Refused, largest_body, parse, read_body
 from dptopics.local.server.store import Store
 from dptopics.local.server.writer import Writer
-from dptopics.public.text import stop_words
 
 _BODY_SECONDS = 30.0
 _RETRY_SECONDS = 5
@@ -61,9 +60,7 @@ def public_description(collection: Collection) -> dict[str, Any]:
     data = collection.to_dict()
     listed = set(data["words"]).union(*data["settings"].get("topics", []))
     client = base64.b64encode(hashlib.sha256(_content("dptopics-client.js")).digest()).decode()
-    return data | {
-        "stop_words": sorted(listed & stop_words(collection.text.language)), "client": f"sha256-{client}"
-    }  # fmt: skip
+    return data | {"stop_words": sorted(listed & collection.text.stops), "client": f"sha256-{client}"}
 
 
 def make_app(collection: Collection, store: Store, settings: Settings) -> Starlette:

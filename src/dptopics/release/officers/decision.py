@@ -1,5 +1,6 @@
 """The decision record of a release: what is published, who is protected, and what is left to confirm by hand."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from dptopics.errors import InputError
@@ -8,8 +9,14 @@ from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.release.release import Release
 
 
-def decision(release: Release[Any]) -> str:
-    """The record of docs/howto/choose-epsilon.md, filled in; what only people know is left open in brackets."""
+def decision(release: Release[Any], ledger: Mapping[str, Any] | None = None) -> str:
+    """The record of docs/howto/choose-epsilon.md, filled in; what only people know is left open in brackets.
+
+    ``ledger`` is the account as it stands now (:meth:`dptopics.Ledger.to_dict`): the release itself knows it only as it
+    was on its own day.
+    """
+    if ledger is not None:
+        _check_ledger(release, ledger)
     promise, record = release.guarantee, release.record
     if promise.strength is Strength.NONE:
         raise InputError("this release promises nothing. There is nothing to approve: do not publish it.")
@@ -24,10 +31,10 @@ def decision(release: Release[Any]) -> str:
         f"Protected: {protected}. Against: {dict(card.rows(promise))['From']}.",
         "",
         f"This release: ε = {card.show(promise.epsilon)}, δ = {card.show(promise.delta)} ({promise.relation}).",
-        _total(release),
+        _total(release, ledger),
         "",
         f"The guarantee is `{promise.strength}`: {promise.strength.meaning}. Checked by hand, each:",
-        *(f"- [ ] {line}" for line in [*promise.assumptions, "Nothing else was made of the same people's data."]),
+        *(f"- [ ] {line}" for line in [*promise.assumptions, *_others(release, ledger)]),
         *(f"- [ ] WARNING: {line}" for line in card.warnings(promise)),
         "",
         "We chose these values before looking at any result, because: [reason]",
@@ -51,11 +58,55 @@ def _mechanism(release: Release[Any]) -> str:
     return "" if release.record.plan is None else f", mechanism `{release.record.plan['mechanism']}`"
 
 
-def _total(release: Release[Any]) -> str:
-    account = dict(release.record.rows()).get("Ledger", "")
+def _total(release: Release[Any], ledger: Mapping[str, Any] | None) -> str:
+    if ledger is not None:
+        spent, budget, number = ledger["spent"], ledger["budget"], len(ledger["charges"])
+        many = "one charge" if number == 1 else f"{number} charges"
+        return (
+            f"Ledger: {ledger['name']!r}, as it stands now: {many}, in all ε = {card.show(spent['epsilon'])}, "
+            f"δ = {card.show(spent['delta'])} of ε = {budget['epsilon']:.4g}, δ = {budget['delta']:.3g}."
+        )
     if release.record.ledger is None:
         return "Ledger: none. [State what else was or will be published about these people, and the total ε and δ.]"
-    return f"Ledger: {account}"
+    account = dict(release.record.rows())["Ledger"]
+    return f"Ledger, on the day of this release: {account} [Charged since then: dptopics approve --ledger FILE says.]"
+
+
+def _check_ledger(release: Release[Any], ledger: Mapping[str, Any]) -> None:
+    """Refuse a ledger that does not hold this release."""
+    account = release.record.ledger
+    if account is None:
+        raise InputError("this release was charged to no ledger. Leave --ledger out.")
+    events = release.guarantee.to_dict()["events"]
+    ours = [one for one in ledger["charges"] if one["number"] == account["charge"] and one["events"] == events]
+    if ledger["name"] != account["name"] or not ours:
+        raise InputError(
+            f"this release is charge {account['charge']} of the ledger {account['name']!r}, which is not in the ledger "
+            f"{ledger['name']!r}. Give the ledger that it was charged to."
+        )
+
+
+def _others(release: Release[Any], ledger: Mapping[str, Any] | None) -> list[str]:
+    """What to confirm about everything else that was made of the same people's data."""
+    account = release.record.ledger
+    if ledger is not None and account is not None:
+        others = [one for one in ledger["charges"] if one["number"] != account["charge"]]
+        listed = [
+            f"Also made of the same people's data, and known to us: charge {one['number']} ({one['what']}, "
+            f"{one['time'][:10]}), ε = {card.show(one['epsilon'])}, δ = {card.show(one['delta'])}, {one['strength']}."
+            for one in others
+        ]
+        beside = " beside these" if others else ""
+        return [*listed, f"Nothing else was made of the same people's data{beside}."]
+    before = 0 if account is None else int(account["charge"]) - 1
+    if account is not None and before:
+        many = "one release was" if before == 1 else f"{before} releases were"
+        return [
+            f"{many[0].upper()}{many[1:]} charged to the ledger {account['name']!r} before this one, for the same "
+            "people's data: we know them. [Name them, and those since: dptopics approve --ledger FILE lists them.]",
+            "Nothing else was made of the same people's data.",
+        ]
+    return ["Nothing else was made of the same people's data, before or since."]
 
 
 _NOT_COVERED = {

@@ -19,6 +19,7 @@ _MOST_CELLS = 60_000  # up to so many weights are kept, a word's weight is kept 
 _MOST_WEIGHTS = 100_000  # beyond, fewer words of each topic are shown
 _MOST_LETTERS = 80  # a longer word is cut: columns of a count matrix can have any name
 _MOST_ROWS = 40_000  # of a table, before it is halved
+_FIRST = 10  # words of each topic in tables, in their order of relevance
 _MOST_LOGARITHMS = 2e8
 
 
@@ -69,7 +70,8 @@ def topics(model: TopicModel, shown: int) -> dict[str, Any]:
     kept &= weight > 0
     place = np.cumsum(kept.any(axis=0)) - 1
     used = np.flatnonzero(kept.any(axis=0))
-    points = layout(weight, mean)
+    points, index = layout(weight, mean), model.vocabulary.index
+    first = [[index[word] for word in row] for row in model.top_words(_FIRST)]  # as the terminal lists them
     rows = []
     for k in range(model.n_topics):
         words = np.flatnonzero(kept[k])
@@ -78,6 +80,7 @@ def topics(model: TopicModel, shown: int) -> dict[str, Any]:
                 "share": round(float(share[k]), 6),
                 "at": [round(float(c), 4) for c in points[k]],
                 "deviation": None if model.deviation is None else _short(model.deviation[k : k + 1])[0],
+                "first": [int(place[word]) for word in first[k] if kept[k, word]],
                 "words": place[words].tolist(),
                 "weight": _short(weight[k, words]),
             }

@@ -1,10 +1,10 @@
 """Counts on the page: an overview of the first axis, and a heat map of it by each other axis. No script is needed."""
 
 from html import escape
-from math import ceil, floor, isnan
+from math import ceil, isnan
 from typing import Any
 
-from dptopics.release.counts import Z95, CountTable
+from dptopics.release.counts import CountTable, Estimate, Shown
 
 _MOST_COLUMNS = 120  # a wider map is left to counts.csv
 _SHADES = 9  # heat1 … heat9 in the style
@@ -32,10 +32,10 @@ def counts(table: CountTable) -> dict[str, Any]:
 
 
 def number(table: CountTable, where: dict[int, int]) -> list[float] | None:
-    """[count, low, high] of a cell or margin, outward in whole numbers; None where it was suppressed."""
+    """[count, low, high] of a cell or margin in whole numbers, for people; None where it was suppressed."""
     index = tuple(where.get(axis, -1) for axis in range(len(table.axes)))
-    count, half = float(table.cube[index]), Z95 * float(table.deviations[index])
-    return None if isnan(count) else [round(count), max(0, floor(count - half)), max(0, ceil(count + half))]
+    found = Estimate.of(float(table.cube[index]), float(table.deviations[index]) ** 2)
+    return None if isnan(found.value) else list(Shown.of(found))
 
 
 def section(data: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from dptopics.errors import InputError
 from dptopics.release.counts import CountTable
 from dptopics.release.report.count_maps import number
-from dptopics.release.topic_model import SURE, TopicModel, fingerprint
+from dptopics.release.topic_model import TopicModel, fingerprint
 
 _FIRST_WORDS = 6
 
@@ -50,12 +50,7 @@ def section(data: dict[str, Any]) -> str:
     words, rows = data["words"], []
     named = any(topic["label"] for topic in data["topics"])
     for k, topic in enumerate(data["topics"]):
-        above = SURE * (topic["deviation"] or 0.0)
-        heaviest = sorted(
-            ((weight, w) for weight, w in zip(topic["weight"], topic["words"], strict=True) if weight >= above),
-            key=lambda pair: (-pair[0], pair[1]),
-        )
-        listed = ", ".join(f"<bdi>{escape(words[w])}</bdi>" for _, w in heaviest[:_FIRST_WORDS])
+        listed = ", ".join(f"<bdi>{escape(words[w])}</bdi>" for w in topic["first"][:_FIRST_WORDS])
         name = f"<td><bdi>{escape(topic['label'])}</bdi></td>" if named else ""
         rows.append(
             f'<tr data-topic="{k}"><th scope="row">{k}</th>{name}<td class="size">{escape(topic["size"])}</td>'

@@ -2,21 +2,22 @@
 
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from typing import Any
 
-from dptopics.privacy.card import remarks, rows, secret, show
+from dptopics.privacy.card import show
 from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
 from dptopics.release.report import overview, tree_chart, trends
 from dptopics.release.report.charts import ledger_bar, roc_chart, table
 from dptopics.release.report.count_maps import counts, section
-from dptopics.release.topic_model import SURE, TopicModel
+from dptopics.release.report.promise import Promise
+from dptopics.release.topic_model import TopicModel
 
-_BELIEFS = ((0.001, "1 in 1,000"), (0.01, "1 in 100"), (0.1, "1 in 10"), (0.5, "1 in 2"))
 _TITLES = {"topics": "Topics", "vocabulary": "Vocabulary", "ngrams": "N-grams", "counts": "Counts"}
 
 
@@ -32,6 +33,7 @@ class More:
 def assemble(release: Release[Any], data: dict[str, Any], more: More, style: str, script: str) -> str:
     """One file. Its policy forbids every connection, and every script and style but these two."""
     title, ledger, audit = _TITLES[data["kind"]], more.ledger, more.audit
+    promise = Promise.of(release, more.counts)
     void = [one.guarantee for one in (release, more.counts) if one and one.guarantee.strength is Strength.NONE]
     private = audit is not None or bool(void)
     policy = (
@@ -40,24 +42,36 @@ def assemble(release: Release[Any], data: dict[str, Any], more: More, style: str
     )
     parts = [
         _banner(void[0] if void else release.guarantee, audit is not None) if private else "",
-        f"<main>{_main(title, data)}{_about_topics(release, data, more)}{_card(release)}",
-        "" if ledger is None else _ledger(release.guarantee, ledger),
+        f"<main>{_main(title, data)}{_about_topics(release, data, more)}{promise.section()}",
+        "" if ledger is None else _ledger([part.guarantee for _, part in promise.parts], ledger),
         "" if audit is None else _audit(audit),
         "</main>",
     ]
-    sources = " and ".join(["the release", *(["its ledger"] if ledger else []), *(["its audit"] if audit else [])])
+    header, listed = _header(title, data, release, promise), _sources(data, more)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{'NOT FOR RELEASE: ' if private else ''}{title}</title>\n<style>{style}</style>\n</head>\n"
-        f'<body>\n<a class="skip" href="#guarantee">Skip to the guarantee</a>\n{_header(title, data, release)}\n'
-        f"{''.join(parts)}\n<footer>Made by dptopics, from {sources} alone. "
+        f'<body>\n<a class="skip" href="#guarantee">Skip to the guarantee</a>\n{header}\n'
+        f"{''.join(parts)}\n<footer>Made by dptopics, from {listed} alone. "
         "This file loads nothing from anywhere.</footer>\n"
         f'<script type="application/json" id="data">{embedded(data)}</script>\n<script>{script}</script>\n'
         "</body>\n</html>\n"
     )
+
+
+def _sources(data: dict[str, Any], more: More) -> str:
+    """Everything that the page was made from."""
+    beside = [
+        ("counts of its topics", more.counts is not None),
+        ("names given to its topics", any(topic["label"] for topic in data.get("topics", ()))),
+        ("its ledger", more.ledger is not None),
+        ("its audit", more.audit is not None),
+    ]
+    *first, last = ["the release", *(name for name, given in beside if given)]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def embedded(data: dict[str, Any]) -> str:
@@ -72,23 +86,13 @@ def _digest(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def _header(title: str, data: dict[str, Any], release: Release[Any]) -> str:
-    strength, guarantee = release.guarantee.strength, release.guarantee
-    price = "no guarantee" if strength is Strength.NONE else f"ε = {show(guarantee.epsilon)}, {strength}"
-    if strength is Strength.PROVED and not guarantee.sound:
-        price += ", read the warning"
+def _header(title: str, data: dict[str, Any], release: Release[Any], promise: Promise) -> str:
     kinds = {"ngrams": "n-grams", "counts": "cells and margins"}
     what = f"{data['total']:,} {kinds.get(data['kind'], 'words')}"
     many = f"{len(data['topics'])} topics, {what}" if data["kind"] == "topics" else what
-    badge = f'<a class="badge {_colour(guarantee)}" href="#guarantee">{escape(price)}</a>'
-    mechanism = escape(str(release.settings.get("mechanism", "unknown")))
+    mechanism = escape(str((release.record.plan or release.settings).get("mechanism", "unknown")))
     name = f"{escape(release.record.title)}: {title.lower()}" if release.record.title else title
-    return f"<header><h1>{name}</h1><p>{many} · mechanism <q>{mechanism}</q> · {badge}</p></header>"
-
-
-def _colour(guarantee: Guarantee) -> str:
-    """Green is for what is proved and means something."""
-    return "doubtful" if guarantee.strength is Strength.PROVED and not guarantee.sound else str(guarantee.strength)
+    return f"<header><h1>{name}</h1><p>{many} · mechanism <q>{mechanism}</q> · {promise.badge()}</p></header>"
 
 
 def _banner(guarantee: Guarantee, audited: bool) -> str:
@@ -120,7 +124,7 @@ def _about_topics(release: Release[Any], data: dict[str, Any], more: More) -> st
     if more.counts is None:
         return tree
     table, promise = more.counts.value, more.counts.guarantee
-    price = f"cost ε = {show(promise.epsilon)}, δ = {show(promise.delta)} ({promise.strength}) by themselves"
+    price = f"cost ε = {show(promise.epsilon)}, δ = {show(promise.delta)} ({promise.strength}) beside the topics"
     price = "promise nothing" if promise.strength is Strength.NONE else price
     shown = counts(table) | {"title": "How much, and where", "place": "counts"}
     shown["note"] = f"These counts are a release of their own, and {price}. {shown['note']}"
@@ -129,92 +133,58 @@ def _about_topics(release: Release[Any], data: dict[str, Any], more: More) -> st
 
 
 def _first(data: dict[str, Any], k: int) -> str:
-    """The heaviest words of a topic, for want of a name."""
-    topic = data["topics"][k]
-    heaviest = sorted(zip(topic["weight"], topic["words"], strict=True), reverse=True)[:3]
-    return ", ".join(data["words"][w] for weight, w in heaviest if weight >= SURE * (topic["deviation"] or 0.0))
+    """The first words of a topic, for want of a name."""
+    return ", ".join(data["words"][w] for w in data["topics"][k]["first"][:3])
 
 
 def _topic_table(data: dict[str, Any]) -> str:
     """All topics as a table: for those who cannot see the map, for paper, and for pages without a script."""
     words, rows = data["words"], []
     for number, topic in enumerate(data["topics"]):
-        above = SURE * (topic["deviation"] or 0.0)
-        weights = [(weight, w) for weight, w in zip(topic["weight"], topic["words"], strict=True) if weight >= above]
-        heaviest = sorted(weights, key=lambda p: (-p[0], p[1]))[:10]
-        listed = ", ".join(f"<bdi>{escape(words[w])}</bdi>" for _, w in heaviest)
+        listed = ", ".join(f"<bdi>{escape(words[w])}</bdi>" for w in topic["first"])
         noise = "" if topic["deviation"] is None else f"{topic['deviation']:.2g}"
         rows.append((str(number), f"{topic['share']:.1%}", noise, listed))
-    heads = ("Topic", "Share", "Standard deviation of the noise", "Heaviest words above the noise")
+    heads = ("Topic", "Share", "Standard deviation of the noise", "Most relevant words above the noise")
     body = table("All topics by number", heads, rows, raw=(3,))
     return f'<details id="all-topics"><summary>All topics as a table</summary>{body}</details></section>'
 
 
-def _card(release: Release[Any]) -> str:
-    guarantee = release.guarantee
-    said = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in rows(guarantee))
-    listed = "".join(
-        f"<h3>{heading}</h3><ul>{''.join(f'<li>{escape(note)}</li>' for note in notes)}</ul>"
-        for heading, notes in remarks(guarantee)
-    )
-    return (
-        '<section id="guarantee" aria-labelledby="guarantee-title"><h2 id="guarantee-title">What is promised</h2>'
-        f'<div class="two"><div class="card {_colour(guarantee)}"><dl>{said}</dl></div>'
-        f"<div>{_odds(guarantee)}</div></div>{listed}</section>{_origin(release)}"
-    )
-
-
-def _origin(release: Release[Any]) -> str:
-    """Version, day, plan and ledger, where the release knows them."""
-    said = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in release.record.rows())
-    if not said:
-        return ""
-    head = '<section id="origin" aria-labelledby="origin-title"><h2 id="origin-title">Where it comes from</h2>'
-    return f"{head}<dl>{said}</dl></section>"
-
-
-def _odds(guarantee: Guarantee) -> str:
-    if guarantee.strength is Strength.NONE:
-        return "<p>Nothing is promised, so an attacker may become certain.</p>"
-    rows = [(words, f"{before:.4g}", _at_most(guarantee.belief(before))) for before, words in _BELIEFS]
-    slip = f" But for a chance of about {show(guarantee.delta)} that more is revealed." if guarantee.delta else ""
-    return (
-        "<h3>What an attacker can come to believe</h3>"
-        f"<p>Somebody wants to know {escape(secret(guarantee))}, and has a first guess how likely it is. Seeing this "
-        f"release can move that guess so far and no further, whatever else they know.{slip}</p>"
-        + table("Belief before and after", ("Before", "as a chance", "After, at most"), rows)
-    )
-
-
-def _at_most(chance: float) -> str:
-    """A percentage, rounded up."""
-    percent = float(show(100 * chance))
-    return "more than 99.9 %" if percent > 99.9 else f"{percent:.3g} %"
-
-
-def _ledger(guarantee: Guarantee, ledger: dict[str, Any]) -> str:
-    events = guarantee.to_dict()["events"]
-    ours = [charge["number"] for charge in ledger["charges"] if charge["events"] == events]
+def _ledger(shown: Sequence[Guarantee], ledger: dict[str, Any]) -> str:
+    prices = [guarantee.to_dict()["events"] for guarantee in shown]
+    ours = [charge["number"] for charge in ledger["charges"] if charge["events"] in prices]
     rows = [
         (str(c["number"]), c["time"], c["what"], show(c["epsilon"]), show(c["delta"]), c["strength"],
          "yes" if c["number"] in ours else "")
         for c in ledger["charges"]
     ]  # fmt: skip
-    note = {
-        0: "No charge in this ledger has this release's price: it may have been charged elsewhere, or not at all.",
-        1: f"This release is charge {ours[0] if ours else ''}.",
-    }.get(len(ours), f"This release is one of the charges {', '.join(map(str, ours))}, which have the same price.")
+    note = _charged(prices, ledger["charges"])
     budget, spent = ledger["budget"], ledger["spent"]
     total = (
         f"Budget ε = {budget['epsilon']:.4g}, δ = {budget['delta']:.4g} for each {ledger['unit']} "
         f"({ledger['composition']}); spent ε = {show(spent['epsilon'])}, δ = {show(spent['delta'])}."
     )
-    heads = ("Charge", "Time", "What", "ε", "δ", "Strength", "This release?")
+    heads = ("Charge", "Time", "What", "ε", "δ", "Strength", "On this page?" if len(shown) > 1 else "This release?")
     return (
         '<section id="ledger" aria-labelledby="ledger-title">'
         f'<h2 id="ledger-title">The ledger <q>{escape(ledger["name"])}</q></h2><p>{escape(total)} {escape(note)}</p>'
         f"{ledger_bar(ledger, ours)}{table('Charges, oldest first', heads, rows)}</section>"
     )
+
+
+def _charged(prices: Sequence[Any], charges: Sequence[dict[str, Any]]) -> str:
+    """Which charges the parts of this page are, as far as their prices tell."""
+    notes = []
+    for name, price in zip(("this release", "the release of counts"), prices, strict=False):
+        numbers = [str(charge["number"]) for charge in charges if charge["events"] == price]
+        if not numbers:
+            elsewhere = "it may have been charged elsewhere, or not at all."
+            notes.append(f"No charge in this ledger has the price of {name}: {elsewhere}")
+        elif len(numbers) == 1:
+            notes.append(f"{name[0].upper()}{name[1:]} is charge {numbers[0]}.")
+        else:
+            several = f"one of the charges {', '.join(numbers)}, which have the same price."
+            notes.append(f"{name[0].upper()}{name[1:]} is {several}")
+    return " ".join(notes)
 
 
 def _audit(audit: dict[str, Any]) -> str:

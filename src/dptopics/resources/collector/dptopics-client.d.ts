@@ -16,7 +16,7 @@ export interface Collection {
   version: string;
   kind: "bits" | "pair" | "three-words";
   settings: { f?: number; max_words?: number; per?: "document" | "word"; epsilon?: number; delta?: number; topics?: string[][] };
-  text: { language: string; min_length: number; max_length: number; lemmas: boolean; ngrams: number };
+  text: { language: string; min_length: number; max_length: number; lemmas: boolean; links?: boolean; stop_words?: string[]; ngrams: number };
   words: string[];
   period?: "none" | "day" | "week";
   stop_words: string[];

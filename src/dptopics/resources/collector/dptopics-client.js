@@ -85,10 +85,10 @@ export function checked(data) {
   if (text.lemmas !== false || text.ngrams !== 1) throw new ClientError("unknown-kind");
   if (!["none", "day", "week"].includes(data.period ?? "none")) throw new ClientError("unknown-kind");
   if (data.kind === "bits") {
-    damaged(settings.f > 0 && settings.f <= 1 && isCount(settings.max_words));
+    damaged(typeof settings.f === "number" && settings.f > 0 && settings.f <= 1 && isCount(settings.max_words));
     damaged(settings.per === "document" || settings.per === "word");
   } else if (data.kind === "pair" || data.kind === "three-words") {
-    damaged(settings.epsilon > 0 && settings.epsilon <= (data.kind === "pair" ? 20 : 60));
+    damaged(typeof settings.epsilon === "number" && settings.epsilon > 0 && settings.epsilon <= (data.kind === "pair" ? 20 : 60));
     if (data.kind === "pair") damaged(Array.isArray(settings.topics) && settings.topics.length > 0);
     if (data.kind === "pair") damaged(settings.topics.every((topic) => isWords(topic) && topic.length > 0));
   } else {
@@ -104,11 +104,20 @@ export function epsilonOf({ kind, settings, words }) {
   return bits * Math.log((1 - settings.f / 2) / (settings.f / 2));
 }
 
-/** Words of a text as the collection reads them: NFKC, lower case, length and stop-word filters. */
+/** A text without web and e-mail addresses: the two expressions of TextSettings. */
+function withoutLinks(text) {
+  const web = /(?:[hH][tT][tT][pP][sS]?:\/\/|(^|[^A-Za-z0-9])(?:www|WWW)\.)[!#-;=?-~]+/g;
+  const mail = /(^|[^A-Za-z0-9._%+-])[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+/g;
+  return text.replace(web, "$1 | ").replace(mail, "$1 | ");
+}
+
+/** Words of a text as the collection reads them: NFKC, links, lower case, length and stop-word filters. */
 export function wordsOf(text, collection) {
   const { min_length: low, max_length: high } = collection.text;
   const stop = new Set(collection.stop_words);
-  const found = text.normalize("NFKC").toLowerCase().match(/\p{L}[\p{L}\p{M}\p{Nd}]*/gu) ?? [];
+  const whole = text.normalize("NFKC");
+  const plain = collection.text.links === false ? withoutLinks(whole) : whole;
+  const found = plain.toLowerCase().match(/\p{L}[\p{L}\p{M}\p{Nd}]*/gu) ?? [];
   return found.filter((word) => {
     const length = [...word].length;
     return low <= length && length <= high && !stop.has(word);

@@ -149,7 +149,8 @@ class EmbeddedTopics(GaussianTopics):
 
     def check_documents(self, corpus: BoundedCorpus) -> None:
         """The model must be installed, and the documents' vectors must be its own."""
-        frequencies(["word"], "english")  # what is not installed is missed now, before anything is charged
+        # What is not installed, or not there for the language, is missed now, before anything is charged.
+        frequencies(["word"], "english" if corpus.text is None else corpus.text.language)
         width = self.embedding(["word"]).shape[1]
         if self.embedding.of_words:
             return

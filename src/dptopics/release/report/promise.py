@@ -1,0 +1,146 @@
+"""What a page promises as a whole: whoever reads it sees the topics and the counts, so both prices count."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from dptopics.privacy.card import remarks, rows, secret, show
+from dptopics.privacy.guarantee import Guarantee, Strength, composed
+from dptopics.release.counts import CountTable
+from dptopics.release.release import Release
+from dptopics.release.report.charts import table
+
+_BELIEFS = ((0.001, "1 in 1,000"), (0.01, "1 in 100"), (0.1, "1 in 10"), (0.5, "1 in 2"))
+_COLOURS = ("proved", "doubtful", "random", "claimed", "none")  # best first; only the first is green
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The releases on a page, by the name that the page has for them."""
+
+    parts: tuple[tuple[str, Release[Any]], ...]
+
+    @classmethod
+    def of(cls, release: Release[Any], counts: Release[CountTable] | None) -> "Promise":
+        """Of the release itself, and the counts beside it."""
+        name = str(release.value.many)
+        return cls(((name, release),) if counts is None else ((name, release), ("counts", counts)))
+
+    @property
+    def said(self) -> tuple[tuple[str, Guarantee], ...]:
+        """One guarantee of all parts together; one of each, by its name, where they do not add up.
+
+        It holds for those who are in the data of every part, and for all others too.
+        """
+        each = tuple((name, part.guarantee) for name, part in self.parts)
+        promises = [promise for _, promise in each]
+        if len(promises) == 1:
+            return (("", promises[0]),)
+        alike = len({(one.unit, one.trust, one.relation) for one in promises}) == 1
+        if not alike or any(one.strength is Strength.NONE for one in promises):
+            return each
+        return (("", together(promises)),)
+
+    @property
+    def colour(self) -> str:
+        """Of the worst, the whole or a part: green is for what is proved and means something."""
+        promises = [promise for _, promise in self.said] + [part.guarantee for _, part in self.parts]
+        return max(map(_colour, promises), key=_COLOURS.index)
+
+    def badge(self) -> str:
+        """Prices in a few words."""
+        price = "; ".join(f"{name}: {_price(one)}" if name else _price(one) for name, one in self.said)
+        return f'<a class="badge {self.colour}" href="#guarantee">{escape(price)}</a>'
+
+    def section(self) -> str:
+        """The card with its table of beliefs, and below where the parts come from."""
+        said = self.said
+        cards = "".join(self._card(name, promise) for name, promise in said)
+        return (
+            '<section id="guarantee" aria-labelledby="guarantee-title"><h2 id="guarantee-title">What is promised</h2>'
+            f"{self._together()}{cards}</section>{self._origin()}"
+        )
+
+    def _together(self) -> str:
+        """How the parts make the whole."""
+        if len(self.parts) == 1:
+            return ""
+        each = " and ".join(f"the {name} alone {_cost(part.guarantee)}" for name, part in self.parts)
+        if len(self.said) == 1:
+            lead = f"This page shows {len(self.parts)} releases, and what is said here is about both together."
+        else:
+            lead = "This page shows two releases whose promises do not add up to one: both are stated, and both count."
+        return f"<p>{escape(lead)} By themselves, {escape(each)}.</p>"
+
+    def _card(self, name: str, guarantee: Guarantee) -> str:
+        said = "".join(f"<dt>{escape(head)}</dt><dd>{escape(text)}</dd>" for head, text in rows(guarantee))
+        listed = "".join(
+            f"<h3>{heading}</h3><ul>{''.join(f'<li>{escape(note)}</li>' for note in notes)}</ul>"
+            for heading, notes in remarks(guarantee)
+        )
+        seen = "this page" if len(self.parts) > 1 and not name else f"the {name}" if name else "this release"
+        head = f"<h3>For the {escape(name)}</h3>" if name else ""
+        return (
+            f'{head}<div class="two"><div class="card {_colour(guarantee)}"><dl>{said}</dl></div>'
+            f"<div>{_odds(guarantee, seen)}</div></div>{listed}"
+        )
+
+    def _origin(self) -> str:
+        """Version, day, plan and ledger, where the releases know them."""
+        found = []
+        for name, part in self.parts:
+            said = "".join(f"<dt>{escape(head)}</dt><dd>{escape(text)}</dd>" for head, text in part.record.rows())
+            head = f"<h3>The {escape(name)}</h3>" if len(self.parts) > 1 else ""
+            found += [f"{head}<dl>{said}</dl>"] if said else []
+        if not found:
+            return ""
+        head = '<section id="origin" aria-labelledby="origin-title"><h2 id="origin-title">Where it comes from</h2>'
+        return f"{head}{''.join(found)}</section>"
+
+
+def together(promises: Sequence[Guarantee]) -> Guarantee:
+    """All events priced at one δ: the smallest of the parts, so that the whole costs no less than any of them.
+
+    If failures use that δ up, it is stated at the largest, or at the sum, where it is at most the sum of the prices.
+    """
+    deltas = [one.delta for one in promises]
+    most = sum(one.epsilon for one in promises) * (1 + 1e-9)
+    whole = [composed(*promises, delta=delta) for delta in (min(deltas), max(deltas), sum(deltas))]
+    return next((one for one in whole if one.epsilon <= most), whole[-1])
+
+
+def _colour(guarantee: Guarantee) -> str:
+    return "doubtful" if guarantee.strength is Strength.PROVED and not guarantee.sound else str(guarantee.strength)
+
+
+def _price(guarantee: Guarantee) -> str:
+    if guarantee.strength is Strength.NONE:
+        return "no guarantee"
+    warned = ", read the warning" if _colour(guarantee) == "doubtful" else ""
+    return f"ε = {show(guarantee.epsilon)}, {guarantee.strength}{warned}"
+
+
+def _cost(guarantee: Guarantee) -> str:
+    if guarantee.strength is Strength.NONE:
+        return "promise nothing"
+    return f"cost ε = {show(guarantee.epsilon)}, δ = {show(guarantee.delta)} ({guarantee.strength})"
+
+
+def _odds(guarantee: Guarantee, seen: str) -> str:
+    if guarantee.strength is Strength.NONE:
+        return "<p>Nothing is promised, so an attacker may become certain.</p>"
+    rows = [(words, f"{before:.4g}", _at_most(guarantee.belief(before))) for before, words in _BELIEFS]
+    slip = f" But for a chance of about {show(guarantee.delta)} that more is revealed." if guarantee.delta else ""
+    return (
+        "<h3>What an attacker can come to believe</h3>"
+        f"<p>Somebody wants to know {escape(secret(guarantee))}, and has a first guess how likely it is. Seeing {seen} "
+        f"can move that guess so far and no further, whatever else they know.{slip}</p>"
+        + table("Belief before and after", ("Before", "as a chance", "After, at most"), rows)
+    )
+
+
+def _at_most(chance: float) -> str:
+    """A percentage, rounded up."""
+    percent = float(show(100 * chance))
+    return "more than 99.9 %" if percent > 99.9 else f"{percent:.3g} %"

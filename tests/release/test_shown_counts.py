@@ -1,0 +1,61 @@
+"""Counts as people see them: one rounding, and a value inside its own interval."""
+
+from dataclasses import replace
+from math import ceil, floor
+
+import numpy as np
+import pytest
+
+from dptopics import CountTable
+from dptopics.cli.terminal import show_counts
+from dptopics.release.counts import Estimate, Shown
+from dptopics.release.margins import cube
+from dptopics.release.record import Record
+from dptopics.release.report.count_maps import number
+
+
+@pytest.fixture
+def table():
+    cells = np.array([-22.3, 103.5, 40.4])
+    return CountTable(
+        axes=("topic",), values=(("none", "0", "1"),), cube=cube(cells), weights=np.ones(2), noise=20.0, max_cells=1,
+        over=12.0, over_deviation=4.0,
+    )  # fmt: skip
+
+
+def test_terminal_and_page_round_alike_and_outward(table, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    show_counts(table, 10)
+    lines = capsys.readouterr().out.splitlines()
+    for k, name in enumerate(table.values[0]):
+        found = table.count(topic=name)
+        shown = Shown.of(found)
+        assert list(shown) == number(table, {0: k})
+        assert (shown.low, shown.high) == (max(0, floor(found.low)), ceil(found.high))
+        assert shown.low <= shown.value <= shown.high
+        line = next(line for line in lines if line.split()[1:2] == [name])
+        assert line.split()[3::2][:1] == [f"{shown.value:,}"]
+        assert shown.interval in line
+
+
+def test_what_is_not_possible_is_shown_as_nothing():
+    assert Shown.of(Estimate.of(-50.0, 100.0)) == (0, 0, 0)
+
+
+def test_files_keep_what_was_measured(table):
+    """Sums of cells are unbiased only if no cell was changed for being small."""
+    rows = {row["topic"]: row for row in table.rows()}
+    assert rows["none"]["count"] == -22.3
+    assert all(row["low"] <= row["count"] <= row["high"] for row in rows.values())
+    assert sum(rows[name]["count"] for name in table.values[0]) == pytest.approx(rows["all"]["count"], abs=0.2)
+
+
+def test_the_bound_leaves_out_cells_and_no_authors(table):
+    assert table.bounded == "Each author counts in one cell. 4 to 20 authors had more cells, and do not count in those."
+    assert "at most 2 cells. 4 to 20" in replace(table, max_cells=2).bounded
+
+
+def test_the_record_speaks_of_one_cell():
+    plan = {"job": "counts", "mechanism": "counts", "max_docs": None, "unit": "author", "settings": {"max_cells": 1}}
+    said = dict(Record(version="1", day="2026-01-01", plan=plan).rows())
+    assert said["Bounds"] == "each author counts in one cell."
