@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from scipy import sparse
 from store import made
 
-from dptopics import Corpus, TopicModel, Unit, Vocabulary
+from dptopics import Corpus, TextSettings, TopicModel, Unit, Vocabulary
 from dptopics.evaluate import perplexity
 from dptopics.kernels.gibbs_monitor import monitored_sweep
 from dptopics.learners.lda_gibbs import GibbsLda
@@ -35,6 +35,7 @@ from dptopics.local.reconstruct import as_counts, rebuilt
 from dptopics.published.gibbs.laplace_counts import LaplaceCountsTopics
 
 FOLDER = Path(__file__).parent / "results"
+TEXT = TextSettings(links=True)  # the papers say nothing of links
 TOPICS, SWEEPS, ALPHA, BETA, WORDS = 50, 300, 0.1, 0.01, 1000
 FLIPS = (0.5, 0.1, 0.001, 0.25, 0.01, 0.05)  # the paper: "from 0.5 to 0.001"; ends and middle first
 MONITORED = 5  # runs from other starts
@@ -56,7 +57,7 @@ class Data:
 
     def __init__(self, folder: Path, name: str) -> None:
         if name == "Enron":
-            whole = Corpus.from_table(folder / "enron_full_body.parquet", text="text")
+            whole = Corpus.from_table(folder / "enron_full_body.parquet", text="text", settings=TEXT)
             total = np.bincount(whole.word, whole.count, len(whole.words))
             self.words = sorted(whole.words[i] for i in np.argsort(-total, kind="stable")[:WORDS])
             counts = whole.counts(Vocabulary.of(self.words)).matrix()

@@ -27,7 +27,7 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from store import made
 
-from dptopics import Corpus, TopicModel, Unit, Vocabulary
+from dptopics import Corpus, TextSettings, TopicModel, Unit, Vocabulary
 from dptopics.errors import NothingReleased
 from dptopics.evaluate import npmi, perplexity
 from dptopics.learners.lda_variational import VariationalLda
@@ -44,6 +44,7 @@ from dptopics.topics.spectral.mechanism import SpectralTopics
 from dptopics.topics.variational import VariationalTopics
 
 FOLDER = Path(__file__).parent / "results"
+TEXT = TextSettings(links=True)  # the paper says nothing of links
 COMMAND = "python experiments/spectral.py --data FOLDER"
 CODE = (
     "src/dptopics/learners/spectral.py",
@@ -291,14 +292,16 @@ class Wikipedia:
     """wikipedia_schools over the most frequent words of public_english, a tenth held out."""
 
     def __init__(self, folder: Path) -> None:
-        public = Corpus.from_table(folder / "public_english.parquet", text="text")
+        public = Corpus.from_table(folder / "public_english.parquet", text="text", settings=TEXT)
         total = np.bincount(public.word, public.count, len(public.words))
         self.words = Vocabulary.of(public.words[i] for i in np.argsort(-total, kind="stable")[:WIKI_WORDS])
         texts = pq.read_table(folder / "wikipedia_schools.parquet", columns=["text"]).column("text").to_pylist()
         held = set(range(0, len(texts), 10))
         training = [text for number, text in enumerate(texts) if number not in held]
-        self.corpus = Corpus.from_texts(training, vocabulary=self.words)
-        self.unseen = Corpus.from_texts([texts[number] for number in sorted(held)], vocabulary=self.words)
+        self.corpus = Corpus.from_texts(training, vocabulary=self.words, settings=TEXT)
+        self.unseen = Corpus.from_texts(
+            [texts[number] for number in sorted(held)], vocabulary=self.words, settings=TEXT
+        )
         self.bounded = self.corpus.bounded(unit=Unit.DOCUMENT)
         self.moments = exact_moments(self.bounded)
 
@@ -350,7 +353,7 @@ def table2(folder: Path) -> None:
     texts = pq.read_table(folder / "wikipedia_schools.parquet", columns=["text"]).column("text").to_pylist()
     for name, epsilon in product(("spectral", "variational"), (1.0, 10.0)):
         for row in part.cells(series=name, epsilon=epsilon):
-            corpus = Corpus.from_texts(texts)
+            corpus = Corpus.from_texts(texts, settings=TEXT)
             settings = {"n_topics": 10, "epsilon": epsilon, "delta": 1e-6, "unit": Unit.DOCUMENT}
             mechanism = Plan.topics(mechanism=name, vocabulary="weighted", **settings).build()
             model = mechanism(corpus.bounded(unit=Unit.DOCUMENT), seeded(row)).value

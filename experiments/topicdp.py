@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from store import made
 from topicdp_pairs import SharedFits
 
-from dptopics import Corpus, Vocabulary
+from dptopics import Corpus, TextSettings, Vocabulary
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.evaluate import kendall_distance, l1_distance, rmse, row_distance
 from dptopics.learners import Learner
@@ -50,6 +50,7 @@ CODE = (
     "src/dptopics/topics/output/sensitivity.py",
 )
 FOLDER = Path(__file__).parent / "results"
+TEXT = TextSettings(links=True)  # the paper says nothing of links
 DATA = {
     "enron": "enron_full_body",
     "recipients": "enron_full_body",
@@ -85,7 +86,7 @@ class Data:
     def __init__(self, folder: Path, name: str) -> None:
         path = folder / f"{DATA[name]}.parquet"
         source: Any = recipients(path) if name == "recipients" else path
-        self.corpus = Corpus.from_table(source, text="text", author="user", drop_missing=True)
+        self.corpus = Corpus.from_table(source, text="text", author="user", settings=TEXT, drop_missing=True)
         self.bounded = self.corpus.bounded(max_docs=DOCS)
         self.own = self.bounded.limited(vocabulary=frequent(self.corpus))
 
@@ -330,7 +331,7 @@ def main() -> None:
     if not arguments.figures_only:
         pairs = Pairs()
         news = arguments.data / "newsgroups20.parquet"
-        public = Corpus.from_table(news, text="text", author="user", drop_missing=True)
+        public = Corpus.from_table(news, text="text", author="user", settings=TEXT, drop_missing=True)
         files = [arguments.data / f"{name}.parquet" for name in {*DATA.values(), "newsgroups20"}]
         noted: dict[str, Any] = {"code": CODE, "command": COMMAND, "inputs": sorted(files)}
         with made("topicdp_pairs.json", **noted), made("topicdp.json", **noted):
