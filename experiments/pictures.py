@@ -10,6 +10,7 @@ import gibbs_and_local_figures
 import membership_figures
 import ngrams_figures
 import spectral_figures
+import tables_ngrams
 import topicdp_figures
 import vocabulary_sizes
 from store import FOLDER, ROOT, digest
@@ -31,7 +32,7 @@ PICTURES = {
         "membership_figure7.png": TABLE_1,
         "membership_table2.png": ("membership_table2.json",),
     },
-    "ngrams_figures.py": {"ngrams.png": ("ngrams.json",)},
+    "ngrams_figures.py": {"ngrams.png": ("ngrams.json", "ngrams_figure3.json")},
     "spectral_figures.py": {f"spectral_figure{n}.png": (f"spectral_figure{n}.json",) for n in (2, 3, 4)},
     "topicdp_figures.py": {
         f"topicdp_{name}.png": ("topicdp.json",)
@@ -48,7 +49,7 @@ def draw_all() -> None:
     fdptm_figures.draw(stored("fdptm.json"), FOLDER)
     gibbs_and_local_figures.draw(gibbs_and_local_figures.results(FOLDER), FOLDER)
     membership_figures.draw(FOLDER)
-    ngrams_figures.draw(stored("ngrams.json"), FOLDER)
+    ngrams_figures.draw(tables_ngrams.everything(), FOLDER)
     spectral_figures.draw_all()
     topicdp_figures.draw(stored("topicdp.json"), FOLDER)
     vocabulary_sizes.draw(stored("vocabulary_sizes.json")["corpora"])
