@@ -308,7 +308,7 @@ def test_a_release_is_rescued_whatever_the_fault(ledger, tmp_path, monkeypatch, 
 @pytest.mark.parametrize("language", ["japanese", "chinese", "korean", "thai", "gujarati"])
 def test_a_language_without_frequencies_is_refused_before_the_charge(ledger, language):
     settings = TextSettings(language=language)
-    with pytest.raises(InputError, match="no public frequencies"):
+    with pytest.raises(InputError, match=r"English|no public frequencies"):
         PrivateTopics(
             2, mechanism="embedded", vocabulary="weighted", text=settings, ledger=ledger, epsilon=8.0, delta=1e-6
         ).fit(TEXTS, authors=AUTHORS)

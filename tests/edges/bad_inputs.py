@@ -290,7 +290,6 @@ QUERIES = {
 }
 
 FOLDERS = {
-    "of nothing to read": usage("the folder 'other' holds no text files", reads=("other", *BY_FOLDER)),
     "by another column": usage("has the columns text, folder, file, and no column 'note'", reads=("texts", *READ)),
     "in Latin letters": usage("file 1 of the folder 'latin', .* is not valid utf8", reads=("latin", *BY_FOLDER)),
     "without authors": usage("row 1 has no author", reads=("texts", *BY_FOLDER)),

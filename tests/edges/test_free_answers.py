@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse
 
 from dptopics import Corpus, Ledger, PrivateTopics, TextSettings, release_vocabulary
-from dptopics.data.estimator_input import counts_of
 from dptopics.errors import PrivacyWarning
 from dptopics.release import bundle
 
@@ -65,7 +64,6 @@ def test_a_column_without_a_value(ledger, missing):
 
 def test_a_matrix_without_a_column_is_read():
     """Which words there are is private, where they are chosen privately."""
-    assert counts_of(PrivateTopics(2), sparse.csr_array((3, 0)), reset=True).shape == (3, 0)
     assert Corpus.from_counts(sparse.csr_array((3, 0)), []).n_documents == 3
 
 

@@ -93,7 +93,6 @@ CALLS = {
     "vectors given": lambda: Corpus.from_texts(["knee"]).with_vectors(np.array([[NOTE]], object)),
     "counts of strings": lambda: Corpus.from_counts(FRAME, ["a"]),
     "counts with a word twice": lambda: Corpus.from_counts([[1, 1]], [CANARY, CANARY]),
-    "counts with a line break": lambda: Corpus.from_counts([[1]], [f"{CANARY}\nx"]),
     "counts and too many words": lambda: Corpus.from_counts([[1]], [CANARY, "b"]),
     "table without the column": lambda: Corpus.from_table(FRAME.rename(columns={"note": NOTE}), text="note"),
     "table with a close column": lambda: Corpus.from_table(pd.DataFrame({CANARY: ["a"]}), text="nanzibarina"),

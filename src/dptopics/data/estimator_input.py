@@ -141,8 +141,7 @@ def counts_of(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a sparse matrix; the estimator remembers its columns (``reset``), or compares them."""
     try:
         settings = {"accept_sparse": "csr", "dtype": "numeric", "ensure_non_negative": True}
-        # No documents, and no words, are data as well: whether there are any is private.
-        settings["ensure_min_samples"] = settings["ensure_min_features"] = 0
+        settings["ensure_min_samples"] = 0  # no documents are data as well: whether there are any is private
         return sparse.csr_array(validate_data(estimator, X, reset=reset, **settings))
     except (DptopicsError, MemoryError):
         raise
