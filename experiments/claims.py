@@ -17,7 +17,7 @@ from quotes_spectral import SMALL_ALPHA, l1, wikipedia
 from quotes_topicdp import FIGURE_3, published, small_sizes
 from table_parts import read
 from tables import CORPORA, PAPER_TABLE_3, fdptm_values
-from tables_ngrams import EPSILONS, values
+from tables_ngrams import EPSILONS, everything, values
 from tables_spectral import EPSILONS as LARGER_EPSILONS
 from tables_spectral import MAIN, by_seed, rows_of
 from tables_topicdp import ALL, MODELS, errors_of
@@ -69,7 +69,7 @@ def variational_ahead() -> bool:
 
 def below(part: str, ours: str, others: tuple[str, ...], file: str = "ngrams.json") -> bool:
     """Less KL than each of the others in every cell of a part of ngrams.json, at the same data, ε and size."""
-    rows = [row for row in read(file) if row["part"] == part and row["series"] in others]
+    rows = [row for row in everything(file) if row["part"] == part and row["series"] in others]
     places = [{key: row[key] for key in ("data", "epsilon", "x", "series")} for row in rows]
     return bool(rows) and all(
         statistics.mean(values(part, file, **place | {"series": ours})) < statistics.mean(values(part, file, **place))

@@ -129,7 +129,6 @@ INDEX = Page(
     ),
     settings=(
         "5,000 to 20,000 trigrams",
-        "100,000 authors instead of millions",
         "1.2 million synthetic users",
         "at 100; 60,000 real",
     ),

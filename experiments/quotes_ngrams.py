@@ -101,6 +101,10 @@ NGRAMS = Page(
         ),
         Quote("costs `bayes` {} % and BayesianDP {} %;", poor_public_data),
         Quote("at ε ≥ 1 ({} to {} times)", log_form),
+        Quote(
+            "public text alone from ε = 0.5 on (KL {} at ε = 0.5, {} at 1)",
+            lambda: [significant(kl("EndToEndDP (claimed)", epsilon), 3) for epsilon in (0.5, 1.0)],
+        ),
         Quote("k = 50 has KL {};", lambda: [digits(values("5", series="k-anonymity (none)", x=50)[0])]),
         Quote(
             "with 4 million authors ({} at ε = 0.5, {} at 1)",
@@ -125,7 +129,9 @@ NGRAMS = Page(
             "{} sentences of held-out authors of which every trigram is on the list, as in the paper; {} others",
             sentences,
         ),
-        Quote("Public counts alone have {}.", lambda: [significant(by_length(PUBLIC, 5_000), 3)]),
+        Quote(
+            "Public counts alone have {} with a million authors.", lambda: [significant(by_length(PUBLIC, 5_000), 3)]
+        ),
     ],
     printed=(
         "Reddit, 4.4 million users",
@@ -144,7 +150,6 @@ NGRAMS = Page(
         "noise of scale 100 on",
         "of scale 1,000,",
         "100,000 authors",
-        "(below: 100,000)",
         "1.2 million users",
         "(reddit_college, 2,000 trigrams",
         "chance: 0.5)",
