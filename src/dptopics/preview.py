@@ -22,7 +22,7 @@ _TOKENS = 120  # in all
 _WORDS_OF_A_TOPIC = 5  # that stand out of the noise, for a topic to be found
 # Units that a topic needs to be found, for each standard deviation of the noise on its words. Fitted to the releases of
 # benchmarks/results/utility (15 corpora of 1,762 to 34,659 units, ε = 1 and 3): topics from embeddings come out within
-# a fifth of what was found there; of other mechanisms up to half too many, and often too few.
+# a quarter of what was found there; of other mechanisms up to half too many, and often too few.
 _NEEDED = {"embedded": 25.0}
 _NEEDED_ELSE = 8.0
 _MEASURED = (

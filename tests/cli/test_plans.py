@@ -170,7 +170,7 @@ def test_a_terminal_that_cannot_print_epsilon(run, tmp_path):
 
 
 def test_a_preview_of_the_usual_topics_agrees_with_what_was_measured():
-    """The stored releases of public corpora: what the preview says lies within a fifth of what was found, or two."""
+    """The stored releases of public corpora: what the preview says lies within a quarter of what was found, or two."""
     for path in sorted((Path(__file__).parents[2] / "benchmarks" / "results" / "utility").glob("*.json")):
         stored = json.loads(path.read_text("utf-8"))
         for epsilon in (1.0, 3.0):
@@ -180,7 +180,7 @@ def test_a_preview_of_the_usual_topics_agrees_with_what_was_measured():
                 text=TextSettings(),
             )  # fmt: skip
             said, found = expected(plan, runs[0]["units"]).topics, np.mean([run["found"] for run in runs])
-            assert abs(said - found) <= max(2, found / 5), path.name
+            assert abs(said - found) <= max(2, found / 4), path.name
 
 
 @pytest.mark.parametrize("units", [50, 300, 3000, 30_000, 10**6])

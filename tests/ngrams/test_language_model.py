@@ -357,7 +357,7 @@ def test_command_line_bad_input(folder):
     for public, n, message in [
         ("empty.txt", 3, "is empty"),
         ("public.txt", 2, "has 3 words, but n is 2"),
-        ("missing.txt", 3, "cannot read"),
+        ("missing.txt", 3, "there is no file"),
         ("public.txt", 7, "1 to 5 words"),
     ]:
         done = run(*BASE, "--public", public, "--n", n, "--out", "r")
