@@ -1,8 +1,8 @@
 """Figures 2 to 10, 12, 13 and table 1 of Wang et al. 2022 (TopicDP) on Enron and Amazon. NOT FOR RELEASE.
 
 Distances between fits on neighbouring data sets first (long; kept in results/topicdp_pairs.json, a second run goes on),
-then errors of noisy matrices by ε, γ, size and model (seconds; results/topicdp.json), then figures. There are
-as many pairs as the published sample size asks for at every γ: 9,498 at γ = 0.02.
+then errors of noisy matrices by ε, γ, size and model (seconds; results/topicdp.json), then figures. It draws
+as many pairs as the published sample size asks for at every γ: 9,498 at γ = 0.02 (of Amazon 625 are stored so far).
 
     python experiments/topicdp.py --data FOLDER
 

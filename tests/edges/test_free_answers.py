@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from dptopics import Corpus, Ledger, PrivateTopics, TextSettings, release_vocabulary
+from dptopics import Corpus, Ledger, PrivateTopics, TextSettings, Vocabulary, release_vocabulary
 from dptopics.errors import PrivacyWarning
 from dptopics.release import bundle
 
@@ -65,6 +65,17 @@ def test_a_column_without_a_value(ledger, missing):
 def test_a_matrix_without_a_column_is_read():
     """Which words there are is private, where they are chosen privately."""
     assert Corpus.from_counts(sparse.csr_array((3, 0)), []).n_documents == 3
+
+
+@quiet
+@pytest.mark.parametrize("somebody", [[], ["huntington and tremor"]])
+@pytest.mark.parametrize("form", [list, pd.Series, lambda texts: pd.DataFrame({"note": texts})])
+def test_texts_that_are_all_missing(ledger, form, somebody):
+    texts = [np.nan, np.nan, *somebody]
+    words = Vocabulary.public(["knee", "pain", "tremor"])
+    model = PrivateTopics(2, mechanism="mixture", vocabulary=words, ledger=ledger, **COMMON)
+    model.fit(form(texts), authors=[f"a{i}" for i in range(len(texts))], drop_missing=True)
+    assert len(ledger.receipts()) == 1
 
 
 WORDS = ["", "\n", "\r", "\t", "\\", "\\n", "\\u000a", "a\u2028b", "\x1c", "\ud800", "knee", "\x85"]

@@ -62,23 +62,28 @@ def is_texts(X: Any) -> bool:
     if not hasattr(X, "__len__"):
         return hasattr(X, "__iter__")
     return shielded(
-        lambda: any(isinstance(text, str) for text in X) or all(text is None for text in X),
+        lambda: any(isinstance(text, str) for text in X) or all(map(_missing, X)),
         "the texts cannot be read",
         _WANTED,
     )
 
 
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
+
+
 def one_column(X: Any) -> Any:
     """The column itself of a frame or array with exactly one, if it holds no numbers: texts, as a list of them is.
 
-    By its type alone; what a ColumnTransformer hands on.
+    What a ColumnTransformer hands on. By its type; but pandas makes numbers of texts that are all missing.
     """
     if sparse.issparse(X) or hasattr(X, "column_names") or getattr(X, "ndim", 2) != 2:
         return X
     if not isinstance(getattr(X, "shape", None), tuple) or X.shape[1:] != (1,):
         return X
     column = getattr(X, "iloc", X)[:, 0]  # of pandas; Polars and NumPy have none
-    return column if str(column.dtype).lower().startswith(("object", "str", "<u", "utf8")) else X
+    empty = hasattr(X, "iloc") and bool(column.isna().all())
+    return column if empty or str(column.dtype).lower().startswith(("object", "str", "<u", "utf8")) else X
 
 
 def numbered(matrix: Any, *, public: bool = True) -> list[str]:

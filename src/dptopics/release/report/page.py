@@ -34,14 +34,13 @@ def assemble(release: Release[Any], data: dict[str, Any], more: More, style: str
     """One file. Its policy forbids every connection, and every script and style but these two."""
     title, ledger, audit = _TITLES[data["kind"]], more.ledger, more.audit
     promise = Promise.of(release, more.counts)
-    void = [one.guarantee for one in (release, more.counts) if one and one.guarantee.strength is Strength.NONE]
-    private = audit is not None or bool(void)
+    private = audit is not None or any(part.guarantee.strength is Strength.NONE for _, part in promise.parts)
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
     parts = [
-        _banner(void[0] if void else release.guarantee, audit is not None) if private else "",
+        _banner(audit is not None) if private else "",
         f"<main>{_main(title, data)}{_about_topics(release, data, more)}{promise.section()}",
         "" if ledger is None else _ledger([part.guarantee for _, part in promise.parts], ledger),
         "" if audit is None else _audit(audit),
@@ -95,11 +94,11 @@ def _header(title: str, data: dict[str, Any], release: Release[Any], promise: Pr
     return f"<header><h1>{name}</h1><p>{many} · mechanism <q>{mechanism}</q> · {promise.badge()}</p></header>"
 
 
-def _banner(guarantee: Guarantee, audited: bool) -> str:
+def _banner(audited: bool) -> str:
     reason = (
         "It holds an audit: numbers computed from the private data without noise."
         if audited
-        else f"The release promises nothing: {guarantee.assumptions[-1] if guarantee.assumptions else ''}"
+        else "The release promises nothing: why is said below, under what is promised."
     )
     return f'<p class="banner" role="alert"><strong>NOT FOR RELEASE.</strong> {escape(reason)}</p>'
 
