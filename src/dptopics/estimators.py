@@ -224,6 +224,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.components_ = self.model_.topic_word
         self.vocabulary_ = self.model_.vocabulary.words
         self.topic_share_ = self.model_.topic_share
+        self.topic_sizes_ = self.model_.sizes
         self.n_topics_ = self.model_.n_topics
         return self
 

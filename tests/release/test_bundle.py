@@ -114,8 +114,8 @@ def test_people_can_read_it(tmp_path):
     assert GUARANTEE.card() in readme
     assert "Topic 0: asthma, knee, zoë" in readme
     assert (path / "topics.csv").read_text("utf-8").splitlines()[:2] == [
-        "topic,share,rank,word,weight,noise_deviation",
-        "0,0.2500,1,asthma,0.700000,0.01",
+        "topic,rank,word,weight,noise_deviation",
+        "0,1,asthma,0.700000,0.01",
     ]
     assert json.loads((path / "guarantee.json").read_text("utf-8"))["epsilon"] == GUARANTEE.epsilon
     assert path.stat().st_mode & 0o777 == 0o755

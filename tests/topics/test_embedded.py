@@ -149,9 +149,9 @@ def test_noise_of_each_sum_is_what_the_guarantee_prices(texts, monkeypatch):
     mechanism(Corpus.from_texts(texts[0]).bounded().limited(vocabulary=WORDS), np.random.default_rng(0))
     rounds, *others = mechanism.guarantee.events
     bound = 1.25**0.5
-    every_word, start, words = (event.sigma / public_grid(1.0, event.sigma) for event in others)
+    every_word, start, words, sizes = (event.sigma / public_grid(1.0, event.sigma) for event in others)
     moved = rounds.sigma * bound / public_grid(bound, rounds.sigma)
-    expected = [every_word, moved, start, *[moved] * 3, words]
+    expected = [every_word, moved, start, *[moved] * 3, words, sizes]
     assert [sigma for sigma, _ in drawn] == pytest.approx(expected)
     assert rounds.count == 4
     # All of them together are one Gaussian of multiplier sigma.

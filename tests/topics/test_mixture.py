@@ -82,10 +82,10 @@ def test_noise_of_each_sum_is_what_the_guarantee_prices(counts, monkeypatch):
     monkeypatch.setattr(type(data), "bounded_sum", watch)
     mechanism = MixtureTopics(n_topics=3, sigma=2.0, steps=4, delta=1e-6, unit=Unit.DOCUMENT, word_share=0.2)
     mechanism(data, np.random.default_rng(0))
-    first, rounds = mechanism.guarantee.events
-    assert [size for _, size in drawn] == [(len(WORDS), 1)] + [(len(WORDS), 3)] * 4
+    first, rounds, sizes = mechanism.guarantee.events
+    assert [size for _, size in drawn] == [(len(WORDS), 1)] + [(len(WORDS), 3)] * 4 + [(4, 1)]
     multipliers = [sigma * grid / bound for (sigma, _), (bound, grid) in zip(drawn, asked, strict=True)]
-    assert multipliers == pytest.approx([first.sigma] + [rounds.sigma] * rounds.count, rel=1e-12)
+    assert multipliers == pytest.approx([first.sigma] + [rounds.sigma] * rounds.count + [sizes.sigma], rel=1e-12)
     # All together are one Gaussian of multiplier sigma.
     assert sum(m**-2 for m in multipliers) == pytest.approx(2.0**-2)
 

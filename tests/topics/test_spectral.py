@@ -84,7 +84,7 @@ def test_noise_is_drawn_on_every_number_at_the_scale_that_is_priced(monkeypatch)
     corpus, _ = planted(n=50, d=7)
     mechanism(corpus.bounded(), np.random.default_rng(0))
     events = mechanism.guarantee.events
-    assert [size for _, size in calls] == [(3 * BINS, 1), (1 + 7 + 28, 1), (1, 10)]
+    assert [size for _, size in calls] == [(3 * BINS, 1), (1 + 7 + 28, 1), (1, 10), (4, 1)]
     for (sigma, _), event in zip(calls, events, strict=True):
         assert sigma * grid_for(1.0, event.sigma) == pytest.approx(event.sigma)
     # Together one Gaussian of multiplier sigma; the blocks at their bounds make a vector of norm one.
@@ -100,7 +100,7 @@ def test_given_bounds_cost_nothing(monkeypatch):
     mechanism = SpectralTopics(n_topics=3, sigma=2.0, delta=DELTA, unit=Unit.DOCUMENT, bounds=(0.3, 0.1, 0.03))
     corpus, _ = planted(n=50, d=7)
     mechanism(corpus.bounded(), np.random.default_rng(0))
-    assert calls == [(1 + 7 + 28, 1), (1, 10)]
+    assert calls == [(1 + 7 + 28, 1), (1, 10), (4, 1)]
     assert sum(event.sigma**-2 for event in mechanism.guarantee.events) == pytest.approx(2.0**-2)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.data.cells import Topics, arrow_cells, corpus_of_cells, corpus_of_values, main_topic
+from dptopics.data.cells import Topics, arrow_cells, corpus_of_cells, corpus_of_values
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines.spark import SparkTable
 from dptopics.data.tables import read_columns
@@ -27,7 +27,7 @@ from dptopics.public.axes import NO_TOPIC, TOPIC, Axis, cell_words
 from dptopics.release import bundle
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
-from dptopics.release.topic_model import TopicModel, fingerprint
+from dptopics.release.topic_model import TopicModel, fingerprint, main_topic
 from dptopics.release.vocabulary import Vocabulary
 
 

@@ -26,11 +26,6 @@ Topics = Callable[[list[str]], NDArray[np.int64]]  # texts to the number of each
 Admitted = Callable[[list[str]], NDArray[np.bool_]]  # authors' names to whether each counts
 
 
-def main_topic(shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The topic with the largest share; one past the last for a text of which topics know no word."""
-    return np.asarray(np.where(np.ptp(shares, axis=1) > 0, shares.argmax(axis=1), shares.shape[1]), np.int64)
-
-
 def corpus_of_cells(
     batches: Iterable[Rows],
     topics: Topics,

@@ -88,7 +88,7 @@ def merged(model: TopicModel, n_topics: int) -> TopicModel:
     """The model with its topics joined to so many, the largest first.
 
     Words weigh as in the mean of the joined topics by their shares, and so do centres. The noise of joined topics is
-    independent: variances add.
+    independent: variances add. Sizes are sums of sizes: each text counts where it was placed before topics were joined.
     """
     group = tree_of(model).groups(n_topics)
     share = np.maximum(model.topic_share, 1e-12)
@@ -106,14 +106,7 @@ def merged(model: TopicModel, n_topics: int) -> TopicModel:
         topic_word=mean @ model.topic_word,
         topic_share=size / size.sum(),
         deviation=None if model.deviation is None else np.sqrt(mean**2 @ model.deviation**2),
-        share_deviation=_share_deviation(model, weight),
+        sizes=None if model.sizes is None else model.sizes.joined(weight > 0),
         seeds=None,
         space=space,
     )
-
-
-def _share_deviation(model: TopicModel, weight: Floats) -> Floats | None:
-    """Of joined topics: variances add."""
-    if model.share_deviation is None:
-        return None
-    return np.asarray(np.sqrt((weight > 0) @ model.share_deviation**2))

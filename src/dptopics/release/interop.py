@@ -49,11 +49,11 @@ def pyldavis_inputs(model: TopicModel) -> dict[str, Any]:
     """Arguments of ``pyLDAvis.prepare``, from the release alone.
 
     A release holds no documents. In their place stands one document for each topic, that speaks of nothing else and is
-    as long as the topic's noisy share of a million words; word frequencies are those of that stand-in corpus. So the
-    sizes of topics and the frequencies of words are the released ones, and nothing is said about real documents.
+    as long as the topic's share of a million words; word frequencies are those of that stand-in corpus. Words below the
+    noise weigh all the same. So nothing is said about real documents.
     """
     share = np.maximum(model.topic_share, 0) / max(float(np.maximum(model.topic_share, 0).sum()), 1e-300)
-    topics = np.maximum(model.topic_word, 1e-12)  # pyLDAvis takes logarithms
+    topics = np.maximum(model.shown_weights, 1e-12)  # pyLDAvis takes logarithms
     topics = topics / topics.sum(axis=1, keepdims=True)
     lengths = np.maximum(1, np.rint(share * _TOKENS)).astype(np.int64)
     return {
@@ -68,7 +68,8 @@ def pyldavis_inputs(model: TopicModel) -> dict[str, Any]:
 def to_gensim(model: TopicModel) -> Any:
     """The topics as a ``gensim.models.LdaModel``, with a ``Dictionary`` as its ``id2word``, to infer and to compare.
 
-    Its topics are the released ones, as if learned from a million words each: training it further is not meant.
+    Its topics are the released ones, as if learned from a million words each: training it further is not meant. In each
+    topic, words below the noise weigh all the same.
     """
     try:
         from gensim.corpora import Dictionary
@@ -80,7 +81,7 @@ def to_gensim(model: TopicModel) -> Any:
     dictionary[0]  # fills the other direction
     alpha = [float(model.alpha)] * model.n_topics
     lda = LdaModel(id2word=dictionary, num_topics=model.n_topics, alpha=alpha, eta=_ETA, dtype=np.float64)
-    lda.state.sstats[...] = np.maximum(0.0, model.topic_word * _TOKENS - _ETA)
+    lda.state.sstats[...] = np.maximum(0.0, model.shown_weights * _TOKENS - _ETA)
     lda.sync_state()
     return lda
 

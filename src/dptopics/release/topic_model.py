@@ -21,8 +21,10 @@ from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.doc_topics import doc_shares
 from dptopics.kernels.embedded import mean_of_words, projected
 from dptopics.public.text import TextSettings
+from dptopics.release.counts import Shown
 from dptopics.release.document_space import DocumentSpace
 from dptopics.release.saved import Arrays, known
+from dptopics.release.topic_sizes import TopicSizes
 from dptopics.release.vocabulary import Vocabulary
 
 SURE = 3.0  # standard deviations of the noise: words below may be there by chance
@@ -35,9 +37,10 @@ _SPACE = ("mean", "projection", "middle", "centres")
 class TopicModel:
     """Topics as distributions over public words.
 
-    ``topic_share`` is the noisy relative size of each topic; ``deviation`` the standard deviation of a topic's word
+    ``sizes`` tell how many units have each topic, where that was counted; ``topic_share`` is the weight of each topic
+    in means over topics, which is no size that was counted. ``deviation`` is the standard deviation of a topic's word
     weights that comes from the noise, known because the noise is ours. Topics that were found as clusters of embeddings
-    come with their ``space``, and new documents are then told by it.
+    come with their ``space``, and new documents are then placed by it.
 
     >>> model = TopicModel(
     ...     topic_word=np.array([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]]), topic_share=np.array([0.5, 0.5]),
@@ -53,7 +56,7 @@ class TopicModel:
     topic_share: NDArray[np.float64]
     alpha: float
     deviation: NDArray[np.float64] | None = None
-    share_deviation: NDArray[np.float64] | None = None  # what the noise does to topic_share, where that is known
+    sizes: TopicSizes | None = None
     text: TextSettings | None = None
     space: DocumentSpace | None = None
     seeds: NDArray[np.int64] | None = None  # which row of the seed words each topic began from; −1: none
@@ -65,8 +68,10 @@ class TopicModel:
 
     def _repr_html_(self) -> str:
         words = [", ".join(row) or "none above the noise" for row in self.top_words()]
-        rows = [(str(k), f"{self.topic_share[k]:.0%}", row) for k, row in enumerate(words)]
-        return notebook.table(("Topic", "Share", "Words above the noise"), rows)
+        if self.sizes is None:
+            return notebook.table(("Topic", "Words above the noise"), [(str(k), row) for k, row in enumerate(words)])
+        rows = [(str(k), self.sizes.of(k), row) for k, row in enumerate(words)]
+        return notebook.table(("Topic", self.sizes.title, "Words above the noise"), rows)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -98,14 +103,28 @@ class TopicModel:
             return np.zeros(len(self.vocabulary), bool)
         return np.array([" " in word for word in self.vocabulary.words], bool)
 
+    def above_noise(self, min_deviations: float = SURE) -> NDArray[np.bool_]:
+        """Which words of each topic stand above the noise, topics × words. Others are shown nowhere, unless asked for.
+
+        All that have any weight, where the noise is not known.
+        """
+        floor = np.zeros(self.n_topics) if self.deviation is None else min_deviations * self.deviation
+        return np.asarray((self.topic_word >= floor[:, None]) & (self.topic_word > 0))
+
+    @property
+    def shown_weights(self) -> NDArray[np.float64]:
+        """The topic-word matrix for other people's tools: in each topic, words below the noise weigh all the same."""
+        above = self.above_noise()
+        rest = np.where(above, 0.0, self.topic_word).sum(axis=1) / np.maximum(1, (~above).sum(axis=1))
+        return np.where(above, self.topic_word, rest[:, None])
+
     def _top(self, n: int, relevance: float, min_deviations: float, *, phrases: bool) -> list[list[str]]:
         if not 0 <= relevance <= 1:
             raise InputError(f"relevance must lie between 0 and 1, got {relevance}.")
         with np.errstate(divide="ignore", invalid="ignore"):
             weight, mean = np.log(self.topic_word), np.log(self.topic_share @ self.topic_word)
             rank = np.where(self.topic_word > 0, weight - (1 - relevance) * mean, -np.inf)
-        floor = np.zeros(self.n_topics) if self.deviation is None else min_deviations * self.deviation
-        shown = (self.topic_word >= floor[:, None]) & (self._phrases if phrases else ~self._phrases)
+        shown = self.above_noise(min_deviations) & (self._phrases if phrases else ~self._phrases)
         order = np.argsort(np.where(shown, -rank, np.inf), axis=1, kind="stable")[:, :n]
         return [[self.vocabulary.words[w] for w in row if shown[k, w]] for k, row in enumerate(order)]
 
@@ -130,6 +149,39 @@ class TopicModel:
             sizes, word, count = count_tokens(tokens, np.array([len(words) for words in found], np.int64))
             rows.append(self._shares(np.concatenate([[0], np.cumsum(sizes)]), word, count))
         return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
+
+    def assign(self, texts: Iterable[str], *, embedding: Any = None) -> NDArray[np.int64]:
+        """The topic of each text: the one with the largest share, −1 for a text of which the topics know no word.
+
+        Sizes and counts of topics go by this rule.
+        """
+        topic = main_topic(self.transform(texts, embedding=embedding))
+        return np.where(topic < self.n_topics, topic, -1)
+
+    def placed(
+        self, doc_start: NDArray[Any], word: NDArray[Any], count: NDArray[Any], vectors: NDArray[Any] | None
+    ) -> NDArray[np.int64]:
+        """As :meth:`assign` does, of documents that were read: one past the last topic for none.
+
+        Each depends on its document alone, to the last bit.
+        """
+        if self.space is None or self.space.of_words:
+            return main_topic(self._shares(doc_start, word, count))
+        assert vectors is not None
+        space = self.space
+        return main_topic(space.shares(projected(vectors, space.mean, space.projection, space.middle)))
+
+    def reordered(self, order: NDArray[np.int64]) -> Self:
+        """The same topics in another order, without their sizes."""
+        return replace(
+            self,
+            topic_word=np.ascontiguousarray(self.topic_word[order]),
+            topic_share=self.topic_share[order],
+            deviation=None if self.deviation is None else self.deviation[order],
+            seeds=None if self.seeds is None else self.seeds[order],
+            space=None if self.space is None else replace(self.space, centres=self.space.centres[order]),
+            sizes=None,
+        )
 
     def known_words(self, texts: Iterable[str]) -> NDArray[np.int64]:
         """How many words of each text are in the vocabulary. Of a text with none, equal shares say nothing."""
@@ -210,13 +262,16 @@ class TopicModel:
         return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
 
     def to_arrow(self) -> Any:
-        """All weights as an Arrow table: topic, word, weight, standard deviation of the noise, share of the topic."""
+        """Words above the noise as an Arrow table: topic, word, weight, standard deviation of the noise in it.
+
+        The whole matrix, noise and all, is ``topic_word``.
+        """
         from dptopics.release import interop
 
         return interop.to_arrow(self)
 
     def to_pandas(self) -> Any:
-        """All weights as a pandas frame, see :meth:`to_arrow`."""
+        """Words above the noise as a pandas frame, see :meth:`to_arrow`."""
         from dptopics.release import interop
 
         return interop.to_pandas(self)
@@ -225,12 +280,16 @@ class TopicModel:
         """Topics, their shares and noise, and their place in the space of a public model."""
         space = {} if self.space is None else {f"space_{name}": getattr(self.space, name) for name in _SPACE}
         own = known(topic_word=self.topic_word, topic_share=self.topic_share, deviation=self.deviation,
-                    share_deviation=self.share_deviation, seeds=self.seeds)  # fmt: skip
-        return own | space
+                    seeds=self.seeds)  # fmt: skip
+        return own | space | ({} if self.sizes is None else self.sizes.arrays())
 
     def fields(self) -> dict[str, Any]:
         """The prior, how texts were read, and the public model."""
-        space = {} if self.space is None else {"embedding": self.space.embedding, "of_words": self.space.of_words}
+        space: dict[str, Any] = {}
+        if self.space is not None:
+            space = {"embedding": self.space.embedding, "of_words": self.space.of_words}
+        if self.sizes is not None:
+            space["sizes_of"] = self.sizes.unit
         return {"alpha": self.alpha, **space, "text": None if self.text is None else self.text.to_dict()}
 
     @classmethod
@@ -242,35 +301,38 @@ class TopicModel:
         if "embedding" in fields:
             placed: dict[str, Any] = {name: arrays[f"space_{name}"] for name in _SPACE}
             space = DocumentSpace(embedding=str(fields["embedding"]), of_words=bool(fields["of_words"]), **placed)
+        sizes = None
+        if "size" in arrays:
+            sizes = TopicSizes(noisy=arrays["size"], noise=arrays["size_noise"], unit=str(fields["sizes_of"]))
         return cls(
             topic_word=arrays["topic_word"],
             vocabulary=vocabulary,
             topic_share=arrays["topic_share"],
             alpha=float(fields["alpha"]),
             deviation=arrays.get("deviation"),
-            share_deviation=arrays.get("share_deviation"),
+            sizes=sizes,
             seeds=arrays.get("seeds"),
             text=None if fields["text"] is None else TextSettings.from_dict(fields["text"]),
             space=space,
         )
 
     def tables(self) -> dict[str, str]:
-        """The words of each topic that stand above the noise."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["topic", "share", "rank", "word", "weight", "noise_deviation"])
+        """The words of each topic that stand above the noise, its phrases and its size, where there are any."""
+        lines: list[tuple[object, ...]] = []
         for topic, words in enumerate(self.top_words(_CSV_WORDS)):
             deviation = "" if self.deviation is None else f"{self.deviation[topic]:.3g}"
             for rank, word in enumerate(words, start=1):
                 weight = self.topic_word[topic, self.vocabulary.index[word]]
-                writer.writerow([topic, f"{self.topic_share[topic]:.4f}", rank, word, f"{weight:.6f}", deviation])
+                lines.append((topic, rank, word, f"{weight:.6f}", deviation))
+        found = {"topics.csv": _table(("topic", "rank", "word", "weight", "noise_deviation"), lines)}
         phrases = self.top_phrases(_CSV_WORDS)
-        if not any(phrases):
-            return {"topics.csv": out.getvalue()}
-        more = io.StringIO()
-        lines = [(topic, rank, phrase) for topic, row in enumerate(phrases) for rank, phrase in enumerate(row, 1)]
-        csv.writer(more, lineterminator="\n").writerows([("topic", "rank", "phrase"), *lines])
-        return {"topics.csv": out.getvalue(), "phrases.csv": more.getvalue()}
+        if any(phrases):
+            listed = [(topic, rank, phrase) for topic, row in enumerate(phrases) for rank, phrase in enumerate(row, 1)]
+            found["phrases.csv"] = _table(("topic", "rank", "phrase"), listed)
+        if self.sizes is not None:
+            rows = [(name, *Shown.of(self.sizes.estimate(k))) for k, name in enumerate([*range(self.n_topics), "none"])]
+            found["sizes.csv"] = _table(("topic", f"{self.sizes.unit}s", "low", "high"), rows)
+        return found
 
     def summary(self) -> list[str]:
         """Words that stand out of the noise."""
@@ -284,34 +346,36 @@ class TopicModel:
                 for k, row in enumerate(self.top_words(10))
             ),
             "",
-            "topics.csv: more of these words, with weights. topics.npz: the whole topic-word matrix (NumPy).",
+            *([] if self.sizes is None else [f"sizes.csv: {self.sizes.unit}s of each topic. {self.sizes.note}"]),
+            "topics.csv: more of these words, with weights. topics.npz: the whole topic-word matrix (NumPy), noise and "
+            "all: most of its weights are below the noise.",
         ]
 
     def columns(self) -> dict[str, Any]:
-        """Topic, word, weight, standard deviation, share of the topic."""
-        n, size = self.n_topics, len(self.vocabulary)
+        """Topic, word, weight, standard deviation: of the words that stand above the noise."""
+        topic, word = np.nonzero(self.above_noise())
         return {
-            "topic": np.repeat(np.arange(n, dtype=np.int32), size),
-            "word": list(self.vocabulary.words) * n,
-            "weight": self.topic_word.ravel(),
-            "deviation": [None] * (n * size) if self.deviation is None else np.repeat(self.deviation, size),
-            "topic_share": np.repeat(self.topic_share, size),
+            "topic": topic.astype(np.int32),
+            "word": [self.vocabulary.words[w] for w in word.tolist()],
+            "weight": self.topic_word[topic, word],
+            "deviation": [None] * topic.size if self.deviation is None else self.deviation[topic],
         }
 
     def shown(self, n: int, *, min_deviations: float = SURE) -> dict[str, Any]:
-        """Topics with their n most relevant words above the noise, and how many of these are so by three deviations."""
+        """Topics with their sizes and n most relevant words above the noise; how many are so by three deviations."""
         sure, phrases = self.top_words(n), self.top_phrases(n)
         rows = enumerate(self.top_words(n, min_deviations=min_deviations))
         return {
             "topics": [
                 {
-                    "share": float(self.topic_share[k]),
+                    **({} if self.sizes is None else {"size": self.sizes.estimate(k)._asdict()}),
                     "words": row,
                     "above_noise": sum(word in sure[k] for word in row),
                     **({"phrases": phrases[k]} if any(phrases) else {}),
                 }
                 for k, row in rows
-            ]
+            ],
+            **({} if self.sizes is None else {"sizes": self.sizes.note}),
         }
 
     def to_gensim(self) -> Any:
@@ -366,6 +430,17 @@ class TopicModel:
         from dptopics.release.bundle import load
 
         return load(path).value_of(cls)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([heads, *rows])
+    return out.getvalue()
+
+
+def main_topic(shares: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The topic with the largest share; one past the last for a text of which the topics know no word."""
+    return np.asarray(np.where(np.ptp(shares, axis=1) > 0, shares.argmax(axis=1), shares.shape[1]), np.int64)
 
 
 def fingerprint(topic_word: NDArray[np.float64], words: Sequence[str]) -> str:

@@ -1,24 +1,34 @@
 """What the proved topic mechanisms share: one multiplier for all their noise, and the form of their promise."""
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, ClassVar
 
+from numpy.random import Generator
+
 from dptopics.data.bounded import BoundedCorpus
+from dptopics.errors import InputError
 from dptopics.privacy.card import SMALL_GROUPS
-from dptopics.privacy.events import Event
+from dptopics.privacy.events import Event, Gaussian
 from dptopics.privacy.fields import check_fields, whole
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.privacy.mechanism import Calibrated, Job, check_words
+from dptopics.release.topic_model import TopicModel
+from dptopics.topics.sizes import sized
 
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianTopics(Calibrated):
-    """Topics from noisy sums over public words; ``sigma`` scales all noise. Proofs: docs/guarantees/README.md"""
+    """Topics from noisy sums over public words; ``sigma`` scales all noise. Proofs: docs/guarantees/README.md
+
+    In the end the units of each topic are counted for ``size_share`` of the budget (in 1/σ²); zero: they are not.
+    """
 
     n_topics: int
     sigma: float
     delta: float
     unit: Unit = Unit.AUTHOR
+    size_share: float = 0.05
     job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str]
     paper: ClassVar[str]
@@ -28,16 +38,32 @@ class GaussianTopics(Calibrated):
         whole("n_topics", self.n_topics, least=2)
         if "steps" in self.__dataclass_fields__:
             whole("steps", getattr(self, "steps", None), least=1)
+        if not 0 <= self.size_share < 1:
+            raise InputError(f"size_share must be at least 0 and below 1, got {self.size_share}.")
 
     @property
     def word_noise(self) -> float | None:
         """All of the budget in one look, where a mechanism does not say more."""
         return self.sigma
 
+    def in_share(self, share: float) -> float:
+        """Noise multiplier of a look that has this share of what sizes leave of the budget."""
+        return self.sigma / sqrt(share * (1 - self.size_share))
+
+    @property
+    def size_sigma(self) -> float:
+        """Noise multiplier of the sizes of topics."""
+        return self.sigma / sqrt(self.size_share)
+
+    def sized(self, model: TopicModel, corpus: BoundedCorpus, rng: Generator) -> TopicModel:
+        """The topics with their sizes, if these are counted."""
+        return sized(model, corpus, sigma=self.size_sigma, rng=rng) if self.size_share else model
+
     def promised(self, *events: Event, assumptions: tuple[str, ...] = ()) -> Guarantee:
-        """The guarantee of these events."""
+        """The guarantee of these events, and of the sizes."""
+        sizes = (Gaussian(self.size_sigma, nonnegative=True),) if self.size_share else ()
         return Guarantee(
-            events=events,
+            events=(*events, *sizes),
             delta=self.delta,
             unit=self.unit,
             strength=Strength.PROVED,

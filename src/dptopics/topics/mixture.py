@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from math import inf, sqrt
+from math import inf
 from typing import ClassVar
 
 import numpy as np
@@ -81,12 +81,12 @@ class MixtureTopics(GaussianTopics):
     @property
     def word_sigma(self) -> float:
         """Noise multiplier of the histogram of all words."""
-        return self.sigma / sqrt(self.word_share)
+        return self.in_share(self.word_share)
 
     @property
     def step_sigma(self) -> float:
         """Noise multiplier of each round."""
-        return self.sigma * sqrt(self.steps / (1 - self.word_share))
+        return self.in_share((1 - self.word_share) / self.steps)
 
     @property
     def word_noise(self) -> float | None:
@@ -95,7 +95,7 @@ class MixtureTopics(GaussianTopics):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Gaussian events: the histogram, and each round."""
+        """Gaussian events: the histogram, each round, the sizes."""
         return self.promised(
             Gaussian(self.word_sigma, nonnegative=True), Gaussian(self.step_sigma, self.steps, nonnegative=True)
         )
@@ -119,12 +119,12 @@ class MixtureTopics(GaussianTopics):
             text=corpus.text,
             seed_words=self.seed_words,
         )
-        return Release.of(model, self, rng)
+        return Release.of(self.sized(model, corpus, rng), self, rng)
 
     def _noisy_counts(self, corpus: BoundedCorpus, rng: Generator, weight: Floats, topics: Floats, step: int) -> Floats:
         """One round."""
         statistic = _AssignedWords(weight, np.log(topics), self.sharpness)
-        with progress.part(0.1 + 0.9 * step / self.steps, 0.1 + 0.9 * (step + 1) / self.steps):
+        with progress.part(0.1 + 0.87 * step / self.steps, 0.1 + 0.87 * (step + 1) / self.steps):
             return noisy_sum(corpus, statistic, bound=1.0, sigma=self.step_sigma, rng=rng)
 
     def _word_weights(self, corpus: BoundedCorpus, rng: Generator) -> Floats:

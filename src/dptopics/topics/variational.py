@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from math import inf
+from math import inf, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -80,13 +80,19 @@ class VariationalTopics(GaussianTopics):
 
     @property
     def guarantee(self) -> Guarantee:
-        """``steps`` Gaussian events of multiplier ``sigma``."""
+        """``steps`` Gaussian events of multiplier ``sigma``, and the sizes."""
         event: Event = (
             Gaussian(self.sigma, self.steps, nonnegative=True)  # expected counts
             if self.sampling_rate == 1
             else SampledGaussian(self.sigma, self.sampling_rate, self.steps)
         )
         return self.promised(event)
+
+    @property
+    def size_sigma(self) -> float:
+        """Noise multiplier of the sizes: their share beside that of all rounds, 1/σ² in each, q²/σ² of a sample."""
+        rounds = self.steps * self.sampling_rate**2 / (1 - self.size_share)
+        return self.sigma / sqrt(self.size_share * rounds)
 
     @property
     def grid(self) -> float:
@@ -110,7 +116,7 @@ class VariationalTopics(GaussianTopics):
             text=corpus.text,
             seed_words=self.seed_words,
         )
-        return Release.of(model, self, rng)
+        return Release.of(self.sized(model, corpus, rng), self, rng)
 
     def _noisy_counts(
         self, corpus: BoundedCorpus, rng: Generator, topics: NDArray[np.float64], step: int
@@ -121,7 +127,7 @@ class VariationalTopics(GaussianTopics):
             key = rng.integers(0, 2**64 - 1, 2, dtype=np.uint64, endpoint=True)
             sample = Sample(self.sampling_rate, (int(key[0]), int(key[1])))
         statistic = _ExpectedCounts(topics, self.alpha)
-        with progress.part(step / self.steps, (step + 1) / self.steps):
+        with progress.part(0.97 * step / self.steps, 0.97 * (step + 1) / self.steps):
             noisy = noisy_sum(corpus, statistic, bound=self.clip, sigma=self.sigma, rng=rng, sample=sample)
         # The public rate makes up for the sample; the number of units that took part is private.
         return noisy / self.sampling_rate

@@ -166,11 +166,12 @@ def test_names_of_mechanism_ledger_and_attacks_are_escaped(tmp_path):
 
 
 def test_the_slider_shows_the_words_of_top_words():
-    model = topic_model([f"w{i:04}" for i in range(800)], 90)
+    model = replace(topic_model([f"w{i:04}" for i in range(800)], 90), deviation=np.full(90, 0.001))
     data = topics(model, 30)
     assert not data["complete"]
+    assert sum(len(topic["words"]) for topic in data["topics"]) < np.count_nonzero(model.above_noise())
     for step in (0, 3, STEPS // 2, STEPS):
-        expected = model.top_words(30, relevance=step / STEPS, min_deviations=0)
+        expected = model.top_words(30, relevance=step / STEPS)
         for k, topic in enumerate(data["topics"]):
             weight, mean = np.array(topic["weight"]), np.array(data["mean"])[topic["words"]]
             order = np.argsort(-(np.log(weight) - (1 - step / STEPS) * np.log(mean)), kind="stable")[:30]

@@ -4,6 +4,7 @@ import json
 import shutil
 import tempfile
 from base64 import b64decode
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -77,6 +78,7 @@ def model():
     words = sorted([*(f"word{i:02}" for i in range(60)), "knee", "kneecap", "שלום", *EVIL])
     matrix = rng.gamma(0.3, size=(5, len(words))) + 1e-6
     matrix[:, words.index("knee")] = [1e-9, 1e-9, 9, 1e-9, 1e-9]
+    matrix[3, [words.index(word) for word in EVIL]] = 1.0  # above the noise, or they would not be shown
     return TopicModel(
         topic_word=matrix / matrix.sum(axis=1, keepdims=True), vocabulary=Vocabulary.of(words),
         topic_share=np.array([0.3, 0.25, 0.2, 0.15, 0.1]), alpha=0.1, deviation=np.full(5, 0.004),
@@ -115,7 +117,7 @@ def test_the_slider_orders_words_as_the_library_does(opened, model):
     seen = []
     for relevance in (0.0, 0.3, 0.6, 1.0):
         slide(opened, relevance)
-        expected = model.top_words(30, relevance=relevance, min_deviations=0)[0]
+        expected = model.top_words(30, relevance=relevance)[0]
         assert words_shown(opened) == [" ".join(w.split()) for w in expected]
         seen.append(words_shown(opened))
         assert opened.find_element("id", "relevance-value").text == f"{relevance:.1f}"
@@ -191,8 +193,20 @@ def test_error_bars_are_two_deviations_of_the_noise(opened, model):
     ends = opened.find_elements("css selector", "#words tbody tr:first-child line.error")[0]
     low, high = float(ends.get_attribute("x1")), float(ends.get_attribute("x2"))
     assert low / high == pytest.approx((top - 0.008) / (top + 0.008), rel=1e-3)
-    doubtful = opened.find_elements("css selector", "#words tr.doubtful")
-    assert len(doubtful) == np.count_nonzero(np.sort(model.topic_word[0])[::-1][:30] < 3 * 0.004)
+
+
+def test_noise_is_never_shown_as_words(opened, browser, tmp_path, model):
+    slide(opened, 1.0)
+    assert len(words_shown(opened)) == np.count_nonzero(model.topic_word[0] >= 3 * 0.004) < 30
+    # Of few people: no word stands above the noise, in tables, menus, on the map and in what is read aloud.
+    show(browser, tmp_path, page.render(release(replace(model, deviation=np.full(5, 60.0)))))
+    assert words_shown(browser) == []
+    everything = browser.execute_script(
+        "return [document.body.innerText, ...document.querySelectorAll('[aria-label], option')]"
+        ".map((e) => e.innerText || e.getAttribute?.('aria-label') || e).join(' ')"
+    ) + browser.find_element("id", "data").get_attribute("textContent")
+    assert not [word for word in model.vocabulary.words if word in everything and len(word) > 3]
+    assert "no word above the noise" in everything
 
 
 @pytest.mark.parametrize("scheme, dark", [("light", False), ("dark", True)])

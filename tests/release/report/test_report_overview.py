@@ -17,6 +17,7 @@ from dptopics.release.record import Record
 from dptopics.release.report.promise import together
 from dptopics.release.report.trends import time_axis
 from dptopics.release.topic_model import fingerprint
+from dptopics.release.topic_sizes import TopicSizes
 
 MONTHS = ("2026-01", "2026-02", "2026-03", "other")
 
@@ -58,11 +59,19 @@ def test_the_overview_comes_first(topics):
 
 
 def test_sizes_have_intervals_where_the_noise_on_them_is_known(topics):
-    share = topics.value.topic_share[0]
-    known = replace(topics, value=replace(topics.value, share_deviation=np.full(6, 0.01)))
-    text = page.render(known)
-    assert "Share of the text (95 % interval)" in text
-    assert f"{share:.1%} ({max(0, share - 0.0196):.1%} to {share + 0.0196:.1%})" in text
+    sizes = TopicSizes(noisy=np.array([500.0, 90, 80, 70, 3, -4, 2]), noise=np.full(7, 10.0), unit="author")
+    text = page.render(replace(topics, value=replace(topics.value, sizes=sizes)))
+    assert "Authors (95 % interval)" in text
+    for shown in ("500 (480 to 520)", "3 (0 to 23)", "0 (0 to 16)", "About 741 (689 to 793) authors in all"):
+        assert shown in text
+
+
+def test_one_kind_of_size_on_a_page(topics):
+    sizes = TopicSizes(noisy=np.array([500.0, 90, 80, 70, 3, -4, 2]), noise=np.full(7, 10.0), unit="author")
+    text = page.render(replace(topics, value=replace(topics.value, sizes=sizes)), counts=counts_of(topics.value))
+    assert "500 (480 to 520)" not in text
+    assert "of the text" not in text
+    assert "Share" not in text.split('id="guarantee"')[0]
 
 
 def test_names_stand_in_overview_tree_and_data(topics):

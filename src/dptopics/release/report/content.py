@@ -35,9 +35,8 @@ def contents(
         names = [""] * value.n_topics if labels is None else overview.check_labels(value, labels)
         for topic, name, large in zip(found["topics"], names, overview.sizes(value, counted), strict=True):
             topic.update(label=_cut(name), size=large)
-        of = "Share of the text" if counted is None else f"{counted.counted.capitalize()}s"
-        interval = " (95 % interval)" if counted is not None or value.share_deviation is not None else ""
-        return found | {"sized": of + interval, "labelled": "" if labels is None else str(labels.get("model", ""))}
+        labelled = "" if labels is None else str(labels.get("model", ""))
+        return found | overview.sized(value, counted) | {"labelled": labelled}
     if isinstance(value, CountTable):
         return counts(value)
     vocabulary = value.vocabulary
@@ -60,14 +59,14 @@ def topics(model: TopicModel, shown: int) -> dict[str, Any]:
     weight, share = model.topic_word, np.maximum(model.topic_share, 0.0)
     share = share / max(float(share.sum()), 1e-300)
     mean = np.asarray(model.topic_share @ weight)
-    kept = _kept(weight, mean, min(shown, weight.shape[1]))
+    above = model.above_noise()
+    kept = _kept(weight, above, mean, min(shown, weight.shape[1]))
     while shown > 1 and np.count_nonzero(kept) > _MOST_WEIGHTS:
         shown //= 2
-        kept = _kept(weight, mean, min(shown, weight.shape[1]))
+        kept = _kept(weight, above, mean, min(shown, weight.shape[1]))
     used = np.flatnonzero(kept.any(axis=0))
     if used.size * model.n_topics <= _MOST_CELLS:
-        kept[:, used] = True
-    kept &= weight > 0
+        kept[:, used] = above[:, used]
     place = np.cumsum(kept.any(axis=0)) - 1
     used = np.flatnonzero(kept.any(axis=0))
     points, index = layout(weight, mean), model.vocabulary.index
@@ -97,8 +96,10 @@ def topics(model: TopicModel, shown: int) -> dict[str, Any]:
     }
 
 
-def _kept(weight: NDArray[np.float64], mean: NDArray[np.float64], shown: int) -> NDArray[np.bool_]:
-    """Words among the most relevant at some step of the slider, topics × words."""
+def _kept(
+    weight: NDArray[np.float64], above: NDArray[np.bool_], mean: NDArray[np.float64], shown: int
+) -> NDArray[np.bool_]:
+    """Words above the noise among the most relevant at some step of the slider, topics × words."""
     kept = np.zeros(weight.shape, bool)
     first = 1e-12 * np.arange(weight.shape[1])  # of equal words the first, as a stable sort has it
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -106,9 +107,9 @@ def _kept(weight: NDArray[np.float64], mean: NDArray[np.float64], shown: int) ->
         for topic, row in enumerate(weight):
             log_row = np.log(row)
             for step in range(STEPS + 1):
-                rank = np.where(row > 0, (1 - step / STEPS) * log_mean - log_row, np.inf) + first
+                rank = np.where(above[topic], (1 - step / STEPS) * log_mean - log_row, np.inf) + first
                 kept[topic, np.argpartition(rank, shown - 1)[:shown]] = True
-    return kept
+    return kept & above
 
 
 def layout(weight: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:

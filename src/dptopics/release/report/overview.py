@@ -31,18 +31,21 @@ def check_counts(model: TopicModel, counts: CountTable) -> None:
 
 
 def sizes(model: TopicModel, counts: CountTable | None) -> list[str]:
-    """How large each topic is, as words: counted with an interval, else its noisy share."""
+    """How large each topic is, as words with an interval; nothing where no size was counted."""
     if counts is None:
-        found = []
-        for k, share in enumerate(model.topic_share):
-            if model.share_deviation is None:
-                found.append(f"{share:.1%}")
-            else:
-                half = 1.96 * float(model.share_deviation[k])
-                found.append(f"{share:.1%} ({max(0.0, share - half):.1%} to {min(1.0, share + half):.1%})")
-        return found
+        return ["" if model.sizes is None else model.sizes.of(k) for k in range(model.n_topics)]
     shown = [number(counts, {0: counts.values[0].index(str(k))}) for k in range(model.n_topics)]
     return ["suppressed" if one is None else f"{one[0]:,} ({one[1]:,} to {one[2]:,})" for one in shown]
+
+
+def sized(model: TopicModel, counts: CountTable | None) -> dict[str, str]:
+    """What the sizes on a page are: one kind of number on all of it."""
+    if counts is not None:
+        of = f"{counts.counted}s"
+        return {"sized": f"{of.capitalize()} (95 % interval)", "size_note": counts.bounded, "unit": of}
+    if model.sizes is not None:
+        return {"sized": model.sizes.title, "size_note": model.sizes.note, "unit": f"{model.sizes.unit}s"}
+    return {"sized": "", "size_note": "How many units each topic has was not counted.", "unit": ""}
 
 
 def section(data: dict[str, Any]) -> str:
@@ -53,15 +56,17 @@ def section(data: dict[str, Any]) -> str:
         listed = ", ".join(f"<bdi>{escape(words[w])}</bdi>" for w in topic["first"][:_FIRST_WORDS])
         name = f"<td><bdi>{escape(topic['label'])}</bdi></td>" if named else ""
         rows.append(
-            f'<tr data-topic="{k}"><th scope="row">{k}</th>{name}<td class="size">{escape(topic["size"])}</td>'
-            f"<td>{listed or 'none above the noise'}</td></tr>"
+            f'<tr data-topic="{k}"><th scope="row">{k}</th>{name}'
+            + (f'<td class="size">{escape(topic["size"])}</td>' if data["sized"] else "")
+            + f"<td>{listed or 'none above the noise'}</td></tr>"
         )
-    heads = ["Topic", *(["Name"] if named else []), data["sized"], "First words above the noise"]
+    sizes = [data["sized"]] if data["sized"] else []
+    heads = ["Topic", *(["Name"] if named else []), *sizes, "First words above the noise"]
     head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
     note = f"<p>Names by {escape(data['labelled'])}, from the released words alone.</p>" if named else ""
     return (
         '<section id="overview" aria-labelledby="overview-title"><h2 id="overview-title">Overview</h2>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="All topics"><table class="overview">'
-        f"<caption>All topics by size</caption><thead><tr>{head}</tr></thead><tbody>"
-        f"{''.join(rows)}</tbody></table></div>{note}</section>"
+        f"<caption>All topics</caption><thead><tr>{head}</tr></thead><tbody>"
+        f"{''.join(rows)}</tbody></table></div><p>{escape(data['size_note'])}</p>{note}</section>"
     )

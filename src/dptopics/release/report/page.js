@@ -48,9 +48,9 @@
     add("weight", "weight");
     if (mean) add("mean", "mean of all topics");
     if (deviation) {
-      add("doubtful", "may be chance: below three deviations of the noise");
-      add("error", "error bar: two deviations of the noise either way");
-    } else line.append(" · The deviation of the noise is not known: no error bars.");
+      if (!mean) add("doubtful", "may be chance: below three standard deviations of the noise");
+      add("error", "error bar: two standard deviations of the noise either way");
+    } else line.append(" · How large the noise is, is not known: no error bars.");
     return line;
   }
 
@@ -69,8 +69,10 @@
         .sort((a, b) => b.rank - a.rank)
         .slice(0, n);
     }
-    const above = (k) => (w) => topics[k].deviation === null || w.weight >= SURE * topics[k].deviation;
-    const listed = (k) => best(k, state.relevance, topics[k].words.length).filter(above(k)).slice(0, 8).map((w) => words[w.word]);
+    // The page holds no words of a topic but those above its noise.
+    const listed = (k) => best(k, state.relevance, 8).map((w) => words[w.word]);
+    const NONE = "no word above the noise";
+    const sized = (k) => (topics[k].size ? `, ${topics[k].size} ${data.unit}` : "");
     // As many letters as a circle has room for, and half as many more.
     const short = (name, r) => (name.length * 4.5 <= 3 * r ? name : `${name.slice(0, Math.max(4, Math.floor(r / 1.5)))}…`);
     const weightOf = (k, word) => {
@@ -111,8 +113,9 @@
     }
 
     function showTip(k) {
-      tip.replaceChildren(el("strong", {}, `Topic ${k}${topics[k].label ? `, ${topics[k].label}` : ""} · ${percent(topics[k].share)}`), el("br"));
+      tip.replaceChildren(el("strong", {}, `Topic ${k}${topics[k].label ? `, ${topics[k].label}` : ""}${sized(k)}`), el("br"));
       listed(k).forEach((word, i) => tip.append(i ? ", " : "", el("bdi", {}, word)));
+      if (!listed(k).length) tip.append(NONE);
       tip.hidden = false;
       const box = map.getBoundingClientRect(), mark = marks[k].getBoundingClientRect();
       const left = mark.left - box.left + mark.width / 2 - tip.offsetWidth / 2;
@@ -140,10 +143,9 @@
     function names() {
       byId("relevance-value").textContent = state.relevance.toFixed(1);
       topics.forEach((topic, k) => {
-        const heaviest = best(k, state.relevance, 8).map((w) => words[w.word]);
-        const first = heaviest.slice(0, 3).map((word) => `\u2068${word}\u2069`); // each in its own direction
-        select.options[k].textContent = `${k}: ${first.join(", ")}`;
-        marks[k].setAttribute("aria-label", `Topic ${k}, ${percent(topic.share)} of the text: ${heaviest.join(", ")}`);
+        const first = listed(k).slice(0, 3).map((word) => `\u2068${word}\u2069`); // each in its own direction
+        select.options[k].textContent = `${k}: ${topic.label || first.join(", ") || NONE}`;
+        marks[k].setAttribute("aria-label", `Topic ${k}${sized(k)}, words: ${listed(k).join(", ") || NONE}`);
       });
     }
 
@@ -158,9 +160,13 @@
       const topic = topics[state.topic], rows = best(state.topic, state.relevance, data.shown), d = topic.deviation;
       const scale = Math.max(...rows.map((w) => Math.max(w.weight + 2 * (d ?? 0), mean[w.word])), 1e-12);
       const heads = ["Word", "", "Weight"].concat(d === null ? [] : ["Noise"]);
+      const title = `Topic ${state.topic}${sized(state.topic)}`;
+      if (!rows.length) {
+        byId("words").replaceChildren(el("p", {}, `${title}: ${NONE}.`));
+        return;
+      }
       byId("words").replaceChildren(
-        wordTable(`Topic ${state.topic}: ${percent(topic.share)} of the text`, heads,
-          rows.map((w) => row(words[w.word], w.weight, d, mean[w.word], scale, w.word === state.word))),
+        wordTable(title, heads, rows.map((w) => row(words[w.word], w.weight, d, mean[w.word], scale, w.word === state.word))),
         key(d !== null, true));
     }
 

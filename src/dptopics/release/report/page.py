@@ -133,7 +133,7 @@ def _about_topics(release: Release[Any], data: dict[str, Any], more: More) -> st
 
 def _first(data: dict[str, Any], k: int) -> str:
     """The first words of a topic, for want of a name."""
-    return ", ".join(data["words"][w] for w in data["topics"][k]["first"][:3])
+    return ", ".join(data["words"][w] for w in data["topics"][k]["first"][:3]) or "no word above the noise"
 
 
 def _topic_table(data: dict[str, Any]) -> str:
@@ -142,9 +142,10 @@ def _topic_table(data: dict[str, Any]) -> str:
     for number, topic in enumerate(data["topics"]):
         listed = ", ".join(f"<bdi>{escape(words[w])}</bdi>" for w in topic["first"])
         noise = "" if topic["deviation"] is None else f"{topic['deviation']:.2g}"
-        rows.append((str(number), f"{topic['share']:.1%}", noise, listed))
-    heads = ("Topic", "Share", "Standard deviation of the noise", "Most relevant words above the noise")
-    body = table("All topics by number", heads, rows, raw=(3,))
+        rows.append((str(number), *([topic["size"]] if data["sized"] else []), noise, listed or "none"))
+    sizes = [data["sized"]] if data["sized"] else []
+    heads = ("Topic", *sizes, "Standard deviation of the noise", "Most relevant words above the noise")
+    body = table("All topics by number", heads, rows, raw=(len(heads) - 1,))
     return f'<details id="all-topics"><summary>All topics as a table</summary>{body}</details></section>'
 
 
@@ -226,8 +227,8 @@ _TOPICS = """<section id="topics" aria-labelledby="topics-title"><h2 id="topics-
 <div id="found" role="status" aria-live="polite"></div>
 <div class="two" id="charts" hidden>
 <figure><svg id="map" viewBox="0 0 600 600" role="group" aria-labelledby="map-title"></svg>
-<figcaption id="map-title">Topics by the distance between their words: near topics use the same words. The larger, the
-more text. Arrow keys move from topic to topic.</figcaption><div id="tip" hidden></div></figure>
+<figcaption id="map-title">Topics by the distance between their words: near topics use the same words.
+Arrow keys move from topic to topic.</figcaption><div id="tip" hidden></div></figure>
 <div id="words"></div>
 </div>
 """

@@ -47,7 +47,8 @@ class EmbeddedTopics(GaussianTopics):
     documents lie near each of many public candidates (which gives good starting centres); ``steps`` rounds of k-means
     with ``spread`` times as many clusters as topics and ``more_clusters`` more, merged in the end, where rounds that
     noise outweighs add up; and one words × topics table to which each
-    document gives its ``most_words`` best words for its topic: near the centre, neither rare nor everywhere. A prior
+    document gives its ``most_words`` best words for its topic: near the centre, neither rare nor everywhere; and the
+    units of each topic that is released. A prior
     for each topic's words (near its centre, common) and the noisy votes make a posterior. ``n_topics`` is an upper
     limit: clusters that are too small to be told from noise are dropped, and those that lie together are merged.
     ``auto``: as many topics as the noisy number of documents can carry. Proof: docs/guarantees/embedded.md
@@ -94,27 +95,27 @@ class EmbeddedTopics(GaussianTopics):
     @property
     def frequency_sigma(self) -> float:
         """Noise multiplier of the sum of all words."""
-        return self.sigma / sqrt(self.frequency_share)
+        return self.in_share(self.frequency_share)
 
     @property
     def start_sigma(self) -> float:
         """Noise multiplier of the counts of candidates."""
-        return self.sigma / sqrt(self.start_share)
+        return self.in_share(self.start_share)
 
     @property
     def step_sigma(self) -> float:
         """Noise multiplier of the middle and of each round of k-means."""
-        return self.sigma * sqrt((self.steps + 1) / self.centre_share)
+        return self.in_share(self.centre_share / (self.steps + 1))
 
     @property
-    def size_noise(self) -> float:
-        """Standard deviation of the noise on a cluster's size."""
+    def cluster_noise(self) -> float:
+        """Standard deviation of the noise on a cluster's size in a round."""
         return self.step_sigma * SUMS_BOUND / SIZE_WEIGHT
 
     @property
     def word_sigma(self) -> float:
         """Noise multiplier of the words × topics table."""
-        return self.sigma / sqrt(1 - self.frequency_share - self.start_share - self.centre_share)
+        return self.in_share(1 - self.frequency_share - self.start_share - self.centre_share)
 
     @property
     def word_noise(self) -> float | None:
@@ -123,7 +124,7 @@ class EmbeddedTopics(GaussianTopics):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Gaussian events: the middle and each round, how common words are, the start, the words."""
+        """Gaussian events: the middle and each round, how common words are, the start, the words, the sizes."""
         return self.promised(
             Gaussian(self.step_sigma, self.steps + 1),
             Gaussian(self.frequency_sigma, nonnegative=True),
@@ -164,7 +165,7 @@ class EmbeddedTopics(GaussianTopics):
             )
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """How common words are, the middle, start, k-means, words."""
+        """How common words are, the middle, start, k-means, words, sizes."""
         self.check(corpus)
         vocabulary = corpus.vocabulary
         assert vocabulary is not None
@@ -191,15 +192,16 @@ class EmbeddedTopics(GaussianTopics):
                 moving, sizes = moving.by(sums[:, :-1], self.step_sigma * SUMS_BOUND), sums[:, -1] / SIZE_WEIGHT
                 moving = moving.leaning(seeds, LEAN)
         clusters = merged(Clusters.of(moving.centres, sizes, len(seeds)), n_topics)
-        clusters = strong(clusters, 3 * self.size_noise)
-        with progress.part(0.8, 1.0):
+        clusters = strong(clusters, 3 * self.cluster_noise)
+        with progress.part(0.8, 0.97):
             n_words = topic_words.words_of_a_document(used, size)
             trust = topic_words.trust_in_model(size / len(clusters.centres), self.word_sigma)
             score = topic_words.scores(space, clusters.centres, n_words, self.steepness, trust)
             votes = Votes(documents, clusters.centres, score, self.most_words)
             table = noisy_sum(corpus, votes, bound=1.0, sigma=self.word_sigma, rng=rng)
         seen = used > topic_words.SEEN * self.frequency_sigma
-        return Release.of(self._model(table, seen, clusters, documents, vocabulary, corpus), self, rng)
+        model = self._model(table, seen, clusters, documents, vocabulary, corpus)
+        return Release.of(self.sized(model, corpus, rng), self, rng)
 
     def _middle(self, corpus: BoundedCorpus, documents: Documents, rng: Generator) -> tuple[Documents, float]:
         """Documents seen from their noisy mean (most models put all texts on one side), and their noisy number."""
@@ -244,7 +246,6 @@ class EmbeddedTopics(GaussianTopics):
             topic_share=sizes[order] / sizes[order].sum(),
             alpha=0.1,
             deviation=words.deviation[order],
-            share_deviation=self.size_noise * np.sqrt(clusters.parts[order]) / sizes[order].sum(),
             text=corpus.text,
             seeds=clusters.seeds[order] if self.seed_words else None,
             space=DocumentSpace(

@@ -21,6 +21,7 @@ from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.shrink import expected_given_noisy
+from dptopics.topics.sizes import sized
 from dptopics.topics.spectral.mechanism import SpectralTopics
 
 Floats = NDArray[np.float64]
@@ -61,7 +62,8 @@ class ExtendedTopics(Calibrated):
     documents of (x⊗θ, θ⊗θ), x the shares of all words, clipped to norm ``clip``; the sum gets noise of multiplier
     ``sigma``, for one unit more or less: the core must be about that relation too. Since E[x⊗θ] = φᵀE[θ⊗θ], a k × k
     system gives the topics' weights for all words: post-processing. The heaviest words are those of the noisy weights
-    that a vocabulary mechanism released. Proof: docs/guarantees/spectral.md
+    that a vocabulary mechanism released. ``size_sigma`` is the noise multiplier of the sizes of topics; None: they
+    are not counted. Proof: docs/guarantees/spectral.md
 
     >>> round(ExtendedTopics.calibrated(n_topics=5, epsilon=1.0, delta=1e-6).guarantee.epsilon, 6)
     1.0
@@ -70,6 +72,7 @@ class ExtendedTopics(Calibrated):
     core: Mechanism[TopicModel]
     sigma: float
     delta: float
+    size_sigma: float | None = None
     core_words: int = 1000
     clip: float = 0.1
     job: ClassVar[Job] = Job.TOPICS
@@ -85,13 +88,17 @@ class ExtendedTopics(Calibrated):
         self._composed()  # the histogram's noise is made for one unit more or less: a core of 'replace' is refused
 
     @classmethod
-    def template(cls, *, share: float = 0.2, **settings: Any) -> Self:
-        """Spectral topics as the core, a ``share`` of the budget for the histogram; settings are those of either."""
-        if not 0 < share < 1:
-            raise InputError(f"share must lie strictly between 0 and 1, got {share}.")
-        own = {name: settings.pop(name) for name in ("core_words", "clip") if name in settings}
-        core = SpectralTopics.template(**settings).rescaled(1 / sqrt(1 - share))
-        return cls(core=core, sigma=1 / sqrt(share), delta=settings["delta"], **own)
+    def template(cls, *, share: float = 0.2, size_share: float = 0.05, **settings: Any) -> Self:
+        """Spectral topics as the core, ``share`` of the budget for the histogram, ``size_share`` for the sizes.
+
+        ``settings`` are those of either.
+        """
+        if not (0 < share < 1 and 0 <= size_share < 1):
+            raise InputError(f"share and size_share must lie between 0 and 1, got {share} and {size_share}.")
+        own: dict[str, Any] = {name: settings.pop(name) for name in ("core_words", "clip") if name in settings}
+        core = SpectralTopics.template(**settings, size_share=0.0).rescaled(1 / sqrt((1 - share) * (1 - size_share)))
+        own["size_sigma"] = 1 / sqrt(size_share) if size_share else None
+        return cls(core=core, sigma=1 / sqrt(share * (1 - size_share)), delta=settings["delta"], **own)
 
     @classmethod
     def accepts(cls) -> frozenset[str]:
@@ -110,12 +117,15 @@ class ExtendedTopics(Calibrated):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The events of the core, and one Gaussian for the histogram."""
+        """The events of the core, one Gaussian for the histogram, one for the sizes."""
         return self._composed()
 
     def _composed(self) -> Guarantee:
         histogram = Guarantee(
-            events=(Gaussian(self.sigma, nonnegative=True),),
+            events=(
+                Gaussian(self.sigma, nonnegative=True),
+                *(() if self.size_sigma is None else (Gaussian(self.size_sigma, nonnegative=True),)),
+            ),
             delta=self.delta,
             unit=self.core.unit,
             strength=Strength.PROVED,
@@ -124,7 +134,8 @@ class ExtendedTopics(Calibrated):
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""
-        return replace(self, core=self.core.rescaled(factor), sigma=self.sigma * factor)
+        sizes = None if self.size_sigma is None else self.size_sigma * factor
+        return replace(self, core=self.core.rescaled(factor), sigma=self.sigma * factor, size_sigma=sizes)
 
     def check(self, corpus: BoundedCorpus) -> None:
         """Public words with released weights, or few enough to be the core."""
@@ -148,7 +159,7 @@ class ExtendedTopics(Calibrated):
         )
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """Core topics, histogram, all topics."""
+        """Core topics, histogram, all topics, sizes."""
         self.check(corpus)
         vocabulary = corpus.vocabulary
         assert vocabulary is not None
@@ -157,7 +168,7 @@ class ExtendedTopics(Calibrated):
             core = self.core(corpus.limited(vocabulary=words), rng).value
         known = np.array([words.index.get(word, -1) for word in vocabulary.words], np.int32)
         statistic = _WordsByShares(known, np.ascontiguousarray(core.topic_word.T), core.alpha)
-        with progress.part(0.8, 1.0):
+        with progress.part(0.8, 0.97):
             sums = noisy_sum(corpus, statistic, bound=self.clip, sigma=self.sigma, rng=rng)
         topics, spread = _extended(sums, known, core.topic_word, self.sigma * self.clip)
         model = replace(
@@ -167,6 +178,8 @@ class ExtendedTopics(Calibrated):
             deviation=spread if core.deviation is None else np.maximum(spread, core.deviation),
             text=corpus.text,
         )
+        if self.size_sigma is not None:
+            model = sized(model, corpus, sigma=self.size_sigma, rng=rng)
         return Release.of(model, self, rng)
 
 

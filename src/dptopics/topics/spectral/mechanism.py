@@ -148,22 +148,22 @@ class SpectralTopics(GaussianTopics):
     @property
     def first_sigma(self) -> float:
         """Noise multiplier of count, words and pairs."""
-        return self.sigma / sqrt(self.first_share)
+        return self.in_share(self.first_share)
 
     @property
     def triple_share(self) -> float:
-        """What is left of the budget for triples."""
+        """What is left for triples of what sizes leave of the budget."""
         return 1 - self.first_share - (self.bound_share if self.bounds is None else 0.0)
 
     @property
     def triple_sigma(self) -> float:
         """Noise multiplier of triples."""
-        return self.sigma / sqrt(self.triple_share)
+        return self.in_share(self.triple_share)
 
     @property
     def bound_sigma(self) -> float:
         """Noise multiplier of the histogram of norms, where bounds are not given."""
-        return self.sigma / sqrt(self.bound_share)
+        return self.in_share(self.bound_share)
 
     def weights(self, bounds: Floats) -> Floats:
         """What count, words and pairs are multiplied by: at their bounds they make a vector of norm one."""
@@ -172,7 +172,7 @@ class SpectralTopics(GaussianTopics):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Gaussian events: norms, unless bounds are given; count, words and pairs; triples."""
+        """Gaussian events: norms, unless bounds are given; count, words and pairs; triples; sizes."""
         norms = () if self.bounds is not None else (Gaussian(self.bound_sigma, nonnegative=True),)
         return self.promised(*norms, Gaussian(self.first_sigma, nonnegative=True), Gaussian(self.triple_sigma))
 
@@ -189,9 +189,9 @@ class SpectralTopics(GaussianTopics):
             )
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """Bounds, pairs, axes, triples, topics."""
+        """Bounds, pairs, axes, triples, topics, sizes."""
         self.check(corpus)
-        corpus = corpus.limited(max_words=self.max_words)
+        every, corpus = corpus, corpus.limited(max_words=self.max_words)
         vocabulary = corpus.vocabulary
         assert vocabulary is not None
         with progress.part(0.0, 0.1):
@@ -203,7 +203,7 @@ class SpectralTopics(GaussianTopics):
             )[:, 0]
 
         def third(view: Floats, most: float) -> Floats:
-            with progress.part(0.5, 1.0):
+            with progress.part(0.5, 0.97):
                 packed = noisy_sum(corpus, _Triples(bounds, view, most), bound=1.0, sigma=self.triple_sigma, rng=rng)[0]
             return np.asarray(unpacked_cube(packed, view.shape[1]) * (most / units))
 
@@ -231,7 +231,7 @@ class SpectralTopics(GaussianTopics):
             deviation=spread,
             text=corpus.text,
         )
-        return Release.of(model, self, rng)
+        return Release.of(self.sized(model, every, rng), self, rng)
 
     def _bounds(self, corpus: BoundedCorpus, rng: Generator) -> Floats:
         """The bounds on the three norms."""

@@ -1,0 +1,90 @@
+"""TopicSizes: how many units each released topic has, counted once under the released rule of assignment. Public."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.release.counts import Estimate, Share, Shown, fieller
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TopicSizes:
+    """Noisy sizes of topics, the last entry for texts of which the topics know no word.
+
+    A document counts for the topic that the released model gives it. An author counts once, shared out evenly over
+    the topics of their documents (those within the bound on documents): sizes add up to the number of authors. What is
+    counted was fixed before it was counted, so that the intervals hold.
+
+    >>> sizes = TopicSizes(noisy=np.array([300.0, 90.0, 10.0]), noise=np.full(3, 5.0), unit="author")
+    >>> sizes.of(0), sizes.total
+    ('300 (290 to 310)', '400 (383 to 417)')
+    >>> sizes.share(0)
+    Share(value=0.75, low=0.7326..., high=0.7671...)
+    """
+
+    noisy: Floats
+    noise: Floats  # standard deviation of the noise in each
+    unit: str
+
+    @property
+    def title(self) -> str:
+        """What the numbers are, for the head of a column."""
+        return f"{self.unit.capitalize()}s (95 % interval)"
+
+    @property
+    def note(self) -> str:
+        """What is counted, in a sentence or two."""
+        unknown = f"{self.of(-1)} {self.unit}s have no topic: the topics know no word of their texts."
+        how = (
+            "Each document counts for one topic."
+            if self.unit == "document"
+            else "Each author counts once, shared out evenly over the topics of their texts."
+        )
+        return f"{how} About {self.total} {self.unit}s in all; {unknown}"
+
+    @property
+    def total(self) -> str:
+        """All units, as words."""
+        found = Shown.of(Estimate.of(float(self.noisy.sum()), float((self.noise**2).sum())))
+        return f"{found.value:,} ({found.interval})"
+
+    def estimate(self, topic: int) -> Estimate:
+        """The noisy size of a topic with its 95 % interval, as measured: noise may take it below 0."""
+        return Estimate.of(float(self.noisy[topic]), float(self.noise[topic]) ** 2)
+
+    def of(self, topic: int) -> str:
+        """The size of a topic as words: terminal, page and files say the same."""
+        found = Shown.of(self.estimate(topic))
+        return f"{found.value:,} ({found.interval})"
+
+    def share(self, topic: int) -> Share | None:
+        """Of all units, with its 95 % set (Fieller 1940). None: the noise allows no statement."""
+        whole, variance = float(self.noisy.sum()), float((self.noise**2).sum())
+        own = float(self.noise[topic]) ** 2  # also the covariance with the sum, which holds this entry
+        low, high = fieller(float(self.noisy[topic]), whole, own, own, variance)
+        return None if np.isnan(low) else Share(max(0.0, float(self.noisy[topic])) / whole, float(low), float(high))
+
+    @property
+    def weights(self) -> Floats:
+        """Of the topics in the whole, positive and adding up to one: for means over topics, not for showing."""
+        positive = np.maximum(self.noisy[:-1], np.maximum(self.noise[:-1], 1.0) / 10)
+        return np.asarray(positive / positive.sum())
+
+    def joined(self, of: NDArray[np.bool_]) -> Self:
+        """Of groups of topics, groups × topics: sums of the sizes of their topics, each text placed as before."""
+        parts = np.zeros((len(of) + 1, self.noisy.size))
+        parts[:-1, :-1], parts[-1, -1] = of, 1.0
+        return replace(self, noisy=parts @ self.noisy, noise=np.sqrt(parts @ self.noise**2))
+
+    def take(self, order: NDArray[np.int64]) -> Self:
+        """Topics in another order."""
+        index = np.append(order, self.noisy.size - 1)
+        return replace(self, noisy=self.noisy[index], noise=self.noise[index])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """For a bundle."""
+        return {"size": self.noisy, "size_noise": self.noise}
