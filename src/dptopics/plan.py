@@ -23,6 +23,7 @@ from dptopics.public.given import Given, described, difference, file_finder, rep
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.public.text import TextSettings
 from dptopics.registry import mechanism_class, mechanisms
+from dptopics.release.release import Release
 from dptopics.release.vocabulary import Vocabulary
 from dptopics.topics.best_of import BestOf
 from dptopics.topics.pipeline import VocabularyThenTopics
@@ -388,6 +389,14 @@ def read_plan(path: str | Path, known: tuple[Given, ...] = ()) -> Plan:
     if not isinstance(data, dict):
         raise InputError(f"{path.name!r} is not a plan: it must be a table of fields.")
     return Plan.from_dict(data, folder=path.parent, known=known)
+
+
+def plan_of(release: Release[Any], folder: str | Path, known: tuple[Given, ...] = ()) -> Plan | None:
+    """The plan that lies in a release; its own public words are known, other public things are looked for beside it."""
+    if release.record.plan is None:
+        return None
+    words = Given.words(Vocabulary(release.value.vocabulary.words))
+    return Plan.from_dict(release.record.plan, folder=folder, known=(words, *known))
 
 
 def _names(mechanism: str) -> list[str]:

@@ -218,10 +218,9 @@ def _plan(
     public: tuple[Path, str, str, str | None] | None,
 ) -> "Plan | None":
     """What is attacked: the plan of a release, one in a file, or the one that the options make."""
-    from dptopics.plan import Plan, read_plan
+    from dptopics.plan import plan_of, read_plan
     from dptopics.public.given import Given
     from dptopics.release import bundle
-    from dptopics.release.vocabulary import Vocabulary
 
     asked = [name for name, value in (("--release", release_folder), ("--plan", plan_file)) if value is not None]
     asked += ["--mechanism"] if settings["mechanism"] is not None else []
@@ -232,18 +231,18 @@ def _plan(
     if release_folder is None:
         return None if settings["mechanism"] is None else _named(settings)
     release = bundle.load(release_folder)
-    if release.record.plan is None:
+    known: tuple[Given, ...] = ()
+    if public is not None and release.record.plan is not None:
+        path, column, encoding, tokenizer = public
+        n = int(release.record.plan["text"]["ngrams"])
+        known = (public_ngrams(path, column, n, len(release.value.vocabulary.words), encoding, tokenizer),)
+    plan = plan_of(release, release_folder, known)
+    if plan is None:
         raise InputError(
             "this release was made before plans were kept: nobody can tell exactly what made it. Name its settings "
             "(--mechanism, --vocabulary, --topics, --epsilon, --delta), or release again."
         )
-    listed = release.value.vocabulary.words
-    known: tuple[Given, ...] = (Given.words(Vocabulary(listed)),)
-    if public is not None:
-        path, column, encoding, tokenizer = public
-        n = int(release.record.plan["text"]["ngrams"])
-        known += (public_ngrams(path, column, n, len(listed), encoding, tokenizer),)
-    return Plan.from_dict(release.record.plan, folder=release_folder, known=known)
+    return plan
 
 
 def _named(settings: dict[str, Any]) -> "Plan":

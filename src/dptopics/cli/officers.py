@@ -1,7 +1,7 @@
 """Commands for those who answer for a release: registry, approve, sign and verify. None reads data or spends."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -9,6 +9,10 @@ from rich.markup import escape
 from dptopics.cli import options as o
 from dptopics.cli.terminal import err, out, print_json, warn
 from dptopics.errors import InputError
+
+if TYPE_CHECKING:
+    from dptopics.release.officers.verification import Verified
+    from dptopics.release.release import Release
 
 ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)]
 Written = Annotated[
@@ -53,15 +57,24 @@ def approve(
         Path | None,
         typer.Option(help="Ledger it was charged to: all other charges are listed.", show_default=False),
     ] = None,
+    audit: Annotated[
+        Path | None, typer.Option(help="Folder of an audit of it: its verdict is stated.", show_default=False)
+    ] = None,
     out_file: Written = None,
 ) -> None:
     """Print the decision record of a release, filled in, for whoever has to approve it."""
     from dptopics.privacy.ledger import Ledger
     from dptopics.release import bundle
     from dptopics.release.officers.decision import decision
+    from dptopics.release.report import read_audit
+    from dptopics.release.report.check import check_audit
 
     account = None if ledger is None else Ledger.open(ledger).to_dict()
-    _give(decision(bundle.load(release_folder), account), out_file)
+    release, checks = bundle.load(release_folder), _verified(release_folder)
+    told = None if audit is None else read_audit(audit)
+    if told is not None:
+        check_audit(release, told)
+    _give(decision(release, account, checks=checks, audit=None if told is None else str(told["verdict"])), out_file)
 
 
 def sign(
@@ -75,7 +88,7 @@ def sign(
     ] = None,
 ) -> None:
     """Sign a release with the owner's key, or make a key."""
-    from dptopics.release.officers.verification import signatures, verify
+    from dptopics.release.officers.verification import signatures
 
     if new_key is not None:
         if release_folder is not None or key is not None:
@@ -85,7 +98,7 @@ def sign(
         return
     if release_folder is None or key is None:
         raise InputError("say what to sign and with which key: dptopics sign RELEASE --key FILE (or --new-key FILE).")
-    verify(release_folder)
+    _verified(release_folder)
     fingerprint = signatures().sign(release_folder, key)
     err.print(f"Signed with the key [bold]{fingerprint}[/].", highlight=False)
 
@@ -97,10 +110,8 @@ def check(
     ] = None,
     as_json: o.Json = False,
 ) -> None:
-    """Check a release: its files, its signature if there is one, and its ε by another route."""
-    from dptopics.release.officers.verification import verify
-
-    found = verify(release_folder, key)
+    """Check a release: its files, its signature if there is one, its card against its plan, and its ε."""
+    found = _verified(release_folder, key)
     if as_json:
         print_json(found.to_dict())
         return
@@ -108,6 +119,18 @@ def check(
         out.print(escape(line), highlight=False)
     if found.signed_by is not None and key is None:
         warn("whose key that is was not checked: give --key FILE.")
+
+
+def _verified(release_folder: Path, key: Path | None = None) -> "Verified":
+    """All checks, with the mechanism made once more from the plan."""
+    from dptopics.plan import plan_of
+    from dptopics.release.officers.verification import verify
+
+    def rebuild(release: "Release[Any]", folder: Path) -> Any:
+        plan = plan_of(release, folder)
+        return None if plan is None else plan.build()
+
+    return verify(release_folder, key, rebuild=rebuild)
 
 
 def _give(text: str, out_file: Path | None) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def save(release: Release[Any], path: str | Path) -> Path:
     Once this returns, it is on disk, its name included: a loss of power does not undo what was charged and saved.
     """
     path = check_target(path)
-    files = contents(release)
+    files, midnight = contents(release), _midnight(release.record.day)
     partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.absolute().parent))
     try:
         for name, data in files.items():
@@ -59,7 +60,9 @@ def save(release: Release[Any], path: str | Path) -> Path:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
+            os.utime(partial / name, (midnight, midnight))
         partial.chmod(0o755)
+        os.utime(partial, (midnight, midnight))
         sync_folder(partial)
         check_target(path)
         os.rename(partial, path)
@@ -68,6 +71,14 @@ def save(release: Release[Any], path: str | Path) -> Path:
         shutil.rmtree(partial, ignore_errors=True)
         raise
     return path
+
+
+def _midnight(day: str) -> float:
+    """The time of every file: the day that the release states. When a run ended would tell how long it took."""
+    try:
+        return datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return datetime(1980, 1, 1, tzinfo=UTC).timestamp()  # as inside the file of numbers
 
 
 def contents(release: Release[Any]) -> dict[str, bytes]:
@@ -120,9 +131,19 @@ def stated_epsilon(path: str | Path) -> float | None:
     return None if found is None else float(found)
 
 
+def checksum(path: str | Path) -> str:
+    """SHA-256 of a release's index, which holds the checksums of all its other files: it tells one from another."""
+    return hashlib.sha256((Path(path) / _INDEX).read_bytes()).hexdigest()
+
+
+def listed_files(path: str | Path) -> set[str]:
+    """Names of the files that a checked release has, its index included."""
+    return {Path(name).name for name in _read_json(Path(path), _INDEX)["sha256"]} | {_INDEX}
+
+
 def count_files(path: str | Path) -> int:
     """How many files a checked release has, its index included."""
-    return len(_read_json(Path(path), _INDEX)["sha256"]) + 1
+    return len(listed_files(path))
 
 
 def _checked_index(path: Path) -> dict[str, Any]:

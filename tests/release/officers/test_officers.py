@@ -1,5 +1,6 @@
 """Registry entries, decision records, signatures, and ε computed again."""
 
+import hashlib
 import json
 import os
 import stat
@@ -9,7 +10,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from dptopics import Corpus, Ledger, release_vocabulary
+from dptopics import Corpus, Ledger, __version__, release_vocabulary
 from dptopics.cli import app
 from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.privacy import events as ev
@@ -198,7 +199,87 @@ def test_a_decision_asks_about_other_releases_of_the_same_people(tmp_path):
     assert "charge 1 (" not in text
     assert "Nothing else was made of the same people's data beside these." in text
     shown = run("approve", tmp_path / "first", "--ledger", tmp_path / "clinic.ledger").stdout
-    assert shown == text
+    assert shown.split("## Which release")[0] == text.split("## Which release")[0]
+
+
+def test_a_decision_says_which_release_it_is_about_and_what_was_checked(folder, tmp_path):
+    shown = run("approve", folder).stdout
+    assert bundle.checksum(folder) in shown
+    assert "no others" in shown
+    assert "Plan: the card states the noise that plan and settings give." in shown
+    assert "For one author in place of another: ε = " in shown
+    assert "Audit: none is given" in shown
+    for line in bundle.load(folder).value.summary():
+        assert line.replace("_", "\\_") in shown  # what readers will see, the words among it
+    claim = bundle.load(folder).guarantee.to_dict()
+    audit = {"verdict": "no violation found", "claim": claim, "settings": {}, "controls": [], "not_for_release": True}
+    (tmp_path / "audit.json").write_text(json.dumps(audit))
+    assert "Audit: no violation found" in run("approve", folder, "--audit", tmp_path / "audit.json").stdout
+    (folder / "more.csv").write_text("a")
+    assert run("approve", folder).exit_code == 2
+
+
+def forged(folder, name, change):
+    """A file of a release changed, and every checksum made right again, as whoever has the folder can."""
+    (folder / name).write_text(change((folder / name).read_text("utf-8")), "utf-8")
+    index = json.loads((folder / "bundle.json").read_text("utf-8"))
+    index.pop("own_sha256")
+    if name != "bundle.json":
+        index["sha256"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    data = bundle._json(index | {"own_sha256": hashlib.sha256(bundle._json(index)).hexdigest()})
+    (folder / "bundle.json").write_bytes(data)
+
+
+def test_verify_sees_the_card_of_another_release(folder):
+    """With right checksums and a right price for the noise that it states: not the noise of the plan."""
+    forged(
+        folder,
+        "guarantee.json",
+        lambda text: replace(Guarantee.from_dict(json.loads(text)), events=(ev.Gaussian(90.0),)).to_json(),
+    )
+    done = run("verify", folder)
+    assert done.exit_code == 2
+    assert "not those of its plan: events" in str(done.exception)
+
+
+def test_verify_sees_other_settings_than_the_plans(folder):
+    forged(folder, "bundle.json", lambda text: text.replace('"tail": ', '"tail": 9'))
+    assert "not those of its plan: tail" in str(run("verify", folder).exception)
+
+
+def test_verify_of_another_version_says_what_it_could_not_check(folder):
+    forged(
+        folder,
+        "bundle.json",
+        lambda text: text.replace('"sigma": ', '"sigma": 9').replace(
+            f'"version": "{__version__}"', '"version": "0.1.0"'
+        ),
+    )
+    done = run("verify", folder)
+    assert done.exit_code == 0
+    assert "dptopics 0.1.0 made this release" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("kind", ["extra file", "extra folder", "extra link", "linked file"])
+def test_only_listed_files_and_no_links(folder, tmp_path, kind):
+    if kind == "extra file":
+        (folder / "names.csv").write_text("secret")
+    elif kind == "extra folder":
+        (folder / "more").mkdir()
+    elif kind == "extra link":
+        (folder / "passwd").symlink_to("/etc/passwd")
+    else:
+        (folder / "vocabulary.txt").rename(tmp_path / "elsewhere.txt")
+        (folder / "vocabulary.txt").symlink_to(tmp_path / "elsewhere.txt")
+    done = run("verify", folder)
+    assert done.exit_code == 2
+    assert "cannot be trusted" in str(done.exception)
+
+
+def test_files_tell_the_day_and_not_how_long_it_took(folder):
+    times = {path.stat().st_mtime for path in [*folder.iterdir()]}
+    assert len(times) == 1
+    assert times.pop() % 86400 == 0
 
 
 def test_a_decision_takes_the_ledger_of_its_release_alone(release, tmp_path):

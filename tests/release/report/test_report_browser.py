@@ -32,6 +32,7 @@ from dptopics.release import report as page
 from dptopics.release.margins import cube
 from dptopics.release.release import describe
 from dptopics.release.topic_model import fingerprint
+from dptopics.release.topic_sizes import TopicSizes
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -82,6 +83,7 @@ def model():
     return TopicModel(
         topic_word=matrix / matrix.sum(axis=1, keepdims=True), vocabulary=Vocabulary.of(words),
         topic_share=np.array([0.3, 0.25, 0.2, 0.15, 0.1]), alpha=0.1, deviation=np.full(5, 0.004),
+        sizes=TopicSizes(noisy=np.array([300.0, 250, 200, 150, 100, 9]), noise=np.full(6, 5.0), unit="author"),
     )  # fmt: skip
 
 
@@ -153,7 +155,7 @@ def test_hover_and_focus_show_the_words(opened, model):
     mark = opened.find_element("css selector", "#map g[aria-label^='Topic 3,']")
     ActionChains(opened).move_to_element(mark).perform()
     assert tip.is_displayed()
-    assert tip.text.startswith("Topic 3 · 15 %")
+    assert tip.text.startswith("Topic 3, 150 (140 to 160) authors")
     assert " ".join(model.top_words(1)[3][0].split()) in tip.text
     ActionChains(opened).move_to_element(opened.find_element("id", "search")).perform()
     assert not tip.is_displayed()

@@ -5,15 +5,22 @@ from typing import Any
 
 from dptopics.errors import InputError
 from dptopics.privacy import card
-from dptopics.privacy.guarantee import Strength, Unit
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit
+from dptopics.release.officers.verification import Verified
 from dptopics.release.release import Release
 
 
-def decision(release: Release[Any], ledger: Mapping[str, Any] | None = None) -> str:
+def decision(
+    release: Release[Any],
+    ledger: Mapping[str, Any] | None = None,
+    *,
+    checks: Verified | None = None,
+    audit: str | None = None,
+) -> str:
     """The record of docs/howto/choose-epsilon.md, filled in; what only people know is left open in brackets.
 
     ``ledger`` is the account as it stands now (:meth:`dptopics.Ledger.to_dict`): the release itself knows it only as it
-    was on its own day.
+    was on its own day. ``checks`` are what verify found of its folder, ``audit`` is the verdict of an audit.
     """
     if ledger is not None:
         _check_ledger(release, ledger)
@@ -31,11 +38,24 @@ def decision(release: Release[Any], ledger: Mapping[str, Any] | None = None) -> 
         f"Protected: {protected}. Against: {dict(card.rows(promise))['From']}.",
         "",
         f"This release: ε = {card.show(promise.epsilon)}, δ = {card.show(promise.delta)} ({promise.relation}).",
+        _replaced(promise),
         _total(release, ledger),
         "",
         f"The guarantee is `{promise.strength}`: {promise.strength.meaning}. Checked by hand, each:",
         *(f"- [ ] {line}" for line in [*promise.assumptions, *_others(release, ledger)]),
         *(f"- [ ] WARNING: {line}" for line in card.warnings(promise)),
+        "",
+        "## What readers will see",
+        "",
+        *(_plain(line) for line in release.value.summary() if line),
+        "",
+        "## Which release this is, and what was checked",
+        "",
+        *_checked(checks),
+        "Audit: none is given. [dptopics audit DATA --release FOLDER looks at the noise; approve --audit states its "
+        "verdict.]"
+        if audit is None
+        else f"Audit: {audit}",
         "",
         "We chose these values before looking at any result, because: [reason]",
         "",
@@ -46,6 +66,25 @@ def decision(release: Release[Any], ledger: Mapping[str, Any] | None = None) -> 
         "",
     ]
     return "\n".join(lines)
+
+
+def _replaced(promise: Guarantee) -> str:
+    """The figure for one unit in place of another."""
+    price = promise.replace_one
+    if price is None:
+        return f"For one {promise.unit} in place of another: no figure is known."
+    return f"For one {promise.unit} in place of another: ε = {card.show(price.epsilon)}, δ = {card.show(price.delta)}."
+
+
+def _checked(checks: Verified | None) -> list[str]:
+    if checks is None:
+        return ["Checksum: [dptopics verify FOLDER]"]
+    return [f"SHA-256 of bundle.json: {checks.checksum}", *(f"- {line}" for line in checks.lines())]
+
+
+def _plain(line: str) -> str:
+    """A line of a release's README in a Markdown file: released words are words, not marks."""
+    return "".join(f"\\{sign}" if sign in "\\`*_[]<>#|" else sign for sign in line)
 
 
 def _amount(release: Release[Any]) -> str:

@@ -1,16 +1,21 @@
-"""Check a release that somebody handed over: is it whole, who signed it, and is its ε right?"""
+"""Check a release that somebody handed over: is it whole, who signed it, and is its ε that of its plan?"""
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from dptopics.errors import BundleError, InputError
-from dptopics.privacy.guarantee import Guarantee
+from dptopics.errors import BundleError, DptopicsError, InputError
+from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.release import bundle
 from dptopics.release.officers.second_price import SecondPrice, second_price
+from dptopics.release.release import Release, describe
 
 _SIGNATURE = "signature.json"
+_CLOSE = 1e-6  # relative: two searches for the same noise
+Rebuild = Callable[[Release[Any], Path], Any]  # a release and its folder to the mechanism of its plan
 
 
 @dataclass(frozen=True)
@@ -19,14 +24,18 @@ class Verified:
 
     files: int
     signed_by: str | None
+    planned: str  # empty if the card is what plan and settings give, else why that was not checked
     price: SecondPrice | None
     guarantee: Guarantee
+    checksum: str  # SHA-256 of bundle.json, which holds those of all other files
 
     def to_dict(self) -> dict[str, Any]:
         """For machines."""
         return {
             "files": self.files,
+            "sha256": self.checksum,
             "signed_by": self.signed_by,
+            "plan": self.planned or "agrees",
             "price": None if self.price is None else asdict(self.price),
             "strength": str(self.guarantee.strength),
         }
@@ -35,15 +44,23 @@ class Verified:
         """One sentence for each check."""
         signed = "not signed by anybody" if self.signed_by is None else f"signed by the key {self.signed_by}"
         price = "nothing is promised, so there is no price to check" if self.price is None else str(self.price)
-        return [f"Files: {self.files}, all as written.", f"Signature: {signed}.", f"Price: {price}."]
+        plan = self.planned or "the card states the noise that plan and settings give"
+        return [
+            f"Files: {self.files}, all as written, and no others.",
+            f"Signature: {signed}.",
+            f"Plan: {plan}.",
+            f"Price: {price}.",
+        ]
 
 
-def verify(folder: Path, key_file: Path | None = None) -> Verified:
-    """Check the files, the signature if there is one, and ε. A BundleError says what is wrong.
+def verify(folder: Path, key_file: Path | None = None, *, rebuild: Rebuild | None = None) -> Verified:
+    """Check files, signature (if there is one), the card against the plan, and ε. A BundleError says what is wrong.
 
-    With ``key_file``, a public key, the release must be signed by that key.
+    With ``key_file``, a public key, the release must be signed by that key. ``rebuild`` makes the mechanism once more
+    from the plan that lies in the release.
     """
     release = bundle.load(folder)
+    _check_only_listed(folder)
     signed_by = None
     if key_file is not None and not (folder / _SIGNATURE).exists():
         raise BundleError(f"{str(folder)!r} is not signed, and a key was given to check its signature.")
@@ -52,10 +69,74 @@ def verify(folder: Path, key_file: Path | None = None) -> Verified:
             signed_by = signatures().check(folder, key_file)
         except BundleError as error:
             raise BundleError(f"{str(folder)!r} cannot be trusted: {error}") from None
+    try:
+        planned = _check_plan(release, folder, rebuild)
+    except BundleError as error:
+        raise BundleError(f"{str(folder)!r} cannot be trusted: {error}") from None
     price = second_price(release.guarantee, bundle.stated_epsilon(folder))
     if price is not None and not price.agrees:
         raise BundleError(f"{str(folder)!r} cannot be trusted: its ε is too low. {price}.")
-    return Verified(bundle.count_files(folder), signed_by, price, release.guarantee)
+    checksum = bundle.checksum(folder)
+    return Verified(bundle.count_files(folder), signed_by, planned, price, release.guarantee, checksum)
+
+
+def _check_only_listed(folder: Path) -> None:
+    """What is not listed was not made by a mechanism, and a link can point anywhere."""
+    listed = bundle.listed_files(folder) | {_SIGNATURE}
+    for path in sorted(folder.iterdir()):
+        if path.is_symlink() or not path.is_file():
+            raise BundleError(f"{str(folder)!r} cannot be trusted: {path.name!r} is a link or a folder, not a file.")
+        if path.name not in listed:
+            raise BundleError(
+                f"{str(folder)!r} cannot be trusted: {path.name!r} is not part of the release. Nothing is known of "
+                "what it holds: take it away."
+            )
+
+
+def _check_plan(release: Release[Any], folder: Path, rebuild: Rebuild | None) -> str:
+    """Card, settings and stated noise must be those of the mechanism that the plan makes. Returns why none was made."""
+    if release.guarantee.strength is Strength.NONE:
+        return "nothing is promised, so it was not compared with the card"
+    if rebuild is None or release.record.plan is None:
+        return "the release holds none, so the card was checked by itself alone"
+    try:
+        mechanism = rebuild(release, folder)
+    except DptopicsError as error:
+        return f"it could not be made again, so the card was checked by itself alone ({str(error).rstrip('.')})"
+    made = mechanism.guarantee
+    differ = _differences(release.guarantee.to_dict(), made.to_dict(), ("events", "delta", "unit", "relation", "trust"))
+    own = describe(mechanism)
+    if not getattr(mechanism, "needs_preparation", False):  # a sampled sensitivity is not in the plan
+        differ += _differences(release.settings, own, tuple(own))
+    stated, drawn = release.value.fields().get("noise"), getattr(mechanism, "noise", None)
+    if isinstance(stated, float) and isinstance(drawn, float) and not _same(stated, drawn):
+        differ.append("noise")
+    if not differ:
+        return ""
+    ours = metadata.version("dptopics")
+    if release.record.version != ours:
+        return (
+            f"dptopics {release.record.version} made this release, and {ours} makes another mechanism of its plan, so "
+            "the card was checked by itself alone"
+        )
+    raise BundleError(
+        f"its card or settings are not those of its plan: {', '.join(differ)} differ. What noise was drawn is unknown."
+    )
+
+
+def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], names: tuple[str, ...]) -> list[str]:
+    return [name for name in names if not _same(found.get(name), wanted.get(name))]
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal, numbers up to what a search leaves open."""
+    if isinstance(one, float) and isinstance(other, float | int):
+        return abs(one - other) <= _CLOSE * max(abs(one), abs(other))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)
 
 
 def signatures() -> ModuleType:

@@ -153,7 +153,7 @@ def _ledger(shown: Sequence[Guarantee], ledger: dict[str, Any]) -> str:
     prices = [guarantee.to_dict()["events"] for guarantee in shown]
     ours = [charge["number"] for charge in ledger["charges"] if charge["events"] in prices]
     rows = [
-        (str(c["number"]), c["time"], c["what"], show(c["epsilon"]), show(c["delta"]), c["strength"],
+        (str(c["number"]), c["time"][:10], c["what"], show(c["epsilon"]), show(c["delta"]), c["strength"],
          "yes" if c["number"] in ours else "")
         for c in ledger["charges"]
     ]  # fmt: skip
@@ -163,7 +163,7 @@ def _ledger(shown: Sequence[Guarantee], ledger: dict[str, Any]) -> str:
         f"Budget ε = {budget['epsilon']:.4g}, δ = {budget['delta']:.4g} for each {ledger['unit']} "
         f"({ledger['composition']}); spent ε = {show(spent['epsilon'])}, δ = {show(spent['delta'])}."
     )
-    heads = ("Charge", "Time", "What", "ε", "δ", "Strength", "On this page?" if len(shown) > 1 else "This release?")
+    heads = ("Charge", "Day", "What", "ε", "δ", "Strength", "On this page?" if len(shown) > 1 else "This release?")
     return (
         '<section id="ledger" aria-labelledby="ledger-title">'
         f'<h2 id="ledger-title">The ledger <q>{escape(ledger["name"])}</q></h2><p>{escape(total)} {escape(note)}</p>'
