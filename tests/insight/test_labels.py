@@ -107,25 +107,45 @@ def test_what_does_not_answer(server):
         label(RELEASE, by="openai:http://127.0.0.1:9/v1", model="small")
     for by, message in (
         ("openai:file:///etc", "begins with http"),
-        ("nowhere:function", "there is no function"),
+        ("nowhere:function", "would be run with your rights"),
         ("json", "module:function, ollama:MODEL or openai:URL"),
     ):
         with pytest.raises(InputError, match=message):
             label(RELEASE, by=by, model="small")
+    with pytest.raises(InputError, match="there is no function"):
+        label(RELEASE, by="nowhere:function", allow=["nowhere"])
     with pytest.raises(InputError, match="needs the name of a model"):
         label(RELEASE, by=f"openai:{url}")
 
 
 def test_a_function_takes_words_only_and_labels_take_a_release_only():
     seen = []
-    found = label(RELEASE, by=lambda prompt: seen.append(prompt) or "a name")
-    assert len(seen) == 3
+    found = label(RELEASE, by=lambda words: seen.append(words) or "a name")
+    assert [tuple(words) for words in seen] == [one.words for one in found.labels]
+    with pytest.raises(InputError, match="returned int for a name"):
+        label(RELEASE, by=len)
     assert found.labels[1].words[:3] == ("bible", "church", "faith")
     assert next(iter(inspect.signature(label).parameters.values())).annotation == Release[TopicModel]
     with pytest.raises(InputError, match="made from a release"):
         label(MODEL)
     with pytest.raises(BundleError, match="holds words"):
         label(Release(value=MODEL.vocabulary, guarantee=PROMISE, settings={}))
+
+
+def test_only_functions_of_modules_that_are_allowed_are_run(tmp_path, monkeypatch, capsys):
+    bundle.save(RELEASE, tmp_path / "topics")
+    (tmp_path / "touching.py").write_text(
+        "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\ndef name(words): return words[0].upper()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    command = ["dptopics", "label", str(tmp_path / "topics"), "--with", "touching:name"]
+    for more, code in ([], 2), (["--allow", "os"], 2), (["--allow", "touching"], 0):
+        monkeypatch.setattr(sys, "argv", command + more)
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        assert (stop.value.code or 0) == code
+        assert (tmp_path / "ran").exists() == (code == 0)
+    assert "BIBLE" in capsys.readouterr().out
 
 
 @pytest.mark.skipif(not available(), reason="the extra 'embeddings' is not installed")

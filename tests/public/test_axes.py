@@ -46,6 +46,42 @@ def test_axes_that_are_refused(make):
         make()
 
 
+def test_days_outside_the_declared_range_are_other():
+    months = Axis.periods("month:date", first="2026-01-15", last="2026-03-01")
+    days = ["2026-01-14", "2026-01-15", "2026-02-28", "2026-03-01", "2026-03-02"]
+    assert [months.values[i] for i in months.places(days)] == ["other", "2026-01", "2026-02", "2026-03", "other"]
+
+
+def test_dates_as_other_people_write_them():
+    german = Axis.periods("month:tag", first="2026-01-01", last="2026-12-31", date_format="%d.%m.%Y")
+    assert [german.values[i] for i in german.places(["03.02.2026", " 3.2.2026 ", "2026-02-03", None, 7])] == [
+        "2026-02", "2026-02", "other", "other", "other",
+    ]  # fmt: skip
+    for wrong in ("%d.%m", "%H", "%", "tag", "%d.%m.%y %q"):
+        with pytest.raises(InputError, match="names no day"):
+            Axis.periods("month:tag", first="2026-01-01", last="2026-12-31", date_format=wrong)
+
+
+def test_a_group_may_be_called_all_but_not_as_the_sum_is():
+    assert Axis.groups("ward", ["all", "north"]).values == ("all", "north", "other")
+    with pytest.raises(InputError, match="no group may be called"):
+        Axis.groups("ward", ["(all)"])
+
+
+def test_a_facet_that_remembers_is_refused():
+    seen = set()
+
+    def novelty(text):
+        known = text in seen
+        seen.add(text)
+        return "again" if known else "new"
+
+    with pytest.raises(InputError, match="'novelty' gave two answers to one text"):
+        Axis.facet("novelty", ["new", "again"], novelty)
+    length = Axis.facet("length", ["short"], lambda text: "short")
+    assert "behind the axis 'length', " in length.assumptions[0]
+
+
 def test_a_text_on_which_a_facet_fails_is_other():
     axis = Axis.facet("odd", ["a"], lambda text: "a" if text.index("zebra") else "b")
     assert axis.places(["a zebra", "zebra", "secret", None]).tolist() == [0, 1, 1, 1]

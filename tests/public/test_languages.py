@@ -255,8 +255,8 @@ def test_one_that_has_changed_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "rule"),
     [
-        ("owners_tokenizer:counted", "cut one text in two ways"),
-        ("owners_tokenizer:remembering", "cut one text in two ways"),
+        ("owners_tokenizer:counted", "gave two answers to one text"),
+        ("owners_tokenizer:remembering", "gave two answers to one text"),
         ("owners_tokenizer:numbers", "gave something else than strings"),
         ("owners_tokenizer:failing", r"failed \(KeyError\)"),
         ("owners_tokenizer:WORDS", "is no function"),

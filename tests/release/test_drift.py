@@ -45,9 +45,21 @@ def test_false_alarms_and_signals():
     assert sum(bool(drift(series(rng, 52), error=0.9).signals) for _ in range(10)) >= 2
 
 
-def test_ten_times_the_noise_would_raise_alarms():
+def test_weeks_that_vary_more_than_samples_raise_no_alarm(monkeypatch):
+    """Shares of each week drawn anew, with the variance of a sample: twice that of samples in all."""
+
+    def quiet(rng):
+        usual = np.append(np.full(10, 0.097), 0.03)
+        spread = MADE.noise * np.sqrt(margins.variances(MADE.shape, MADE.weights)[-1])
+        for week in range(52):
+            cells = rng.multinomial(2000, rng.dirichlet(usual * 2000)) + spread * rng.normal(size=11)
+            yield table(cells, week)
+
     rng = np.random.default_rng(1)
-    assert sum(bool(drift(series(rng, 30, noise=10.0)).signals) for _ in range(5)) == 5
+    runs = [list(quiet(rng)) for _ in range(20)]
+    assert sum(bool(drift(run).signals) for run in runs) <= 3
+    monkeypatch.setattr("dptopics.release.drift._spread", lambda parts, before: (1.0, 10**6))
+    assert sum(bool(drift(run).signals) for run in runs) >= 8  # as if weeks were samples of one population
 
 
 def test_what_a_signal_says():

@@ -6,12 +6,15 @@ from math import ceil, floor
 import numpy as np
 import pytest
 
-from dptopics import CountTable
+from dptopics import CountTable, Guarantee, Release, Strength, Unit
 from dptopics.cli.terminal import show_counts
 from dptopics.release.counts import Estimate, Shown
 from dptopics.release.margins import cube
 from dptopics.release.record import Record
+from dptopics.release.report import render
 from dptopics.release.report.count_maps import number
+
+PROMISE = Guarantee(events=(), delta=0.0, unit=Unit.AUTHOR, strength=Strength.PROVED)
 
 
 @pytest.fixture
@@ -47,7 +50,7 @@ def test_files_keep_what_was_measured(table):
     rows = {row["topic"]: row for row in table.rows()}
     assert rows["none"]["count"] == -22.3
     assert all(row["low"] <= row["count"] <= row["high"] for row in rows.values())
-    assert sum(rows[name]["count"] for name in table.values[0]) == pytest.approx(rows["all"]["count"], abs=0.2)
+    assert sum(rows[name]["count"] for name in table.values[0]) == pytest.approx(rows["(all)"]["count"], abs=0.2)
 
 
 def test_the_bound_leaves_out_cells_and_no_authors(table):
@@ -59,3 +62,41 @@ def test_the_record_speaks_of_one_cell():
     plan = {"job": "counts", "mechanism": "counts", "max_docs": None, "unit": "author", "settings": {"max_cells": 1}}
     said = dict(Record(version="1", day="2026-01-01", plan=plan).rows())
     assert said["Bounds"] == "each author counts in one cell."
+
+
+def two_axes(axis="ward", groups=("north", "all"), **more):
+    cells = np.array([[90.0, 10.0], [40.0, 60.0]])
+    values = (("0", "1"), groups)
+    return CountTable(axes=("topic", axis), values=values, cube=cube(cells), weights=np.ones(4), noise=2.0, **more)
+
+
+def test_a_group_called_all_is_no_sum():
+    table = two_axes()
+    rows = list(table.rows())
+    assert len({(row["topic"], row["ward"]) for row in rows}) == len(rows) == 9
+    assert (table.count(ward="all").value, table.count(ward="(all)").value, table.count().value) == (70, 200, 200)
+    assert "(all),(all),200.0" in table.tables()["counts.csv"]
+
+
+@pytest.mark.parametrize("axis", ["count", "low", "high", "share_low", "share_high", "self"])
+def test_columns_called_like_a_number_do_not_replace_it(axis):
+    table = two_axes(axis)
+    first = next(table.rows())
+    assert (first["count"], first["low"], first["high"]) == (200.0, 197, 203)
+    assert table.count(**{axis: "north"}).value == 130
+    head = table.tables()["counts.csv"].split("\n")[0].split(",")
+    assert len(set(head)) == 7
+    assert head[1] == (axis if axis == "self" else f"{axis}_group")
+    assert len(table.to_arrow().column_names) == 7
+
+
+def test_sums_of_pairs_are_not_called_authors(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    once, often = two_axes(), two_axes(max_cells=3)
+    assert (once.title(margin=True), often.title(margin=False)) == ("Authors", "Authors")
+    assert often.title(margin=True) == "Authors, once for each cell that they count in"
+    show_counts(often, 10)
+    assert "once for each" in capsys.readouterr().out
+    assert "Sums over cells count authors, once for each cell" in "\n".join(often.summary())
+    page = render(Release(value=often, guarantee=PROMISE, settings={"mechanism": "margins"}))
+    assert "Authors, once for each cell that they count in by topic" in page

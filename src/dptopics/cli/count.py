@@ -1,5 +1,6 @@
 """Count how many authors fall into each topic, by group and time."""
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,6 +49,7 @@ def count(
     ] = None,
     first: Annotated[str | None, typer.Option("--from", help="First day of the range.", show_default=False)] = None,
     last: Annotated[str | None, typer.Option("--to", help="Last day of the range.", show_default=False)] = None,
+    date_format: o.DateFormat = None,
     max_cells: Annotated[
         int, typer.Option(help="Cells that an author counts in, kept by a keyed hash. Noise grows with it.")
     ] = 1,
@@ -119,10 +121,10 @@ def count(
     if period is not None and on_spark:
         raise InputError("a series remembers authors on this machine: it is counted in memory. Leave --engine out.")
     model = topics_of(release_folder)
-    series = None if period is None else _calendar(period, at, first, last)
+    series = None if period is None else _calendar(period, at, first, last, date_format)
     if plan_file is None:
         days = (first, last) if series is None else (None, None)
-        axes = _axes(by or [], groups or [], source, *days)
+        axes = _axes(by or [], groups or [], source, *days, date_format)
 
     def made() -> "Plan":
         own: dict[str, Any] = {"epsilon": epsilon or 0.0, "delta": delta or 0.0, "unit": table.unit(unit)}
@@ -134,7 +136,7 @@ def count(
 
     plan = plan_of(context, plan_file, made)
     if plan_file is not None:
-        axes = _axes_of(plan, by or [])
+        axes = _axes_of(plan, by or [], date_format)
     if preview_only:
         preview(plan, about_units, as_json)
         return
@@ -201,7 +203,14 @@ def groups(
     )
 
 
-def _axes(by: list[str], groups: list[str], source: str | None, first: str | None, last: str | None) -> "list[Axis]":
+def _axes(
+    by: list[str],
+    groups: list[str],
+    source: str | None,
+    first: str | None,
+    last: str | None,
+    date_format: str | None = None,
+) -> "list[Axis]":
     """The axes that the options name. A list must have its column, a column its list."""
     from dptopics.public.axes import Axis, Period
 
@@ -223,33 +232,34 @@ def _axes(by: list[str], groups: list[str], source: str | None, first: str | Non
         )
     for path in lists.values():
         check_not_the_data(path, source)
-    return [
-        Axis.periods(one, first=first, last=last) if one in periods else Axis.from_file(one, lists[one]) for one in by
-    ]
+    days: dict[str, Any] = {"first": first, "last": last, "date_format": date_format}
+    return [Axis.periods(one, **days) if one in periods else Axis.from_file(one, lists[one]) for one in by]
 
 
-def _calendar(period: str, at: str | None, first: str | None, last: str | None) -> "Calendar":
+def _calendar(period: str, at: str | None, first: str | None, last: str | None, date_format: str | None) -> "Calendar":
     """The periods of a series, and where dates are."""
     from dptopics.counting.periods import Calendar
 
     if at is None:
         raise InputError("say which period to count: --at 2026-W07, or a day in it.")
     kind, _, column = period.partition(":")
-    return Calendar(period=kind, first=first, last=last, column=column or None)
+    return Calendar(period=kind, first=first, last=last, column=column or None, date_format=date_format)
 
 
-def _axes_of(plan: "Plan", by: list[str]) -> "list[Axis]":
+def _axes_of(plan: "Plan", by: list[str], date_format: str | None = None) -> "list[Axis]":
     """The axes of a plan: it says which values they have, ``--by`` in which columns they are."""
     from dptopics.public.axes import Axis, Period
 
     named = {kind if found else one: (kind, column) for one in by for kind, found, column in [one.partition(":")]}
-    axes = []
+    axes, days = [], [date.fromisoformat(day) for day in plan.settings.get("days", ())]
     for name, values in zip(plan.settings.get("axes", ())[1:], plan.settings.get("values", ())[1:], strict=True):
         if name not in named:
             raise InputError(f"the plan counts by {name!r}: say in which column that is (--by).")
         kind, column = named.pop(name)
         period = Period(kind) if column else None
-        axes.append(Axis(name=name, column=column or name, values=tuple(values), period=period))
+        own: dict[str, Any] = {"first": days[0], "last": days[1]} if period is not None and days else {}
+        own |= {} if period is None else {"date_format": date_format}
+        axes.append(Axis(name=name, column=column or name, values=tuple(values), period=period, **own))
     if named:
         raise InputError("--by names a column that the plan does not count by.")
     return axes

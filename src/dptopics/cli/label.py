@@ -20,12 +20,15 @@ def label(
         str | None,
         typer.Option(
             "--with",
-            help="Who names them: module:function, ollama:MODEL, or openai:URL (any server of that protocol). It sees "
-            "the released words and nothing else.",
+            help="Who names them: ollama:MODEL, openai:URL (any server of that protocol), or module:function with "
+            "--allow module. It sees the released words and nothing else.",
             show_default="three of its own words, offline",
         ),
     ] = None,
     model: Annotated[str | None, typer.Option(help="Model at an openai: server.", show_default=False)] = None,
+    allow: Annotated[
+        list[str] | None, typer.Option(help="Module whose function may be run for --with.", show_default=False)
+    ] = None,
     out_file: Annotated[
         Path | None, typer.Option("--out", help="JSON file to write; it must not exist.", show_default=False)
     ] = None,
@@ -37,7 +40,7 @@ def label(
 
     if out_file is not None and out_file.exists():
         raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
-    found = labelled(bundle.load(release_folder), by=by, model=model)
+    found = labelled(bundle.load(release_folder), by=by, model=model, allow=tuple(allow or ()))
     if out_file is not None:
         out_file.write_text(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
         saved(out_file)

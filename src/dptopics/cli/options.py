@@ -121,6 +121,10 @@ OutUnlessPreview = Annotated[
 ]
 UnitOption = Annotated[Unit | None, typer.Option(help="Whom to protect; default: author if --author is given.")]
 LedgerOption = Annotated[Path | None, typer.Option("--ledger", help="Ledger to charge.", show_default=False)]
+DateFormat = Annotated[
+    str | None,
+    typer.Option(help="How dates are written, as in strptime: %d.%m.%Y. Default: as 2026-01-31.", show_default=False),
+]
 MaxDocs = Annotated[int | None, typer.Option(help="Documents kept per author, chosen by a hash.", show_default="all")]
 MaxVocabulary = Annotated[
     int | None, typer.Option(help="Keep at most so many words: those of the highest noisy weight.", show_default="all")

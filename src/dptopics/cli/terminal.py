@@ -83,7 +83,7 @@ def show_counts(table: "CountTable", n: int) -> None:
     """Counts of the first axis with their intervals, and what the bound leaves out."""
     from dptopics.release.counts import Shown
 
-    shown = Table(table.axes[0].capitalize(), f"{table.counted.capitalize()}s", "95 % interval")
+    shown = Table(table.axes[0].capitalize(), table.title(margin=True), "95 % interval")
     for value in table.values[0]:
         found = table.count(**{table.axes[0]: value})
         if isnan(found.value):

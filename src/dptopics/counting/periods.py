@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from dptopics.counting.tables import Columns, check_axes, topics_of
+from dptopics.counting.tables import Columns, assumed, check_axes, topics_of
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.cells import corpus_of_cells, in_period
 from dptopics.data.period import PeriodCorpus
@@ -45,11 +45,13 @@ class Calendar:
     first: str | date | None
     last: str | date | None
     column: str | None = None
+    date_format: str | None = None  # how dates are written, where it is not as 2026-01-31
 
     @property
     def axis(self) -> Axis:
         """The periods as an axis. Refuses a range that is none."""
-        return Axis.periods(f"{self.period}:{self.column or 'date'}", first=self.first, last=self.last)
+        by, days = f"{self.period}:{self.column or 'date'}", {"first": self.first, "last": self.last}
+        return Axis.periods(by, **days, date_format=self.date_format)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -156,6 +158,7 @@ def publish_period(
     if calendar.column is not None and calendar.column in (columns.text, columns.author, *of_axes):
         raise InputError("the column of dates must not be that of texts, authors or groups. Name another one.")
     far, place = plan.settings.get("far"), calendar.names.index(plan.settings["at"])
+    assumptions = assumed(model, by, embedding)
     topic_or_far(model, ["word"], far, embedding=embedding)  # a model that is not installed is missed before the charge
 
     def read(account: SeriesAccount, plan: Plan) -> BoundedCorpus:
@@ -172,7 +175,7 @@ def publish_period(
             with_authors=columns.author is not None,
             drop_missing=columns.drop_missing,
             admitted=account.admitted if plan.unit is Unit.AUTHOR else None,
-            assumptions=model.assumptions,
+            assumptions=assumptions,
         )
         if columns.tell is not None:
             columns.tell(corpus.account())

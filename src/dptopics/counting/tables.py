@@ -24,11 +24,18 @@ from dptopics.errors import InputError
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.axes import NO_TOPIC, TOPIC, Axis, cell_words
+from dptopics.public.embeddings import embedding as text_model
+from dptopics.public.text_models import check_repeatable
 from dptopics.release import bundle
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel, fingerprint, main_topic
 from dptopics.release.vocabulary import Vocabulary
+
+OWN_MODEL = (
+    "The model that places texts among the topics, {}, gives each text a vector by that text alone: it remembers no "
+    "other, and learned from none of this data."
+)
 
 
 def release_counts(
@@ -91,6 +98,10 @@ def counts_plan(model: TopicModel, by: Sequence[Axis], **settings: Any) -> Plan:
     """The plan for counts of these topics by these axes; ``settings`` as for :meth:`Plan.counts`."""
     values = ((*map(str, range(model.n_topics)), NO_TOPIC), *(axis.values for axis in by))
     named = fingerprint(model.topic_word, model.vocabulary.words)
+    ranges = {(axis.first, axis.last) for axis in by if axis.first is not None and axis.last is not None}
+    if len(ranges) > 1:
+        raise InputError("all periods of a table must have one range of days.")
+    settings["days"] = tuple(day.isoformat() for day in ranges.pop()) if ranges else None
     return Plan.counts(axes=(TOPIC, *(axis.name for axis in by)), values=values, model=named, **settings)
 
 
@@ -111,14 +122,14 @@ def publish_counts(
     told = [(one.job, one.mechanism, *(_plain(one.settings.get(name)) for name in _OF_TOPICS)) for one in (plan, fits)]
     if told[0] != told[1]:
         raise InputError("this plan is not one for counts of these topics by these columns. Check --plan and --by.")
-    main_topic(model.transform(["word"], embedding=embedding))  # a model that is not installed is missed in time
+    assumptions = assumed(model, by, embedding)
     topic = partial(_main_topics, model, embedding)
 
     def read(plan: Plan) -> BoundedCorpus:
         asked = [columns.text, *([columns.author] if columns.author else [])]
         asked += [axis.column for axis in by if axis.of_text is None]
         if columns.session is not None:
-            table = spark_cells(data, asked, topic, model.n_topics + 1, by, columns, model.assumptions)
+            table = spark_cells(data, asked, topic, model.n_topics + 1, by, columns, assumptions)
             warn_owner(table, plan)
             return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
         corpus = corpus_of_cells(
@@ -128,7 +139,7 @@ def publish_counts(
             by,
             with_authors=columns.author is not None,
             drop_missing=columns.drop_missing,
-            assumptions=model.assumptions,
+            assumptions=assumptions,
         )
         if columns.tell is not None:
             columns.tell(corpus.account())
@@ -137,7 +148,21 @@ def publish_counts(
     return publish(plan, read, **how)
 
 
-_OF_TOPICS = ("axes", "values", "model")
+def assumed(model: TopicModel, by: Sequence[Axis], embedding: Any) -> tuple[str, ...]:
+    """What a count by these topics and axes rests on: code that is not ours, each by its name.
+
+    A model that is not installed is missed now, and one that remembers is refused.
+    """
+    model.transform(["word"], embedding=embedding)
+    own: tuple[str, ...] = ()
+    if model.space is not None and not model.space.of_words:
+        used = text_model(model.space.embedding if embedding is None else embedding)
+        check_repeatable(used)
+        own = (OWN_MODEL.format(used.name),)
+    return (*model.assumptions, *own, *(line for axis in by for line in axis.assumptions))
+
+
+_OF_TOPICS = ("axes", "values", "model", "days")
 
 
 def _plain(value: Any) -> Any:

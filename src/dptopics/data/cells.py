@@ -44,23 +44,25 @@ def corpus_of_cells(
     shape = (n_topics, *(len(axis.values) for axis in axes))
     words = cell_words(prod(shape))
     builder = Builder(CELL_TEXT, with_authors=with_authors, drop_missing=drop_missing, vocabulary=words)
-    strange: dict[str, bool] = {}
+    rows, strange = 0, dict.fromkeys((axis.name for axis in axes), 0)
     for texts, *columns in batches:
         authors = columns.pop(0) if with_authors else None
         places = [_topics(texts, topics), *_places(texts, columns, axes)]
         for axis, place in zip(axes, places[1:], strict=True):
-            strange[axis.name] = strange.get(axis.name, False) or bool((place == len(axis.values) - 1).any())
+            strange[axis.name] += int(np.count_nonzero(place == len(axis.values) - 1))
+        rows += len(texts)
         cells = np.ravel_multi_index(tuple(places), shape).tolist()
         # A text that is missing stays so: whether such rows are left out is the owner's choice.
         builder.add(
             [words.words[cell] if isinstance(text, str) else text for text, cell in zip(texts, cells, strict=True)],
             authors,
         )
-    for name in (name for name, found in strange.items() if found):
-        tell_owner(
-            f"some rows have no value for {name!r}, or one that is not on the public list or in the declared range. "
-            f"They are counted as {OTHER!r}."
-        )
+    for name, many in strange.items():
+        if many:
+            tell_owner(
+                f"{many:,} of {rows:,} rows ({many / rows:.0%}) count as {OTHER!r} for {name!r}: they have no value, "
+                "or one that is not on the public list or in the declared range."
+            )
     corpus, names = builder.build_named(Corpus)
     corpus = replace(corpus, assumptions=assumptions)
     if admitted is None:
@@ -89,13 +91,16 @@ def arrow_cells(
 
 def in_period(batches: Iterable[Rows], place: int, axis: Axis, period: int) -> Iterator[Rows]:
     """The rows whose date, in the column at ``place``, lies in one period of the axis; without that column."""
-    left_out = False
+    kept_rows = every = 0
     for rows in batches:
         kept = np.flatnonzero(axis.places(rows[place]) == period).tolist()
-        left_out = left_out or len(kept) < len(rows[place])
+        kept_rows, every = kept_rows + len(kept), every + len(rows[place])
         yield [[column[i] for i in kept] for number, column in enumerate(rows) if number != place]
-    if left_out:
-        tell_owner("some rows have a date outside the period that is counted, or none. They are left out.")
+    if kept_rows < every:
+        tell_owner(
+            f"{every - kept_rows:,} of {every:,} rows have a date outside the period that is counted, or none. They "
+            "are left out."
+        )
 
 
 def invented_cells(n_cells: int, *, with_authors: bool) -> Corpus:

@@ -91,6 +91,7 @@ class CountsWithMargins(Calibrated):
     min_units: int = 0
     over_share: float = 0.02
     model: str = ""  # the fingerprint of the topics
+    days: tuple[str, ...] = ()  # the first and the last that count, where an axis is one of periods
     job: ClassVar[Job] = Job.COUNTS
     name: ClassVar[str] = "margins"
     paper: ClassVar[str] = "ours; after McKenna et al. 2018, Xiao et al. 2023"
@@ -98,6 +99,7 @@ class CountsWithMargins(Calibrated):
     def __post_init__(self) -> None:
         check_fields(self)
         object.__setattr__(self, "axes", tuple(self.axes))
+        object.__setattr__(self, "days", tuple(self.days))
         object.__setattr__(self, "values", tuple(tuple(values) for values in self.values))
         check_table(self.axes, self.values)
         whole("max_cells", self.max_cells, least=1)

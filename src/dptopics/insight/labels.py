@@ -8,7 +8,7 @@ and the instruction; both are kept, and the words stand beside every label.
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
@@ -26,12 +26,13 @@ from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel, fingerprint
 from dptopics.release.vocabulary import Vocabulary
 
-Ask = Callable[[str], str]  # an instruction to an answer
+Name = Callable[[list[str]], str]  # the released words of a topic to its name
 PROMPT = (
     "These words are typical of one topic in a collection of texts, the most typical first: {words}. Name the topic in "
     "two to four words. Answer with the name alone."
 )
 OFFLINE = "their own words nearest to their middle"
+_SERVERS = ("ollama", "openai")
 _OLLAMA = "http://localhost:11434/v1"
 _COMMON = 8000  # public words that the language is seen by
 _NAME_WORDS = 3
@@ -65,14 +66,21 @@ class Labels:
         return asdict(self)
 
 
-def label(release: Release[TopicModel], *, by: str | Ask | None = None, model: str | None = None) -> Labels:
+def label(
+    release: Release[TopicModel],
+    *,
+    by: str | Name | None = None,
+    model: str | None = None,
+    allow: Sequence[str] = (),
+) -> Labels:
     """Name the topics of a release.
 
     Args:
         release: topics; only their words are used.
-        by: None for its own words nearest to their middle, offline; a function that answers an instruction, or its name
-            (``module:function``); ``ollama:MODEL``; or ``openai:URL``, any server that speaks the OpenAI protocol.
+        by: None for its own words nearest to their middle, offline; a function from a list of words to a name, or where
+            it is (``module:function``); ``ollama:MODEL``; or ``openai:URL``, any server of the OpenAI protocol.
         model: the model's name at an ``openai:`` server.
+        allow: modules whose functions may be called by their name. No other code is imported.
     """
     if not isinstance(release, Release):
         raise InputError(f"labels are made from a release, got {type(release).__name__}. Load one, or fit one first.")
@@ -81,16 +89,17 @@ def label(release: Release[TopicModel], *, by: str | Ask | None = None, model: s
     if by is None:
         names, who, prompt = _nearest(topics, words), OFFLINE, ""
     else:
-        ask, who = asking(by, model)
-        names, prompt = [_tidy(ask(PROMPT.format(words=", ".join(row)))) if row else "" for row in words], PROMPT
+        name, who = naming(by, model, allow)
+        names = [_tidy(name(list(row)), who) if row else "" for row in words]
+        prompt = PROMPT if isinstance(by, str) and by.partition(":")[0] in _SERVERS else ""
     found = (
         TopicLabel(k, name or ", ".join(row[:3]), row) for k, (name, row) in enumerate(zip(names, words, strict=True))
     )
     return Labels(tuple(found), who, prompt, fingerprint(topics.topic_word, topics.vocabulary.words))
 
 
-def asking(by: str | Ask, model: str | None = None) -> tuple[Ask, str]:
-    """A function that asks, and what to call it."""
+def naming(by: str | Name, model: str | None = None, allow: Sequence[str] = ()) -> tuple[Name, str]:
+    """A function that names topics, and what to call it."""
     if not isinstance(by, str):
         return by, f"{by.__module__}:{getattr(by, '__qualname__', type(by).__name__)}"
     kind, _, rest = by.partition(":")
@@ -102,6 +111,11 @@ def asking(by: str | Ask, model: str | None = None) -> tuple[Ask, str]:
         if model is None:
             raise InputError("openai:URL needs the name of a model: --model NAME.")
         return _chat(rest.rstrip("/"), model), f"{by} {model}"
+    if kind not in allow:
+        raise InputError(
+            f"{by!r} is code that would be run with your rights. Say that this is meant: --allow {kind} (allow=). It "
+            "gets the released words of a topic, as a list, and returns its name."
+        )
     try:
         found = getattr(import_module(kind), rest)
     except (ImportError, AttributeError):
@@ -109,15 +123,15 @@ def asking(by: str | Ask, model: str | None = None) -> tuple[Ask, str]:
     return found, by
 
 
-def _chat(url: str, model: str) -> Ask:
+def _chat(url: str, model: str) -> Name:
     """Asks a server of the OpenAI protocol (POST URL/chat/completions); its key is OPENAI_API_KEY, if it needs one."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise InputError(f"the address of a language model begins with http:// or https://, got {url!r}.")
 
-    def ask(prompt: str) -> str:
+    def ask(words: list[str]) -> str:
         content = {
             "model": model,
-            "messages": [{"role": "user", "content": prompt}],
+            "messages": [{"role": "user", "content": PROMPT.format(words=", ".join(words))}],
             "temperature": 0,
             "max_tokens": 30,
         }
@@ -137,9 +151,11 @@ def _chat(url: str, model: str) -> Ask:
     return ask
 
 
-def _tidy(answer: object) -> str:
+def _tidy(answer: object, who: str) -> str:
     """The first line of an answer, without quotation marks and control characters, and not too long."""
-    lines = [line for line in str(answer).splitlines() if line.strip()]
+    if not isinstance(answer, str):
+        raise InputError(f"{who} returned {type(answer).__name__} for a name. It must return a string.")
+    lines = [line for line in answer.splitlines() if line.strip()]
     plain = re.sub(r"[\x00-\x1f\x7f]+", " ", lines[0] if lines else "").strip(" \t\"'`*.#")
     return plain[:_MOST_LETTERS].strip()
 

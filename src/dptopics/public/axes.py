@@ -6,7 +6,7 @@ A value that is not on the list counts as "other", whatever it is: what is refus
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 from math import prod
@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from dptopics.errors import InputError
 from dptopics.public.text import TextSettings
+from dptopics.public.tokenizers import check_pure
 from dptopics.public.word_lists import read_list
 from dptopics.release.vocabulary import Vocabulary
 
 OTHER = "other"
+ALL = "(all)"  # in tables: the sum over an axis. No group may have this name
 NO_TOPIC = "none"
 FAR = "far"
 TOPIC = "topic"
@@ -32,6 +34,12 @@ CELL_TEXT = TextSettings(language="none", min_length=_LETTERS, max_length=_LETTE
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:$|[T ])")
 _LONGEST = 40_000  # days of a range
 _LONGEST_VALUE = 200  # letters of a group's name
+
+
+OWN_FACET = (
+    "The owner's function behind the axis {!r}, {}, tells each text by that text alone: it remembers no other, and "
+    "learned from none of this data."
+)
 
 
 class Period(StrEnum):
@@ -55,14 +63,17 @@ class Axis:
     >>> ward.places(["south", "east", None]).tolist()
     [1, 2, 2]
     >>> month = Axis.periods("month:seen", first="2026-01-15", last="2026-03-01")
-    >>> month.values, month.places(["2026-02-28T23:59+01:00", "28/2/2026"]).tolist()
-    (('2026-01', '2026-02', '2026-03', 'other'), [1, 3])
+    >>> month.values, month.places(["2026-02-28T23:59+01:00", "28/2/2026", "2026-01-14"]).tolist()
+    (('2026-01', '2026-02', '2026-03', 'other'), [1, 3, 3])
     """
 
     name: str
     column: str
     values: tuple[str, ...]
     period: Period | None = None
+    first: date | None = None  # day that counts, where it is an axis of periods
+    last: date | None = None
+    date_format: str | None = None  # of dates that are not written as 2026-01-31, as in strptime
     of_text: Callable[[str], object] | None = None
 
     @classmethod
@@ -73,7 +84,17 @@ class Axis:
         >>> length.places(["my knee hurts"]).tolist()
         [0]
         """
-        return cls(name=name, column="", values=cls.groups(name, values).values, of_text=of_text)
+        axis = cls(name=name, column="", values=cls.groups(name, values).values, of_text=of_text)
+        check_pure(f"the function of axis {name!r}", axis._facet)
+        return axis
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a guarantee rests on that nobody can check: that an owner's function keeps texts apart."""
+        if self.of_text is None:
+            return ()
+        where = getattr(self.of_text, "__module__", None), getattr(self.of_text, "__qualname__", None)
+        return (OWN_FACET.format(self.name, ":".join(part or "?" for part in where)),)
 
     @classmethod
     def groups(cls, column: str, values: Iterable[str]) -> Self:
@@ -84,6 +105,8 @@ class Axis:
         listed = [value for value in dict.fromkeys(listed) if value and value != OTHER]
         if not listed:
             raise InputError("the list of public groups is empty. Put one group on each line.")
+        if ALL in listed:
+            raise InputError(f"no group may be called {ALL!r}: in tables it is the sum over all of them. Rename it.")
         return cls(name=column, column=column, values=(*listed, OTHER))
 
     @classmethod
@@ -96,8 +119,14 @@ class Axis:
         return cls.groups(column, read_list(path, "list of groups"))
 
     @classmethod
-    def periods(cls, by: str, *, first: str | date | None, last: str | date | None) -> Self:
-        """``by`` is month:COLUMN, week:COLUMN or day:COLUMN; the range is declared, not taken from the data."""
+    def periods(
+        cls, by: str, *, first: str | date | None, last: str | date | None, date_format: str | None = None
+    ) -> Self:
+        """``by`` is month:COLUMN, week:COLUMN or day:COLUMN; the range is declared, not taken from the data.
+
+        Days outside of it count as "other", in a month that lies half in it too. ``date_format``: how dates are
+        written, such as "%d.%m.%Y", where it is not as 2026-01-31.
+        """
         kind, _, column = by.partition(":")
         if kind not in list(Period) or not column:
             raise InputError(f"periods are month:COLUMN, week:COLUMN or day:COLUMN, got {by!r}.")
@@ -108,7 +137,9 @@ class Axis:
         if not low <= high or (high - low).days > _LONGEST:
             raise InputError(f"the range must begin before it ends and have at most {_LONGEST:,} days.")
         days = (low + timedelta(days=i) for i in range((high - low).days + 1))
-        return cls(name=kind, column=column, values=(*dict.fromkeys(map(period.of, days)), OTHER), period=period)
+        values = (*dict.fromkeys(map(period.of, days)), OTHER)
+        how: dict[str, Any] = {"first": low, "last": high, "date_format": _checked_format(date_format)}
+        return cls(name=kind, column=column, values=values, period=period, **how)
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -133,17 +164,46 @@ class Axis:
 
     def _period(self, text: str) -> str:
         assert self.period is not None
-        text = text.strip()
-        try:
-            return self.period.of(date.fromisoformat(text[:10])) if _ISO.match(text) else OTHER
-        except ValueError:
+        day = read_day(text, self.date_format)
+        if day is None or (self.first is not None and day < self.first) or (self.last is not None and day > self.last):
             return OTHER
+        return self.period.of(day)
 
 
 def plain_value(value: Any) -> str:
     """A value of a column as groups are written: on one line, not too long, letters that every file can hold."""
     text = "" if value is None else str(value).encode("utf-8", "replace").decode("utf-8")
     return " ".join(text.split())[:_LONGEST_VALUE].strip()
+
+
+def read_day(text: str, date_format: str | None = None) -> date | None:
+    """The day that a text names, in whatever time zone; None for one that names none.
+
+    >>> read_day("2026-01-31T10:00"), read_day("31.1.2026", "%d.%m.%Y"), read_day("soon")
+    (datetime.date(2026, 1, 31), datetime.date(2026, 1, 31), None)
+    """
+    text = text.strip()
+    try:
+        if date_format is not None:
+            return datetime.strptime(text, date_format).date()
+        return date.fromisoformat(text[:10]) if _ISO.match(text) else None
+    except ValueError:
+        return None
+
+
+def _checked_format(date_format: str | None) -> str | None:
+    """Refuse a format that does not tell one day from another."""
+    if date_format is not None:
+        days = [date(2026, 1, 31), date(2026, 2, 3), date(2027, 2, 3)]
+        try:
+            found = [read_day(day.strftime(date_format), date_format) for day in days]
+        except ValueError:
+            found = []
+        if found != days:
+            raise InputError(
+                f"{date_format!r} names no day. Write day, month and year as in strptime, such as %d.%m.%Y."
+            )
+    return date_format
 
 
 def _day(option: str, value: str | date) -> date:

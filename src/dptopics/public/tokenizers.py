@@ -46,7 +46,7 @@ class Tokenizer:
             return cls(value, _package_version(PACKAGES[value]))
         name, function = _found(value)
         version = _version(function)
-        _check_pure(name, function)
+        check_pure(f"the tokenizer {name!r}", lambda text: _words(name, function, text))
         _named[name] = function, version
         return cls(name, version, function)
 
@@ -96,15 +96,15 @@ def _words(name: str, function: Split, text: str) -> list[str]:
     return found
 
 
-def _check_pure(name: str, function: Split) -> None:
-    """Refuse a function that cuts one text in two ways: by what it read before, or by chance. Looks at public texts.
+def check_pure(who: str, function: Callable[[str], object]) -> None:
+    """Refuse a function of the owner's that has two answers to one text: by what it read before, or by chance.
 
-    It can refuse, not prove: a function may remember other texts than these few.
+    It is tried on a few public texts in two orders. That can refuse, not prove: it may remember other texts than these.
     """
-    first = [_words(name, function, text) for text in _PROBES]
-    again = [_words(name, function, text) for text in _PROBES[::-1]]
+    first = [function(text) for text in _PROBES]
+    again = [function(text) for text in _PROBES[::-1]]
     if first != again[::-1]:
-        raise InputError(f"the tokenizer {name!r} cut one text in two ways. It must be a function of the text alone.")
+        raise InputError(f"{who} gave two answers to one text. It must be a function of the text alone.")
 
 
 def _found(value: Any) -> tuple[str, Split]:

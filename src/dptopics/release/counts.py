@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.errors import BundleError, InputError
+from dptopics.public.axes import ALL
 from dptopics.release import margins
 from dptopics.release.saved import Arrays, known
 from dptopics.release.vocabulary import Vocabulary
 
-ALL = "all"
+_NUMBERS = ("count", "low", "high", "share_low", "share_high")
 Z95 = 1.959963984540054  # 97.5 % of a normal distribution lies below
 Place = tuple[int | None, ...]  # for each axis a value by its number, or None for all
 
@@ -133,11 +134,11 @@ class CountTable:
         for axis, values in zip(self.axes, self.values, strict=True):
             value = where.get(axis, ALL)
             if value != ALL and str(value) not in values:
-                raise InputError(f"axis {axis!r} has no value {value!r}.")
+                raise InputError(f"axis {axis!r} has no value {value!r}. The sum over all of them is {ALL!r}.")
             found.append(None if value == ALL else values.index(str(value)))
         return tuple(found)
 
-    def count(self, **where: str) -> Estimate:
+    def count(self, /, **where: str) -> Estimate:
         """The count of a cell or margin: ``table.count(topic="3", ward="north")``, over all of what is not named."""
         return self._at(self.place(where))
 
@@ -172,7 +173,7 @@ class CountTable:
         names = [[*values, ALL] for values in self.values]
         for index in product(*(range(n, -1, -1) for n in self.shape)):
             count = float(self.cube[index])
-            row: dict[str, Any] = {axis: names[i][k] for i, (axis, k) in enumerate(zip(self.axes, index, strict=True))}
+            row: dict[str, Any] = {head: names[i][k] for i, (head, k) in enumerate(zip(self.heads, index, strict=True))}
             if isnan(count):
                 yield row | {"count": None, "low": None, "high": None, "share_low": None, "share_high": None}
                 continue
@@ -184,6 +185,11 @@ class CountTable:
                 "share_low": shares[0],
                 "share_high": shares[1],
             }
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Names of the axes as heads of columns: none of them stands in for a number."""
+        return tuple(f"{axis}_group" if axis in _NUMBERS else axis for axis in self.axes)
 
     def _shares(self) -> tuple[Any, ...]:
         """Fieller sets of each count as a share of all on the first axis, in the same group and period."""
@@ -222,7 +228,7 @@ class CountTable:
         """All cells and margins."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*self.axes, "count", "low", "high", "share_low", "share_high"])
+        writer.writerow([*self.heads, *_NUMBERS])
         for row in self.rows():
             *names, count, low, high, share_low, share_high = row.values()
             shares = ["" if share is None else f"{share:.4f}" for share in (share_low, share_high)]
@@ -235,6 +241,7 @@ class CountTable:
         small = f" Counts below {self.min_units} are left empty." if self.min_units else ""
         return [
             f"Noisy {self.what} of {self.counted}s by {', '.join(self.axes)}, with 95 % intervals.{small}",
+            *([f"Sums over cells count {self.title(margin=True).lower()}."] if self.pairs else []),
             self.bounded,
             "",
             f"counts.csv: every cell and margin ('{ALL}' is the sum over an axis), with intervals of its count and of "
@@ -255,6 +262,16 @@ class CountTable:
     def counted(self) -> str:
         """What is counted: authors or documents."""
         return self.unit if self.documents is None else "document"
+
+    @property
+    def pairs(self) -> bool:
+        """Whether a sum over cells may count a unit more than once."""
+        return self.documents is None and self.max_cells > 1 and len(self.axes) > 1
+
+    def title(self, *, margin: bool) -> str:
+        """What a cell counts, or a sum over cells, for the head of a column."""
+        many = f"{self.counted.capitalize()}s"
+        return f"{many}, once for each cell that they count in" if margin and self.pairs else many
 
     @property
     def bounded(self) -> str:

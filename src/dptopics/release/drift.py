@@ -2,14 +2,16 @@
 
 Everything here is made of released numbers, and costs nothing. For every period and every topic, and for texts that are
 far from all topics, the share in the last one, two and three periods is compared with that of all periods before them.
-The noise of both is known; the people of a period are taken for a sample of a population that stays as it is. Under
-that assumption, over all periods of the series, there is a false alarm with a chance of about ``error``: one half of it
-is for texts that are far, the other for all topics, each divided by the number of comparisons (Bonferroni).
+The noise of both is known; the people of a period are taken for a sample of a population that stays as it is, but for
+what periods differ by anyway: how much more they vary than samples do is read off the periods before, for all topics
+together. Under that assumption, over all periods of the series, there is a false alarm with a chance of about
+``error``: one half of it is for texts that are far, the other for all topics, each divided by the number of comparisons
+(Bonferroni).
 """
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from math import sqrt
+from math import log1p, sqrt
 from statistics import NormalDist
 from typing import Any
 
@@ -81,7 +83,11 @@ def drift(tables: Iterable[CountTable], *, error: float = ERROR) -> Drift:
     topics = [topic for topic in first.values[0] if topic != FAR]
     limits = {topic: _threshold(first.n_periods, error / 2 / len(topics)) for topic in topics}
     limits[FAR] = _threshold(first.n_periods, error / 2)
-    signals = [signal for topic, limit in limits.items() for signal in _rises(series, topic, limit)]
+    parts = {topic: _Counted.of(series, topic) for topic in limits}
+    spreads = [_spread(list(parts.values()), before) for before in range(len(series) + 1)]
+    signals = [
+        signal for topic, limit in limits.items() for signal in _rises(series, topic, parts[topic], spreads, limit)
+    ]
     shares = {table.period: table.share({first.axes[0]: FAR}, of={}) for table in series}
     order = {topic: place for place, topic in enumerate((FAR, *topics))}
     signals.sort(key=lambda signal: (signal.period, order[signal.topic]))
@@ -94,18 +100,60 @@ def _threshold(n_periods: int, error: float) -> float:
     return NormalDist().inv_cdf(1 - error / max(1, comparisons))
 
 
-def _rises(series: list[CountTable], topic: str, limit: float) -> list[Signal]:
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """The counts of a topic and of all, period by period, with the noise in them."""
+
+    own: NDArray[np.float64]
+    total: NDArray[np.float64]
+    noise: tuple[float, float, float]  # variance of the first, covariance of both, variance of the second
+    times: int  # a unit that counts up to m times moves a sum by m: its variance is up to m times that of single ones
+
+    @classmethod
+    def of(cls, series: list[CountTable], topic: str) -> "_Counted":
+        """From the tables of a series."""
+        first, axis = series[0], series[0].axes[0]
+        one, every = first.place({axis: topic}), first.place({})
+        own = np.array([table.count(**{axis: topic}).value for table in series])
+        total = np.maximum([table.count().value for table in series], 1.0)
+        noise = first.covariance(one, one), first.covariance(one, every), first.covariance(every, every)
+        return cls(own, total, noise, first.documents or first.max_cells)
+
+    def share(self, part: slice) -> float:
+        """The topic's share in some periods."""
+        return float(self.own[part].sum() / self.total[part].sum())
+
+    def variances(self, share: float) -> tuple[float, float]:
+        """Of own − share · total: from the noise in each period, and from drawing people, for each of them."""
+        p = min(max(share, 0.0), 1.0)
+        return self.noise[0] - 2 * p * self.noise[1] + p**2 * self.noise[2], self.times * p * (1 - p)
+
+
+def _spread(parts: list[_Counted], before: int) -> tuple[float, int]:
+    """How many times more the shares of the first periods vary than samples do, at least once; degrees of freedom.
+
+    Pearson's statistic over all topics, less what the known noise adds to it (McCullagh and Nelder 1989, section 4.5).
+    """
+    if before < 2:
+        return 1.0, 1
+    old = slice(0, before)
+    found = of_noise = of_people = 0.0
+    for part in parts:
+        share = part.share(old)
+        noise, people = part.variances(share)
+        found += float(((part.own[old] - share * part.total[old]) ** 2).sum()) * before / (before - 1)
+        of_noise += before * noise
+        of_people += people * float(part.total[old].sum())
+    return max(1.0, (found - of_noise) / max(of_people, 1e-300)), len(parts) * (before - 1)
+
+
+def _rises(
+    series: list[CountTable], topic: str, counted: _Counted, spreads: list[tuple[float, int]], limit: float
+) -> list[Signal]:
     """Periods at which the share of a topic was too high for chance: the strongest comparison of each."""
-    first, axis = series[0], series[0].axes[0]
-    one, every = first.place({axis: topic}), first.place({})
-    own = np.array([table.count(**{axis: topic}).value for table in series])
-    total = np.maximum([table.count().value for table in series], 1.0)
-    noise = first.covariance(one, one), first.covariance(one, every), first.covariance(every, every)
-    # A unit that counts up to m times moves a sum of counts by m: its variance is up to m times that of single ones.
-    times = first.documents or first.max_cells
     found = []
     for now in range(FEWEST, len(series)):
-        rises = [_rise(own[: now + 1], total[: now + 1], window, noise, times)
+        rises = [_rise(counted, now + 1 - window, now + 1, spreads[now + 1 - window])
                  for window in WINDOWS if now + 1 - window >= FEWEST]  # fmt: skip
         deviations, window, share, before = max(rises)
         if deviations > limit:
@@ -114,25 +162,31 @@ def _rises(series: list[CountTable], topic: str, limit: float) -> list[Signal]:
     return found
 
 
-def _rise(
-    own: NDArray[np.float64], total: NDArray[np.float64], window: int, noise: tuple[float, float, float], times: int
-) -> tuple[float, int, float, float]:
-    """The rise of a share in the last periods, in standard deviations: of its noise, and of drawing people.
+def _rise(counted: _Counted, begin: int, end: int, spread: tuple[float, int]) -> tuple[float, int, float, float]:
+    """The rise of a share in periods begin to end, in standard deviations: of its noise, and of drawing people.
 
     As many as a normal number would need to be as unlikely.
     """
-    new, old = slice(-window, None), slice(None, -window)
-    share, before = own[new].sum() / total[new].sum(), own[old].sum() / total[old].sum()
+    new, old = slice(begin, end), slice(0, begin)
+    share, before = counted.share(new), counted.share(old)
+    of_noise, of_people = counted.variances(before)
     p = min(max(before, 0.0), 1.0)
-    of_noise = noise[0] - 2 * p * noise[1] + p**2 * noise[2]
+    skew = spread[0] * (2 * spread[0] - 1)  # of a Poisson number whose mean has a gamma distribution
     variance = third = 0.0
     for part, sign in ((new, 1), (old, -1)):
-        people = total[part].sum()
-        variance += (total[part].size * of_noise + times * p * (1 - p) * people) / people**2
-        third += sign * times**2 * p * (1 - p) * (1 - 2 * p) / people**2
+        people = counted.total[part].sum()
+        variance += (counted.total[part].size * of_noise + spread[0] * of_people * people) / people**2
+        third += sign * skew * counted.times * of_people * (1 - 2 * p) / people**2
     deviations = (share - before) / sqrt(variance)
     skewed = third / variance**1.5 * (deviations**2 - 1) / 6  # small counts have a longer tail upward (Cornish, Fisher)
-    return float(deviations - skewed), window, float(share), float(before)
+    return _as_normal(float(deviations - skewed), spread[1]), end - begin, float(share), float(before)
+
+
+def _as_normal(deviations: float, degrees: int) -> float:
+    """A normal number as unlikely as Student's t: the spread was estimated (Wallace 1959)."""
+    if deviations <= 0:
+        return deviations
+    return (8 * degrees + 1) / (8 * degrees + 3) * sqrt(degrees * log1p(deviations**2 / degrees))
 
 
 def _checked(tables: Iterable[CountTable]) -> list[CountTable]:

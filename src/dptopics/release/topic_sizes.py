@@ -23,7 +23,7 @@ class TopicSizes:
     >>> sizes.of(0), sizes.total
     ('300 (290 to 310)', '400 (383 to 417)')
     >>> sizes.share(0)
-    Share(value=0.75, low=0.7326..., high=0.7671...)
+    Share(value=0.75, low=0.724..., high=0.777...)
     """
 
     noisy: Floats

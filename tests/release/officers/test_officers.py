@@ -251,9 +251,7 @@ def test_verify_of_another_version_says_what_it_could_not_check(folder):
     forged(
         folder,
         "bundle.json",
-        lambda text: text.replace('"tail": ', '"tail": 9').replace(
-            f'"version": "{__version__}"', '"version": "0.1.0"'
-        ),
+        lambda text: text.replace('"tail": ', '"tail": 9').replace(f'"version": "{__version__}"', '"version": "0.1.0"'),
     )
     done = run("verify", folder)
     assert done.exit_code == 0

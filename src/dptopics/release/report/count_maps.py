@@ -23,7 +23,8 @@ def counts(table: CountTable) -> dict[str, Any]:
         "place": "topics",
         "total": table.cube.size,
         "axis": table.axes[0],
-        "unit": table.counted,
+        "unit": table.title(margin=True),
+        "cell": table.title(margin=False),
         "note": table.bounded,
         "rows": list(table.values[0]),
         "overview": [number(table, {0: k}) for k in range(table.shape[0])],
@@ -40,15 +41,13 @@ def number(table: CountTable, where: dict[int, int]) -> list[float] | None:
 
 def section(data: dict[str, Any]) -> str:
     """The overview, then the maps."""
-    axis, unit = escape(data["axis"].capitalize()), escape(data["unit"])
+    axis, unit = escape(data["axis"].capitalize()), escape(data["unit"])  # what a sum over the other axes counts
     rows = "".join(
         f"<tr><th scope='row'><bdi>{escape(name)}</bdi></th>{_overview(number)}</tr>"
         for name, number in zip(data["rows"], data["overview"], strict=True)
     )
-    head = f"<thead><tr><th>{axis}</th><th>{unit.capitalize()}s</th><th>95 % interval</th></tr></thead>"
-    first = (
-        f"<table><caption>{unit.capitalize()}s by {escape(data['axis'])}</caption>{head}<tbody>{rows}</tbody></table>"
-    )
+    head = f"<thead><tr><th>{axis}</th><th>{unit}</th><th>95 % interval</th></tr></thead>"
+    first = f"<table><caption>{unit} by {escape(data['axis'])}</caption>{head}<tbody>{rows}</tbody></table>"
     return (
         f'<section id="{data["place"]}" aria-labelledby="{data["place"]}-title"><h2 id="{data["place"]}-title">'
         f"{escape(data['title'])}</h2><p>{escape(data['note'])} Intervals tell what the noise leaves open.</p>"
@@ -71,7 +70,11 @@ def _map(data: dict[str, Any], one: dict[str, Any]) -> str:
         f"<tr><th scope='row'><bdi>{escape(name)}</bdi></th>{''.join(_cell(number, largest) for number in row)}</tr>"
         for name, row in zip(data["rows"], one["cells"], strict=True)
     )
-    title = f"{data['axis'].capitalize()} by {one['by']}: the interval of a number shows when the pointer rests on it"
+    counted = data["cell"] if len(data["maps"]) == 1 else data["unit"]
+    title = (
+        f"{data['axis'].capitalize()} by {one['by']}, {counted.lower()}: the interval of a number shows when the "
+        "pointer rests on it"
+    )
     return (
         f'<div class="wide" tabindex="0"><table class="heat"><caption>{escape(title)}</caption>'
         f"<thead><tr><th></th>{heads}</tr></thead><tbody>{body}</tbody></table></div>"

@@ -41,8 +41,8 @@ def sizes(model: TopicModel, counts: CountTable | None) -> list[str]:
 def sized(model: TopicModel, counts: CountTable | None) -> dict[str, str]:
     """What the sizes on a page are: one kind of number on all of it."""
     if counts is not None:
-        of = f"{counts.counted}s"
-        return {"sized": f"{of.capitalize()} (95 % interval)", "size_note": counts.bounded, "unit": of}
+        of = counts.title(margin=True)
+        return {"sized": f"{of} (95 % interval)", "size_note": counts.bounded, "unit": of.lower()}
     if model.sizes is not None:
         return {"sized": model.sizes.title, "size_note": model.sizes.note, "unit": f"{model.sizes.unit}s"}
     return {"sized": "", "size_note": "How many units each topic has was not counted.", "unit": ""}

@@ -1,10 +1,10 @@
-"""Counts over time on the page: one small chart for each topic, with the band that the noise leaves open."""
+"""Counts over time on the page: one small chart for each topic, with bands for the noise and for chance."""
 
 import re
 from collections.abc import Sequence
 from html import escape
 
-from dptopics.release.counts import CountTable
+from dptopics.release.counts import CountTable, Estimate, Shown
 from dptopics.release.report.count_maps import number
 
 _PERIOD = re.compile(r"\d{4}-(?:W?\d{2})(?:-\d{2})?")
@@ -28,17 +28,33 @@ def charts(table: CountTable, names: Sequence[str]) -> str:
     if axis is None:
         return ""
     periods = [i for i, value in enumerate(table.values[axis]) if value != "other"]
-    series = [[number(table, {0: k, axis: i}) for i in periods] for k in range(min(len(names), _MOST_CHARTS))]
-    highest = max((one[2] for row in series for one in row if one), default=1) or 1
+    series = [[_point(table, {0: k, axis: i}) for i in periods] for k in range(min(len(names), _MOST_CHARTS))]
+    highest = max((one[4] for row in series for one in row if one), default=1) or 1
     first, last = table.values[axis][periods[0]], table.values[axis][periods[-1]]
     drawn = "".join(
         _chart(name, row, highest, first, last) for name, row in zip(names, series, strict=False) if any(row)
     )
     return (
         '<section id="trends" aria-labelledby="trends-title"><h2 id="trends-title">Over time</h2>'
-        f"<p>{escape(table.counted.capitalize())}s by {escape(table.axes[axis])}. The band is the 95 % interval: where "
-        f"it covers a flat line, nothing is known to have changed.</p><div class='multiples'>{drawn}</div></section>"
+        f"<p>{escape(table.title(margin=True))} by {escape(table.axes[axis])}. The dark band is what the noise of "
+        "the release leaves open (95 %). The pale band adds what chance alone would change if other people of the same "
+        "kind had written: where it covers a flat line, there is nothing to explain. Weeks differ by more than that "
+        f"for many reasons, seasons and campaigns among them.</p><div class='multiples'>{drawn}</div></section>"
     )
+
+
+def _point(table: CountTable, where: dict[int, int]) -> list[float] | None:
+    """[count, low, high] by the noise alone, then low and high with the chance of drawing people; None: suppressed.
+
+    People come by themselves (Poisson), but one who counts in up to m cells moves sums of cells m at a time.
+    """
+    shown = number(table, where)
+    if shown is None:
+        return None
+    index = tuple(where.get(axis, -1) for axis in range(len(table.axes)))
+    count, deviation = float(table.cube[index]), float(table.deviations[index])
+    both = Estimate.of(count, deviation**2 + (table.documents or table.max_cells) * max(count, 0.0))
+    return [*shown, *Shown.of(both)[1:]]
 
 
 def _chart(name: str, row: Sequence[Sequence[float] | None], highest: float, first: str, last: str) -> str:
@@ -56,8 +72,12 @@ def _chart(name: str, row: Sequence[Sequence[float] | None], highest: float, fir
             piece = []
         else:
             piece.append((i, one))
-    around = [[at(i, n[2]) for i, n in p] + [at(i, n[1]) for i, n in reversed(p)] for p in pieces]
-    bands = "".join(f'<polygon class="band" points="{" ".join(points)}"/>' for points in around)
+    bands = "".join(
+        f'<polygon class="{kind}" points="'
+        f'{" ".join([at(i, n[high]) for i, n in p] + [at(i, n[low]) for i, n in reversed(p)])}"/>'
+        for kind, low, high in (("chance", 3, 4), ("band", 1, 2))
+        for p in pieces
+    )
     lines = "".join(f'<polyline class="line c0" points="{" ".join(at(i, n[0]) for i, n in p)}"/>' for p in pieces)
     known = [one for one in row if one]
     label = f"{name}: {known[0][0]:,} at first, {known[-1][0]:,} at last; the table below has all numbers"
