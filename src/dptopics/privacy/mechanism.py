@@ -120,6 +120,11 @@ class Registered:
         return None
 
     @property
+    def size_noise(self) -> float | None:
+        """Standard deviation of the noise on the size of a topic, where sizes are counted."""
+        return None
+
+    @property
     def public_words(self) -> tuple[str, ...]:
         """Words that it releases, or works over, whatever the data."""
         return ()

@@ -1,8 +1,8 @@
 """What the proved topic mechanisms share: one multiplier for all their noise, and the form of their promise."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from numpy.random import Generator
 
@@ -55,9 +55,19 @@ class GaussianTopics(Calibrated):
         """Noise multiplier of the sizes of topics."""
         return self.sigma / sqrt(self.size_share)
 
+    @property
+    def size_noise(self) -> float | None:
+        """A unit counts once: as the multiplier."""
+        return self.size_sigma if self.size_share else None
+
     def sized(self, model: TopicModel, corpus: BoundedCorpus, rng: Generator) -> TopicModel:
         """The topics with their sizes, if these are counted."""
         return sized(model, corpus, sigma=self.size_sigma, rng=rng) if self.size_share else model
+
+    def with_topics(self, n_topics: int) -> Self:
+        """The same with fewer topics: no noise depends on their number."""
+        seeds = {"seed_words": mine[:n_topics]} if (mine := getattr(self, "seed_words", ())) else {}
+        return replace(self, n_topics=n_topics, **seeds)
 
     def promised(self, *events: Event, assumptions: tuple[str, ...] = ()) -> Guarantee:
         """The guarantee of these events, and of the sizes."""

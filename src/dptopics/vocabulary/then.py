@@ -102,6 +102,13 @@ class VocabularyThen(Registered, Generic[T]):
         found: float | None = second.word_noise
         return found
 
+    @property
+    def size_noise(self) -> float | None:
+        """As of what follows."""
+        second: Any = self.then
+        found: float | None = second.size_noise
+        return found
+
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """Both parts: no invented word would clear the threshold."""
         first: Any = self.vocabulary
@@ -113,6 +120,12 @@ class VocabularyThen(Registered, Generic[T]):
         self.vocabulary.check(corpus)
         self.then.check_documents(corpus)
 
+    def _over(self, n_words: int) -> Any:
+        """What follows, with no more topics than words came out: better few topics than a charge for none."""
+        second: Any = self.then
+        fewer = hasattr(second, "with_topics") and 2 <= n_words < second.n_topics
+        return second.with_topics(n_words) if fewer else second
+
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[T]:
         """Words, restriction, the rest."""
         self.check(corpus)
@@ -120,12 +133,12 @@ class VocabularyThen(Registered, Generic[T]):
             words = self.vocabulary(corpus, rng).value
         if len(words) == 0:
             raise NothingReleased(self.nothing)
-        restricted = corpus.limited(vocabulary=words)
+        restricted, then = corpus.limited(vocabulary=words), self._over(len(words))
         try:
-            self.then.check(restricted)
+            then.check(restricted)
         except InputError as error:  # it depends on the words just released: charged already
             raise NothingReleased(f"{error} (The budget was charged.)") from None
         with progress.part(self.halfway, 1.0):
-            value = self.then(restricted, rng).value
+            value = then(restricted, rng).value
         mine: Any = self
         return Release.of(value, mine, rng)

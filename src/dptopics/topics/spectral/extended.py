@@ -111,6 +111,11 @@ class ExtendedTopics(Calibrated):
             raise self._too_many(public + private)
 
     @property
+    def size_noise(self) -> float | None:
+        """A unit counts once: as the multiplier."""
+        return self.size_sigma
+
+    @property
     def unit(self) -> Unit:
         """Whose presence it hides."""
         return self.core.unit
