@@ -69,8 +69,8 @@ def test_from_parameters_to_topics(run, tmp_path):
     assert "sent so far: ε = 22 of at most 22" in message
     (tmp_path / "note.txt").write_text(f"{SECRET} has a fracture", "utf-8")
     code, out, message = run(*ask, 99)
-    assert (code, out) == (2, "")
-    assert "sent already, about another text" in message
+    assert (code, out) == (0, line)  # another text: still the same bytes, and it is said
+    assert "was answered before: it gets the same report again, whatever the document says now" in message
     collection = read_collection("c.json")
     texts = ["knee fracture cast", "rash itching skin"] * 100
     sent = [Client(InMemory(), max_epsilon=99.0).report(collection, text, secure_rng()) for text in texts]
