@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
+import h11
 import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -45,6 +46,13 @@ class PatientProtocol(H11Protocol):
         self._stop()
         super().on_response_complete()
         self._look()
+
+    def send_400_response(self, msg: str) -> None:
+        """Say so, or hang up where an answer was begun already: uvicorn would print a traceback."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.abort()
 
     def pause_writing(self) -> None:
         """The client does not read: wait for it."""
