@@ -104,6 +104,13 @@ def test_hashed_kinds(run, kind, tmp_path):
     more = () if kind == "pair" else ("--topics", 2)
     code, _, _ = run("local", "fit", "c.json", "r.parquet", "--out", "release", *more)
     assert code == 0
+    settings = bundle.load("release").settings
+    assert settings.get("clip") == (1.0 if kind == "pair" else None)  # against liars, unless told otherwise
+    if kind == "pair":
+        for number, (how, clip) in enumerate({("--no-clip",): None, ("--clip", 2): 2.0}.items()):
+            assert run("local", "fit", "c.json", "r.parquet", "--out", f"more{number}", *how)[0] == 0
+            assert bundle.load(f"more{number}").settings.get("clip") == clip
+        assert run("local", "fit", "c.json", "r.parquet", "--out", "both", "--no-clip", "--clip", 2)[0] == 2
     tops = {frozenset(words) for words in bundle.load("release").value.top_words(4)}
     assert tops == {frozenset(["knee", "fracture", "cast", "running"]), frozenset(["rash", "itching", "skin", "cream"])}
 

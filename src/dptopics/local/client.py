@@ -85,8 +85,8 @@ class Client:
             )
 
     def answered(self, collection: Collection) -> bool:
-        """Whether a report for a collection of this name was drawn before."""
-        return any(one.report.collection == collection.name for one in self.memory.sent())
+        """Whether a report for this very collection was drawn before."""
+        return any(one.report.version == collection.version for one in self.memory.sent())
 
     @property
     def total(self) -> float:
