@@ -1,6 +1,7 @@
 """The collector's bars: durable reports a second, waiting times, kill -9 under load, fuzz, and a fit of a million.
 
-    python benchmarks/collector.py speed|kills|fuzz|silent|million [--store postgresql://…] [--kind bits]
+    python benchmarks/collector.py speed|kills|fuzz|silent|slow|million [--store postgresql://…] [--kind bits]
+    python benchmarks/collector.py slow --connections 300 --seconds 5        a short look, which is not stored
 
 Client and server run on one machine and share its cores. The load comes from one asyncio process over real sockets.
 """
@@ -8,6 +9,7 @@ Client and server run on one machine and share its cores. The load comes from on
 import argparse
 import asyncio
 import json
+import multiprocessing
 import os
 import random
 import resource
@@ -298,7 +300,114 @@ def silent(folder, store, n_silent=10_000, n_honest=1000):
             "slowest_ms": 1000 * max(waits), "most_files_of_the_server": most_files}  # fmt: skip
 
 
-JOBS = {"speed": speed, "kills": kills, "million": million, "fuzz": fuzz, "silent": silent}
+ASK = b"GET /reports HTTP/1.1\r\nHost: x\r\n\r\n"  # answered at once, with 405
+HEAD = b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+SHAPES = {  # what is sent at first; whether its answer is read; what comes byte by byte
+    "second request, one byte of it": (ASK, True, b""),
+    "a head byte by byte": (HEAD + b"X-More: ", False, b"y"),
+    "a body byte by byte": (HEAD + b"Content-Length: 9999\r\n\r\n", False, b" "),
+    "idle after an answer": (ASK, True, b""),
+    "never reads its answers": (100 * b"GET /collection HTTP/1.1\r\nHost: x\r\n\r\n", False, b""),
+}
+
+
+def half_open(port, shape):
+    """A connection that will never be finished, or None where it was closed at once."""
+    first, read, _ = SHAPES[shape]
+    one = socket.socket()
+    try:
+        if shape.startswith("never"):
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        one.settimeout(10)
+        one.connect(("127.0.0.1", port))
+        one.sendall(first)
+        if read and not one.recv(4096).startswith(b"HTTP/1.1 405"):
+            raise OSError("closed")
+        if shape.startswith("second"):
+            one.sendall(b"G")
+        one.setblocking(False)
+    except OSError:
+        one.close()
+        return None
+    return one
+
+
+def is_open(one, shape):
+    """Send the next byte, and look whether the server has closed it."""
+    try:
+        if more := SHAPES[shape][2]:
+            one.send(more)
+        elif not shape.startswith("never") and one.recv(4096) == b"":
+            return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def attack(port, n, opened, stop):
+    """Open n connections of all shapes as fast as possible, and open anew what is closed, until told to stop."""
+    allow_files(n + 500)
+    held = [(None, shape) for _, shape in zip(range(n), list(SHAPES) * n, strict=False)]
+    while not stop.is_set():
+        for place, (one, shape) in enumerate(held):
+            if one is None or not is_open(one, shape):
+                if one is not None:
+                    one.close()
+                held[place] = (half_open(port, shape), shape)
+                opened.value += 1
+            if stop.is_set():
+                return
+        time.sleep(0.5)
+
+
+def allow_files(wanted):
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert hard == resource.RLIM_INFINITY or hard >= wanted, f"this system allows {hard} open files, not {wanted}"
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def slow(folder, store, connections=(2000, 10_000), seconds=60):
+    """Unfinished requests of five shapes, held and opened anew, and honest single reports among them."""
+    rows = [slow_once(folder, store, n, seconds) for n in connections]
+    with open_store(store, MADE, create=False) as reports:
+        n_stored = sum(len(numbers) for numbers, _ in reports.batches())
+    assert n_stored >= sum(row["honest"] - row["refused"] for row in rows)
+    return {"shapes": list(SHAPES), "runs": rows}
+
+
+def slow_once(folder, store, n, seconds):
+    server, rng = Server(folder, store), np.random.default_rng(n)
+    opened, stop = multiprocessing.Value("q", 0), multiprocessing.Event()
+    attacker = multiprocessing.Process(target=attack, args=(server.port, n, opened, stop))
+    attacker.start()
+    waits, refused, most_files, end = [], 0, 0, None
+    while end is None or time.perf_counter() < end:
+        if end is None and opened.value >= n:
+            end = time.perf_counter() + seconds  # all have been there once: go on while they are held
+        data, _ = body(1, rng)
+        began = time.perf_counter()
+        try:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=30) as one:  # one try, as a person has
+                one.sendall(data)
+                refused += not one.recv(4096).startswith(b"HTTP/1.1 200")
+        except OSError:
+            refused += 1
+        waits.append(time.perf_counter() - began)
+        most_files = max(most_files, len(os.listdir(f"/proc/{server.process.pid}/fd")))
+        time.sleep(0.02)
+    stop.set()
+    attacker.join()
+    server.end(signal.SIGKILL)
+    result = {"held": n, "opened": opened.value, "seconds": seconds, "honest": len(waits),
+              "refused": refused, "p99_ms": 1000 * float(np.quantile(waits, 0.99)), "slowest_ms": 1000 * max(waits),
+              "most_files_of_the_server": most_files}  # fmt: skip
+    print(result)
+    return result
+
+
+JOBS = {"speed": speed, "kills": kills, "million": million, "fuzz": fuzz, "silent": silent, "slow": slow}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
@@ -306,11 +415,17 @@ if __name__ == "__main__":
     parser.add_argument("--store", help="a postgresql:// address; SQLite without it")
     parser.add_argument("--kind", choices=KINDS, default="pair", help="million: which randomiser")
     parser.add_argument("--reports", type=int, default=1_000_000, help="million: how many reports")
+    parser.add_argument("--connections", type=int, help="slow: how many; 2,000 and then 10,000 without it")
+    parser.add_argument("--seconds", type=int, default=60, help="slow: how long they are held")
     parser.add_argument("--folder", help="where the SQLite store lies; a temporary folder without it")
     given, load = parser.parse_args(), os.getloadavg()[0]  # a busy machine waits longer
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         more = {"kind": given.kind, "n_reports": given.reports} if given.job == "million" else {}
+        if given.job == "slow":
+            more = {"seconds": given.seconds} | ({"connections": [given.connections]} if given.connections else {})
         result = JOBS[given.job](folder, given.store or str(Path(folder) / "reports.db"), **more)
+    if given.job == "slow" and given.connections:
+        sys.exit()  # a part is not stored
     kind = "postgres" if given.store else "sqlite"
     kind += f" {given.kind}" if given.job == "million" and given.kind != "pair" else ""
     path = RESULTS / "collector.json"

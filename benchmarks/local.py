@@ -1,6 +1,7 @@
 """Local collection: a million reports aggregated; and what 100,000 authors' reports say about topics at ε = 4 each.
 
     python benchmarks/local.py            the bars
+    python benchmarks/local.py --clip     what clipping against liars costs where nobody lies
     python benchmarks/local.py --curve    words found by ε, public topics (pairs) beside three hashed words; a figure
 
 The corpus is synthetic: 10 topics over 1,000 words drawn from a Dirichlet, documents of 50 tokens with topic shares
@@ -34,7 +35,7 @@ PEAKED = (0.02, 0.05, 0.1)  # Dirichlet parameter of topics; the bar is for 0.05
 AGGREGATE = """
 import json, resource, sys, time
 from dptopics.local.reconstruct import count_ones, estimated_counts, rebuilt
-from dptopics.reports import Inbox, read_collection
+from dptopics.local.report_files import Inbox, read_collection
 from dptopics.kernels.flip_channel import repair
 import numpy as np
 repair(np.zeros((1, 1), np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64), np.uint64(0))  # compile
@@ -185,13 +186,51 @@ def curve() -> None:
     figure.savefig(RESULTS / "local_curve.png", dpi=110)
 
 
+def clip_cost(n_reports: int = 10_000, times: int = 20) -> list[dict[str, object]]:
+    """Root mean square error of topics' shares of honest reports, with and without the usual clip.
+
+    Five topics over 200 words hold a tenth to three tenths of the reports. For bits, five topics are learned, and the
+    error is that of the weight that all of them together give to the words of each planted one.
+    """
+    words, share = Vocabulary.of([f"w{i:03d}" for i in range(200)]), np.array([0.1, 0.15, 0.2, 0.25, 0.3])
+    lists = tuple(tuple(words.words[40 * k : 40 * k + 40]) for k in range(5))
+    kinds = [HashedPair(vocabulary=words, topics=lists, epsilon=epsilon) for epsilon in (1.0, 2.0, 4.0)]
+    rows: list[dict[str, object]] = []
+    for randomizer in [*kinds, *(BitFlips(vocabulary=words, f=f, max_words=10) for f in (0.1, 0.3))]:
+        collection = Collection(name="benchmark", randomizer=randomizer)
+        pair = isinstance(randomizer, HashedPair)
+        errors: dict[str, list[float]] = {"plain": [], "clipped": []}
+        for seed in range(times if pair else times // 4):
+            rng = np.random.default_rng(seed)
+            topic = rng.choice(5, n_reports, p=share)
+            drawn = 40 * topic[:, None] + np.minimum(rng.geometric(0.1, (n_reports, 10)) - 1, 39)
+            if pair:
+                sent = randomizer.hash.send(topic * 200 + drawn[:, 0], rng).view(np.uint8).reshape(n_reports, -1)
+            else:
+                there = np.zeros((n_reports, 200), bool)
+                np.put_along_axis(there, drawn, True, axis=1)
+                sent = np.packbits(randomizer.randomize(there, rng), axis=1)
+            for name, clip in (("plain", None), ("clipped", "usual")):
+                model = fit_reports(collection, sent, n_topics=5, clip=clip).value
+                weight = (model.topic_share @ model.topic_word).reshape(5, 40).sum(axis=1)
+                errors[name].append(float(np.mean(((model.topic_share if pair else weight) - share) ** 2)))
+        row = {"kind": randomizer.name, **({"epsilon": randomizer.epsilon} if pair else {"f": randomizer.f})}
+        row |= {"reports": n_reports, "times": len(errors["plain"])}
+        rows.append(row | {f"rms_{name}": float(np.sqrt(np.mean(some))) for name, some in errors.items()})
+        print(rows[-1], flush=True)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, default=1_000_000)
     parser.add_argument("--curve", action="store_true", help="only the curves by ε, with a figure")
+    parser.add_argument("--clip", action="store_true", help="only what clipping costs honest reports")
     arguments = parser.parse_args()
     if arguments.curve:
         curve()
+    elif arguments.clip:
+        save("local_clip", clip_cost())
     else:
         save("local", {"aggregation": million(arguments.reports), "pairs": pairs()})
 

@@ -81,7 +81,7 @@ def work_reports(root: Path, say: Callable[[str], None]) -> None:
     from dptopics.local.sent_folder import SentFolder
 
     for number in range(REPORTS):
-        one = Sent(Report(f"collection {number}", "1", bytes([number]), b"data"), 1.0, b"digest")
+        one = Sent(Report(f"collection {number}", "1", bytes([number]), b"data"), 1.0)
         SentFolder(root / "state" / "sent").keep(lambda before, one=one: one)
         say(f"collection {number}")
 

@@ -69,8 +69,8 @@ def test_from_parameters_to_topics(run, tmp_path):
     assert "sent so far: ε = 22 of at most 22" in message
     (tmp_path / "note.txt").write_text(f"{SECRET} has a fracture", "utf-8")
     code, out, message = run(*ask, 99)
-    assert (code, out) == (2, "")
-    assert "sent already, about another text" in message
+    assert (code, out) == (0, line)  # another text: still the same bytes, and it is said
+    assert "was answered before: it gets the same report again, whatever the document says now" in message
     collection = read_collection("c.json")
     texts = ["knee fracture cast", "rash itching skin"] * 100
     sent = [Client(InMemory(), max_epsilon=99.0).report(collection, text, secure_rng()) for text in texts]
@@ -104,6 +104,13 @@ def test_hashed_kinds(run, kind, tmp_path):
     more = () if kind == "pair" else ("--topics", 2)
     code, _, _ = run("local", "fit", "c.json", "r.parquet", "--out", "release", *more)
     assert code == 0
+    settings = bundle.load("release").settings
+    assert settings.get("clip") == (1.0 if kind == "pair" else None)  # against liars, unless told otherwise
+    if kind == "pair":
+        for number, (how, clip) in enumerate({("--no-clip",): None, ("--clip", 2): 2.0}.items()):
+            assert run("local", "fit", "c.json", "r.parquet", "--out", f"more{number}", *how)[0] == 0
+            assert bundle.load(f"more{number}").settings.get("clip") == clip
+        assert run("local", "fit", "c.json", "r.parquet", "--out", "both", "--no-clip", "--clip", 2)[0] == 2
     tops = {frozenset(words) for words in bundle.load("release").value.top_words(4)}
     assert tops == {frozenset(["knee", "fracture", "cast", "running"]), frozenset(["rash", "itching", "skin", "cream"])}
 

@@ -96,6 +96,27 @@ def test_bars_of_the_collector():
     )
 
 
+def test_connections_that_never_finish():
+    found = stored("benchmarks/results/collector.json")["slow sqlite"]
+    assert len(found["shapes"]) == 5
+    assert [(run["held"], run["refused"]) for run in found["runs"]] == [(2000, 0), (10_000, 0)]
+    for one in found["runs"]:
+        assert (
+            f"| {one['held']:,} | {one['opened']:,} | {one['honest']:,} of {one['honest']:,} | {one['p99_ms']:.0f} ms "
+            f"| {one['slowest_ms']:.0f} ms | {one['most_files_of_the_server']:,} |" in PAGE
+        )
+
+
+def test_what_clipping_costs():
+    rows = stored("benchmarks/results/local_clip.json")
+    for row in rows:
+        name = f"`pair`, ε = {row['epsilon']:g}" if row["kind"] == "pair" else f"`bits`, f = {row['f']:g}"
+        plain, clipped = (f"{100 * row[f'rms_{how}']:.2f} points" for how in ("plain", "clipped"))
+        assert f"| {name} | {plain} | {clipped} |" in PAGE
+    worst = max(row["rms_clipped"] / row["rms_plain"] for row in rows)
+    assert f"adds at most {100 * worst - 100:.0f} % to the error" in PAGE
+
+
 def test_the_slower_run_is_told_too():
     slower = stored("benchmarks/results/collector.json")["million sqlite three-words, another run"]
     assert f"and {slower['bars'][0]['measured']:.0f} s in another run" in PAGE

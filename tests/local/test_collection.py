@@ -79,6 +79,23 @@ def test_names(name):
         Collection(name=name, randomizer=KINDS["bits"])
 
 
+def test_a_question_is_part_of_the_version():
+    made = collection()
+    asked = replace(made, question="What hurts?")
+    assert "question" not in made.to_dict()
+    assert asked.to_dict()["question"] == "What hurts?"
+    assert Collection.from_dict(asked.to_dict()) == asked
+    assert asked.version != made.version
+    with pytest.raises(BundleError, match="version does not fit"):
+        Collection.from_dict(asked.to_dict() | {"question": "What is your name?"})
+    for bad in ("two\nlines", "x" * 1001):
+        with pytest.raises(InputError, match="one printable line of at most 1000 characters"):
+            replace(made, question=bad)
+    for bad in (3, None, ["what"]):
+        with pytest.raises(BundleError):
+            Collection.from_dict(made.to_dict() | {"question": bad})
+
+
 # --- the inbox ---
 
 

@@ -90,8 +90,9 @@ def test_the_fit_takes_it():
     honest = answers(4)
     lies = np.repeat(worst_lie(), 500)
     data = np.concatenate([honest, lies]).view(np.uint8).reshape(-1, 12)
-    plain, clipped = fit_reports(made, data), fit_reports(made, data, clip=1.0)
-    assert clipped.settings["clip"] == 1.0
+    plain, clipped = fit_reports(made, data, clip=None), fit_reports(made, data)
+    assert "clip" not in plain.settings
+    assert clipped.settings["clip"] == 1.0  # usual for pairs
     assert abs(clipped.value.topic_share[2] - 0.2) < abs(plain.value.topic_share[2] - 0.2) - 0.05
     with pytest.raises(InputError, match="only pairs, and bits by likelihood"):
         fit_reports(replace(made, randomizer=ThreeWords(vocabulary=WORDS, epsilon=1.0)), data, clip=1.0)
@@ -136,6 +137,20 @@ def test_no_report_of_bits_adds_more_tokens_than_stated():
     assert np.all(tokens * weights <= 14 * (1 + 1e-5))
     np.testing.assert_array_equal(weights[tokens < 13.9], 1)  # others are left alone
     np.testing.assert_array_equal(replace(learner, clip=None)._weights(gamma, 7.0), 1)
+
+
+def test_what_is_usual_for_each_kind():
+    def clip(randomizer, data, **how):
+        return fit_reports(Collection(name="survey", randomizer=randomizer), data, **how).settings.get("clip")
+
+    assert clip(PAIR, answers(0)[:50].view(np.uint8).reshape(50, -1)) == 1.0
+    assert clip(FLIPS, bits(50), n_topics=2) == 2.0
+    assert clip(FLIPS, bits(50), n_topics=2, clip=3.0) == 3.0
+    assert clip(FLIPS, bits(50), n_topics=2, clip=None) is None
+    assert clip(FLIPS, bits(50), n_topics=2, method="published", sweeps=2) is None
+    three = ThreeWords(vocabulary=WORDS, epsilon=9.0)
+    sent = three.hash.send(np.arange(60) % 40, np.random.default_rng(0)).view(np.uint8).reshape(20, -1)
+    assert clip(three, sent, n_topics=2) is None
 
 
 def test_bits_that_cannot_be_clipped():

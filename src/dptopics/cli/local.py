@@ -11,6 +11,7 @@ from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_topics, warn
 from dptopics.errors import InputError
 
+ANSWERED = "this collection was answered before: it gets the same report again, whatever the document says now."
 Parameters = Annotated[Path, typer.Argument(help="File with the collection's public parameters.", show_default=False)]
 
 
@@ -28,6 +29,7 @@ def create(
     ] = None,
     delta: Annotated[float, typer.Option(help="State ε at this δ; 0 for pure ε.")] = 0.0,
     period: Annotated[str, typer.Option(help="Finest time that a collector keeps: none, day or week.")] = "none",
+    question: Annotated[str, typer.Option(help="What people are asked, in one line: the survey's page shows it.")] = "",
     language: o.Language = "english",
 ) -> None:
     """Write the public parameters of a collection, for clients and server."""
@@ -63,7 +65,7 @@ def create(
     else:
         raise InputError(f"there is no kind {kind!r}. The kinds are: bits, pair, three-words.")
     text = TextSettings(language=language)
-    collection = Collection(name=name, randomizer=randomizer, text=text, period=period)
+    collection = Collection(name=name, randomizer=randomizer, text=text, period=period, question=question)
     write_collection(collection, path)
     show_card(collection.guarantee)
     err.print(f"Written to [bold]{path}[/], version {collection.version}. It is public: give it to every client.")
@@ -80,7 +82,7 @@ def randomize(
     """Turn one document into one report, on the client, and print it as a line of JSON.
 
     What the collection asks is shown first (on stderr). A collection that asks more than is left of the limit is
-    refused, and so is another text for the same collection. The same text again gives the same line again.
+    refused. One that was answered before gets the same line again, whatever the document says now.
     """
     from dptopics.local.client import Client
     from dptopics.local.report_files import read_collection, to_line
@@ -97,6 +99,8 @@ def randomize(
     err.print(client.card(parameters, err.width), highlight=False, markup=False)
     if memory.uncounted:
         warn(f"{memory.uncounted} reports of version 0.1 are not in this total: what they cost was not kept.")
+    if client.answered(parameters):
+        warn(ANSWERED)
     line = to_line(client.report(parameters, text, secure_rng()))
     saved(state)  # the same command prints the same report again
     print(line)
@@ -115,8 +119,12 @@ def fit(
     sweeps: Annotated[int, typer.Option(help="Sweeps of the published method.")] = 300,
     clip: Annotated[
         float | None,
-        typer.Option(help="Limit what a liar can do. pair: in standard deviations, try 1; bits: in documents, try 2."),
+        typer.Option(
+            help="Limit what a liar can do. pair: in standard deviations; bits: in mean documents.",
+            show_default="pair: 1; bits: 2; else none",
+        ),
     ] = None,
+    no_clip: Annotated[bool, typer.Option("--no-clip", help="Do not limit what a liar can do.")] = False,
     period: Annotated[
         str | None, typer.Option(help="Only reports of this day or week, if the collection keeps it: 2026-W47.")
     ] = None,
@@ -128,6 +136,8 @@ def fit(
     from dptopics.local.topics import fit_reports
     from dptopics.release import bundle
 
+    if no_clip and clip is not None:
+        raise InputError("--clip and --no-clip contradict each other: leave one of them out.")
     bundle.check_target(out_folder)
     parameters = read_collection(collection)
     inbox = Inbox(parameters, period=period)
@@ -138,7 +148,10 @@ def fit(
     for reason, number in sorted(inbox.rejected.items()):
         warn(f"{number} reports left out: {reason}.")
     with progress_bar("Learning topics") as sink, progress.shown_by(sink):
-        release = fit_reports(parameters, data, n_topics=topics, method=method, sweeps=sweeps, clip=clip, period=period)
+        release = fit_reports(
+            parameters, data, n_topics=topics, method=method, sweeps=sweeps, period=period,
+            clip=None if no_clip else "usual" if clip is None else clip,
+        )  # fmt: skip
     bundle.save(release, out_folder)
     saved(out_folder)
     if as_json:

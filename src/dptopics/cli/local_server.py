@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dptopics.cli.local import Parameters
+from dptopics.cli.local import ANSWERED, Parameters
 from dptopics.cli.terminal import err, out, warn
 from dptopics.errors import InputError
 
@@ -20,7 +20,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on. Leave it, and put a proxy with TLS before.")] = (
         "127.0.0.1"
     ),
-    per_minute: Annotated[int, typer.Option(min=1, help="Reports that one token or address may send a minute.")] = 600,
+    per_minute: Annotated[int, typer.Option(min=1, help="Reports that one token or address may send a minute.")] = 1000,
     tokens: Annotated[Path | None, typer.Option(help="File with one token on each line: only those may send.")] = None,
     origin: Annotated[list[str] | None, typer.Option(help="Address of a web page that may send reports.")] = None,
     proxies: Annotated[str, typer.Option(help="Addresses of proxies whose X-Forwarded-For is believed.")] = "",
@@ -118,6 +118,8 @@ def send(
     err.print(client.card(collection, err.width), highlight=False, markup=False)
     if memory.uncounted:
         warn(f"{memory.uncounted} reports of version 0.1 are not in this total: what they cost was not kept.")
+    if client.answered(collection):
+        warn(ANSWERED)
     if not yes and not _agreed():
         err.print("Nothing was sent.")
         return

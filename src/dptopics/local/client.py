@@ -1,10 +1,8 @@
 """The client of local collection: it shows what is asked, keeps a total, and never draws the same report twice."""
 
-import hashlib
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from hmac import compare_digest
 from math import fsum, inf
 from typing import Protocol
 
@@ -21,21 +19,13 @@ _SLACK = 1 + 1e-9  # a limit of 4 takes an ε of 4 that floating point computed 
 
 @dataclass(frozen=True)
 class Sent:
-    """What a client remembers of one report: its bytes, what it cost, and a keyed digest of the text, not the text."""
+    """What a client remembers of one report: its bytes, and what it cost.
+
+    Nothing else here depends on the text: a hash of it, keyed or not, would let whoever reads this test guesses.
+    """
 
     report: Report
     epsilon: float
-    digest: bytes
-
-    @classmethod
-    def of(cls, report: Report, epsilon: float, text: str) -> "Sent":
-        """The digest's key is the report's random number."""
-        return cls(report, epsilon, _digest(text, report.number))
-
-    def is_about(self, collection: Collection, text: str) -> bool:
-        """Whether it was made of this text, for this very collection."""
-        same = compare_digest(self.digest, _digest(text, self.report.number))
-        return same and self.report.version == collection.version
 
 
 class Memory(Protocol):
@@ -94,6 +84,10 @@ class Client:
                 "together may reveal about a document."
             )
 
+    def answered(self, collection: Collection) -> bool:
+        """Whether a report for this very collection was drawn before."""
+        return any(one.report.version == collection.version for one in self.memory.sent())
+
     @property
     def total(self) -> float:
         """ε of all reports so far."""
@@ -106,7 +100,9 @@ class Client:
             f"Counted     ε = {show(collection.asks)} for a whole document at δ = 0; sent so far: "
             f"ε = {show(self.total)} of at most {self.max_epsilon:g}."
         )
-        lines = [collection.guarantee.card(width), textwrap.fill(counted, width, subsequent_indent=" " * 12)]
+        asked = f"Asked       {collection.name}{': ' if collection.question else ''}{collection.question}"
+        lines = [collection.guarantee.card(width)]
+        lines += [textwrap.fill(line, width, subsequent_indent=" " * 12) for line in (asked, counted)]
         if collection.period != "none":
             lines.append(f"Kept        the {collection.period} in which it came.")
         return "\n".join(lines)
@@ -114,22 +110,25 @@ class Client:
     def report(self, collection: Collection, text: str, rng: Generator) -> Report:
         """One report about one text, on disk before it is handed out.
 
-        The same text again gives the same bytes again, as often as they are asked for: a lost report costs nothing.
+        A collection that was answered before gets the same bytes again, as often as they are asked for, whatever the
+        text says now: a lost report costs nothing, and there is no second draw.
         """
         if not is_secure(rng):
             raise PrivacyError("a report must be drawn from a cryptographic generator. Use dptopics.secure_rng().")
-        words = collection.text.words(text)
 
         def decide(sent: Sequence[Sent]) -> Sent:
             for before in sent:
                 if before.report.collection == collection.name:
-                    if before.is_about(collection, text):
+                    if before.report.version == collection.version:
                         return before
-                    raise _sent_already(collection.name)
+                    raise PrivacyError(
+                        f"a report for collection {collection.name!r} was sent already, for other words or settings. A "
+                        "second one would add to what the first reveals: send none."
+                    )
             self._check_room(collection, _total(sent))
             number = bytes(rng.integers(0, 255, 16, dtype="u1", endpoint=True))
-            data = collection.randomizer(words, rng)
-            return Sent.of(Report(collection.name, collection.version, number, data), collection.asks, text)
+            data = collection.randomizer(collection.text.words(text), rng)
+            return Sent(Report(collection.name, collection.version, number, data), collection.asks)
 
         return self.memory.keep(decide).report
 
@@ -142,16 +141,5 @@ class Client:
             )
 
 
-def _sent_already(name: str) -> PrivacyError:
-    return PrivacyError(
-        f"a report for collection {name!r} was sent already, about another text or for other settings. A second one "
-        "would add to what the first reveals: send none."
-    )
-
-
 def _total(sent: Sequence[Sent]) -> float:
     return fsum(one.epsilon for one in sent)
-
-
-def _digest(text: str, key: bytes) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=32).digest()

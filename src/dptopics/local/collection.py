@@ -15,6 +15,7 @@ from dptopics.public.text import TextSettings
 from dptopics.release.vocabulary import Vocabulary
 
 SCHEMA = 1
+_LONGEST_QUESTION = 1000
 RANDOMIZERS: dict[str, type[BitFlips | HashedPair | ThreeWords]] = {
     kind.name: kind for kind in (BitFlips, HashedPair, ThreeWords)
 }
@@ -24,6 +25,7 @@ RANDOMIZERS: dict[str, type[BitFlips | HashedPair | ThreeWords]] = {
 class Collection:
     """What is asked of everybody: a name, how documents are read, and how they are randomised. All of it is public.
 
+    ``question`` is what people are asked, in one line: pages and cards show it beside the name.
     ``period`` is the finest time that a collector's store keeps of a report: "none", the "day" or the "week".
 
     >>> flips = BitFlips(vocabulary=Vocabulary.of(["knee", "skin"]), f=0.5, max_words=1)
@@ -36,11 +38,17 @@ class Collection:
     randomizer: BitFlips | HashedPair | ThreeWords
     text: TextSettings = field(default_factory=TextSettings)
     period: str = "none"
+    question: str = ""
 
     def __post_init__(self) -> None:
         check_kind(self.period)
         if not self.name.strip() or self.name != self.name.strip() or not self.name.isprintable():
             raise InputError(f"a collection needs a printable name without blanks around it, got {self.name!r}.")
+        if not self.question.isprintable() or len(self.question) > _LONGEST_QUESTION:
+            raise InputError(
+                f"a question is one printable line of at most {_LONGEST_QUESTION} characters, this one has "
+                f"{len(self.question)}. Shorten it, or put the rest on the survey's own page."
+            )
         if self.text.cutter is not None:
             raise InputError(
                 f"clients cut texts where there is no letter, so that words by the tokenizer {self.text.cutter.name!r} "
@@ -72,7 +80,8 @@ class Collection:
         settings = {f.name: getattr(randomizer, f.name) for f in fields(randomizer) if f.name != "vocabulary"}
         if isinstance(randomizer, HashedPair):
             settings["topics"] = [list(topic) for topic in randomizer.topics]
-        timed = {} if self.period == "none" else {"period": self.period}  # as before there were any
+        more = {} if self.period == "none" else {"period": self.period}  # as before there were any
+        more |= {"question": self.question} if self.question else {}
         return {
             "schema": SCHEMA,
             "collection": self.name,
@@ -80,7 +89,7 @@ class Collection:
             "settings": settings,
             "text": self.text.to_dict(),
             "words": list(randomizer.vocabulary.words),
-            **timed,
+            **more,
         }
 
     @classmethod
@@ -96,8 +105,10 @@ class Collection:
             if "topics" in settings:
                 settings["topics"] = tuple(tuple(map(str, topic)) for topic in settings["topics"])
             randomizer = RANDOMIZERS[data["kind"]](vocabulary=Vocabulary(tuple(data["words"])), **settings)
-            text, period = TextSettings.from_dict(data["text"]), data.get("period", "none")
-            found = cls(name=data["collection"], randomizer=randomizer, text=text, period=period)
+            found = cls(
+                name=data["collection"], randomizer=randomizer, text=TextSettings.from_dict(data["text"]),
+                period=data.get("period", "none"), question=data.get("question", ""),
+            )  # fmt: skip
             wanted = data["version"]
         except (KeyError, TypeError, AttributeError) as error:
             raise BundleError(f"the collection is damaged ({type(error).__name__}). Get its file again.") from None

@@ -4,7 +4,7 @@ import base64
 import binascii
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from dptopics.data.json_tables import read_lines
 from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.local.collection import Collection, Report
 from dptopics.local.periods import check_period
-from dptopics.local.server.store import is_store, open_store
+from dptopics.local.server.store import hold_the_same, is_store, open_store
 from dptopics.public.packed import suffix_of
 
 _BATCH = 8192
@@ -76,11 +76,18 @@ class Inbox:
         self._numbers = GrowingArray(np.uint8)
         self._data = GrowingArray(np.uint8)
         self.rejected: Counter[str] = Counter()
+        self._stores: list[Mapping[str, str]] = []
 
     def read(self, path: str | Path) -> None:
         """Add all reports of a Parquet or JSON Lines file or of a collector's store, batch by batch."""
         if is_store(path):
             with open_store(path, self._collection, create=False) as store:
+                if any(hold_the_same(store.about, other) for other in self._stores):
+                    raise InputError(
+                        "two of the stores hold the same reports under different numbers: a sealed copy, and its store "
+                        "or another copy of it. Each report would count twice: name one of them."
+                    )
+                self._stores.append(store.about)
                 for numbers, data in store.batches(self._period):
                     named = [[value] * len(numbers) for value in (self._collection.name, self._collection.version)]
                     self._add_table(pa.table([*named, numbers, data], schema=_LOOSE))

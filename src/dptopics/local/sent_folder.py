@@ -13,7 +13,7 @@ from dptopics.local.collection import Report
 from dptopics.privacy.durable import make_folder, sync_folder
 
 _PATIENCE = 30.0  # seconds to wait while another process of this client reports
-_TABLE = "CREATE TABLE IF NOT EXISTS sent (collection PRIMARY KEY, version, epsilon, digest, number, data)"
+_TABLE = "CREATE TABLE IF NOT EXISTS sent (collection PRIMARY KEY, version, epsilon, number, data)"
 
 
 class SentFolder:
@@ -38,6 +38,7 @@ class SentFolder:
         self._make()
         with self._transaction("IMMEDIATE") as connection:
             connection.execute(_TABLE)
+            _forget_digests(connection)
             before = _sent(connection)
             found = decide(before)
             if self._sent_by_version_0_1(found.report.collection):
@@ -46,9 +47,9 @@ class SentFolder:
                 )
             if found not in before:
                 report = found.report
-                row = (report.collection, report.version, found.epsilon, found.digest, report.number, report.data)
-                connection.execute("INSERT INTO sent VALUES (?, ?, ?, ?, ?, ?)", row)
-                connection.execute("COMMIT")
+                row = (report.collection, report.version, found.epsilon, report.number, report.data)
+                connection.execute("INSERT INTO sent VALUES (?, ?, ?, ?, ?)", row)
+            connection.execute("COMMIT")
         return found
 
     @property
@@ -82,6 +83,7 @@ class SentFolder:
             connection = sqlite3.connect(self._file, timeout=_PATIENCE, isolation_level=None)
             connection.execute("PRAGMA synchronous = EXTRA")  # on disk, and its folder's entry too, when COMMIT returns
             connection.execute("PRAGMA fullfsync = ON")
+            connection.execute("PRAGMA secure_delete = ON")
             connection.execute(f"BEGIN {kind}")
             yield connection
         except sqlite3.Error as error:
@@ -97,6 +99,11 @@ class SentFolder:
 def _sent(connection: sqlite3.Connection) -> Sequence[Sent]:
     if not connection.execute("SELECT name FROM sqlite_master WHERE name = 'sent'").fetchall():
         return ()
-    rows = connection.execute("SELECT collection, version, epsilon, digest, number, data FROM sent ORDER BY rowid")
-    return tuple(Sent(Report(name, version, number, data), epsilon, digest)
-                 for name, version, epsilon, digest, number, data in rows)  # fmt: skip
+    rows = connection.execute("SELECT collection, version, epsilon, number, data FROM sent ORDER BY rowid")
+    return tuple(Sent(Report(name, version, number, data), epsilon) for name, version, epsilon, number, data in rows)
+
+
+def _forget_digests(connection: sqlite3.Connection) -> None:
+    """Development versions before 0.2.0 kept a keyed hash of the text, beside its key."""
+    if "digest" in {column[1] for column in connection.execute("PRAGMA table_info(sent)")}:
+        connection.execute("ALTER TABLE sent DROP COLUMN digest")

@@ -1,7 +1,7 @@
 """The server side: from received reports to released topics. Reports are private already: all of it is free."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from dptopics.local.robust import ClippedPairs
 from dptopics.release.release import Release, describe
 from dptopics.release.topic_model import TopicModel
 
+_USUAL_CLIP: dict[type, float] = {HashedPair: 1.0, BitFlips: 2.0}
 METHODS = ("likelihood", "published")
 Parts = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]  # topics, shares, deviations
 
@@ -40,7 +41,7 @@ def fit_reports(
     alpha: float = 0.1,
     sweeps: int = 300,
     key: int = 0,
-    clip: float | None = None,
+    clip: float | Literal["usual"] | None = "usual",
     period: str | None = None,
 ) -> Release[TopicModel]:
     """Topics from the bytes of all reports, with the guarantee of the collection.
@@ -54,7 +55,9 @@ def fit_reports(
         sweeps: of the published method's sampler.
         key: a public number that the learner's random choices follow from.
         clip: limit what one report may do to a topic: for pairs in standard deviations of its support
-            (:class:`dptopics.local.robust.ClippedPairs`), for bits in mean documents (:class:`FlipChannelLda`).
+            (:class:`dptopics.local.robust.ClippedPairs`), for bits in mean documents (:class:`FlipChannelLda`). Usual
+            are 1 for pairs, 2 for bits by likelihood, and none for the published method and for three words, where
+            nothing is left to clip; None for no limit.
         period: the day or week that these reports came from, for the record.
     """
     randomizer = collection.randomizer
@@ -62,6 +65,8 @@ def fit_reports(
         raise InputError(f"there is no method {method!r}. The methods are: {', '.join(METHODS)}.")
     if method == "published" and not isinstance(randomizer, BitFlips):
         raise InputError("the published method rebuilds bits; this collection sends hashed words. Use 'likelihood'.")
+    if clip == "usual":
+        clip = None if method == "published" else _USUAL_CLIP.get(type(randomizer))
     if clip is not None and (isinstance(randomizer, ThreeWords) or method == "published"):
         raise InputError(
             "only pairs, and bits by likelihood, can be clipped: leave out --clip (clip). Three words count as one "

@@ -127,12 +127,16 @@ class Running:
 
 
 @contextmanager
-def running(folder, made, store, *more, port=0):
-    """Start ``dptopics local serve`` and wait until it listens."""
+def running(folder, made, store, *more, port=0, limits=None):
+    """Start ``dptopics local serve`` and wait until it listens; ``limits`` changes names of ``server.run``."""
     path = folder / f"{made.version}.json"
     if not path.exists():
         write_collection(made, path)
-    command = [sys.executable, "-m", "dptopics", "local", "serve", path, "--store", store, "--port", str(port), *more]
+    program = ["-m", "dptopics"]
+    if limits:
+        changed = "; ".join(f"run.{name} = {value!r}" for name, value in limits.items())
+        program = ["-c", f"from dptopics.cli import main; from dptopics.local.server import run; {changed}; main()"]
+    command = [sys.executable, *program, "local", "serve", path, "--store", store, "--port", str(port), *more]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"})
     try:
         line = process.stderr.readline().decode()

@@ -10,6 +10,7 @@ import signal
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 
@@ -222,7 +223,64 @@ def test_only_the_randomised_report_leaves_the_page(opened, survey):
     assert opened.get_log("browser") == []
 
 
+GUESS = """
+  const [guesses, done] = arguments;
+  const request = indexedDB.open("dptopics", 1);
+  request.onsuccess = () => {
+    const found = request.result.transaction("kept").objectStore("kept").getAll();
+    found.onsuccess = async () => {
+      request.result.close();
+      const text = JSON.stringify(found.result);
+      const keys = [...new Set(text.match(/[0-9a-f]{32,}/g) ?? [])];
+      const hex = (bytes) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
+      for (const guess of guesses) {
+        const bytes = new TextEncoder().encode(guess);
+        if (text.includes(hex(await crypto.subtle.digest("SHA-256", bytes)))) return done(guess);
+        for (const key of keys) {
+          const raw = Uint8Array.from(key.match(/../g), (byte) => parseInt(byte, 16));
+          const mac = await crypto.subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+          if (text.includes(hex(await crypto.subtle.sign("HMAC", mac, bytes)))) return done(guess);
+        }
+      }
+      done(null);
+    };
+  };"""
+
+
+def test_a_later_page_cannot_test_guesses(opened, survey):
+    """Whatever script this site serves next year sees what is kept: the randomised report, and no trace of the text."""
+    answer(opened)
+    until(lambda: "accepted" in status(opened))
+    (one,) = kept(opened)
+    assert set(one) == {"collection", "version", "epsilon", "report", "data", "accepted"}
+    assert opened.execute_async_script(GUESS, ["another text", SECRET]) is None
+
+
+def test_a_keyed_hash_that_was_kept_is_forgotten(opened, survey):
+    one = {"collection": MADE.name, "version": MADE.version, "epsilon": 4, "digest": "0123456789abcdef" * 4,
+           "report": "0" * 32, "data": "AAAAAAAAAAAAAAAA", "accepted": True}  # fmt: skip
+    database(opened, json.dumps({"schema": 1, "sent": [one]}))
+    opened.refresh()
+    ready(opened)
+    assert "accepted before" in status(opened)
+    del one["digest"]
+    assert kept(opened) == [one]
+
+
+def test_the_page_shows_name_and_question(browser, survey):
+    survey.description = public_description(replace(MADE, question="What <b>hurts</b> today?"))
+    browser.get(survey.address)
+    ready(browser)
+    assert browser.find_element("tag name", "h1").text == browser.title == "Survey: survey"
+    assert browser.find_element("id", "question").text == "What <b>hurts</b> today?"
+    assert browser.find_element("id", "text").get_attribute("aria-describedby") == "question"
+    browser.find_element("css selector", "[data-language=de]").click()
+    assert browser.find_element("tag name", "h1").text == browser.title == "Umfrage: survey"
+    assert browser.find_element("id", "question").text == "What <b>hurts</b> today?"
+
+
 def test_the_card_in_two_languages(opened):
+    assert not opened.find_element("id", "question").is_displayed()  # none was given
     lines = opened.find_element("id", "card").text
     assert "Your text stays on this device" in lines
     assert "with a chance of 49.8%" in lines
@@ -404,20 +462,34 @@ def test_a_survey_may_pin_the_client(browser, survey, pinned):
         assert browser.find_elements("css selector", "#card-lines li") == []
 
 
-def test_another_text_for_the_same_survey_is_refused(opened, survey):
+def test_a_survey_gets_one_report_whatever_the_text(opened, survey):
     script = """
       const done = arguments[arguments.length - 1];
       import("/dptopics-client.js").then(async (m) => {
         const survey = await m.fetchCollection(location.href);
         const client = await m.Client.open({ maxEpsilon: 100 });
         const many = await Promise.all([1, 2, 3, 4].map(() => client.report(survey, "knee")));
-        const code = await client.report(survey, "skin").catch((error) => error.code);
+        many.push(await client.report(survey, "skin"));
         const other = await client.report({ ...survey, version: "2" }, "knee").catch((error) => error.code);
         const forged = await client.send(location.href, { ...many[0], data: "AAAA" }).catch((error) => error.code);
         const { total } = await client.card(survey);
-        done([new Set(many.map((one) => one.report + one.data)).size, total, code, other, forged]);
+        done([new Set(many.map((one) => one.report + one.data)).size, total, other, forged]);
       });"""
-    assert opened.execute_async_script(script) == [1, 4, "sent-already", "sent-already", "not-kept"]
+    assert opened.execute_async_script(script) == [1, 4, "sent-already", "not-kept"]
+    assert survey.bodies == []
+
+
+def test_a_text_typed_after_another_tab_answered_is_not_taken_for_sent(opened, survey):
+    script = """
+      const done = arguments[arguments.length - 1];
+      import("/dptopics-client.js").then(async (m) => {
+        const client = await m.Client.open({ maxEpsilon: 100 });
+        await client.report(await m.fetchCollection(location.href), "knee");
+        done();
+      });"""
+    opened.execute_async_script(script)
+    answer(opened)
+    until(lambda: "has not answered yet" in status(opened))
     assert survey.bodies == []
 
 
@@ -513,6 +585,7 @@ def test_a_clock_that_is_wrong_changes_nothing(browser, survey):
     ({"kind": "all-of-it"}, "does not know"),
     ({"words": []}, "damaged"),
     ({"period": "second"}, "does not know"),
+    ({"question": ["what"]}, "damaged"),
     ({"settings": {"epsilon": -1.0, "topics": [["knee"]]}}, "damaged"),
 ])  # fmt: skip
 def test_surveys_that_are_not_understood(browser, survey, change, said):
@@ -551,7 +624,7 @@ def test_names_and_roles_for_screen_readers(opened):
     tree = opened.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     found = {(node["role"]["value"], node.get("name", {}).get("value", "")) for node in tree if not node["ignored"]}
     for wanted in (("textbox", "Your answer"), ("button", "Randomise here and send"), ("main", ""),
-                   ("heading", "Survey"), ("region", "What is sent, and what it reveals"),
+                   ("heading", "Survey: survey"), ("region", "What is sent, and what it reveals"),
                    ("checkbox", "I have read this, and I want to send one report.")):  # fmt: skip
         assert wanted in found, wanted
     assert "status" in {role for role, _ in found}

@@ -156,6 +156,31 @@ def test_without_tokens_addresses_are_limited(store):
             assert one.post("/reports", json=as_json(report(MADE, 1)), headers=head).status_code == wanted
 
 
+@pytest.mark.parametrize("per_minute", [1, 30, 600, MOST_REPORTS, 5000])
+def test_every_request_that_is_taken_for_its_form_passes_within_a_minute(store, per_minute, monkeypatch):
+    """Reports in a request are limited to what a minute allows: more are refused for good (413), not put off (429)."""
+    now = 0.0
+    monkeypatch.setattr(pages, "MinuteLimit", lambda most: MinuteLimit(most, clock=lambda: now))
+    most = min(per_minute, MOST_REPORTS)
+    with client(store, per_minute=per_minute) as one:
+        for size in sorted({1, most // 2 + 1, most}):
+            many = [as_json(report(MADE, i)) for i in range(size)]
+            answer = one.post("/reports", json=many)
+            if answer.status_code == 429:
+                now += int(answer.headers["Retry-After"])
+                assert int(answer.headers["Retry-After"]) <= 60
+                answer = one.post("/reports", json=many)
+            assert (answer.status_code, answer.json()["accepted"]) == (200, size)
+        answer = one.post("/reports", json=[as_json(report(MADE, i)) for i in range(most + 1)])
+        assert (answer.status_code, f"holds 1 to {most} reports" in answer.json()["reason"]) == (413, True)
+
+
+def test_the_largest_request_passes_by_default(store):
+    for size in (601, 700, MOST_REPORTS):
+        with client(store) as one:
+            assert one.post("/reports", json=[as_json(report(MADE, i)) for i in range(size)]).status_code == 200
+
+
 def test_the_limit_forgets_every_minute_and_counts_on_no_wall_clock():
     now = 0.0
     limit = MinuteLimit(2, clock=lambda: now)

@@ -1,5 +1,6 @@
 """The collector as a process: stops, crashes, silence, bodies that are cut off, and two servers on one store."""
 
+import contextlib
 import http.client
 import json
 import signal
@@ -137,6 +138,94 @@ def test_ten_thousand_silent_connections_do_not_keep_others_out(tmp_path):
         for one in silent:
             one.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+ASK = b"GET /reports HTTP/1.1\r\nHost: x\r\n\r\n"  # answered at once, with 405
+HEAD = b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+SHAPES = {  # what comes first, whether its answer is waited for, what comes then, and what then comes byte by byte
+    "a second request": (ASK, True, b"G", b""),
+    "a head byte by byte": (HEAD + b"X-More: ", False, b"", b"y"),
+    "a second head byte by byte": (ASK, True, b"", b"G"),
+    "a body byte by byte": (HEAD + b"Content-Length: 9999\r\n\r\n", False, b"", b" "),
+    "a body after its answer": (b"POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n", True, b"", b" "),
+    "idle after an answer": (ASK, True, b"", b""),
+    "never reads": (2000 * b"GET /collection HTTP/1.1\r\nHost: x\r\n\r\n", False, b"", b""),
+}
+
+
+def unfinished(server, shape):
+    first, read, then, _ = SHAPES[shape]
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    one.settimeout(20)
+    one.connect(("127.0.0.1", server.port))
+    one.sendall(first)
+    if read:
+        assert b" 40" in one.recv(4096)
+    one.sendall(then)
+    return one
+
+
+def n_files(server):
+    files = Path(f"/proc/{server.process.pid}/fd")
+    if not files.exists():
+        pytest.skip("needs Linux")
+    return len(list(files.iterdir()))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_who_keeps_the_collector_waiting_is_let_go(tmp_path, shape):
+    """Whatever came before, and however many bytes still come."""
+    with running(tmp_path, MADE, str(tmp_path / "a.db"), limits={"REQUEST_SECONDS": 1.0}) as server:
+        before = n_files(server)
+        with unfinished(server, shape) as one:
+            time.sleep(0.3)
+            assert n_files(server) == before + 1
+            end, closed = time.monotonic() + 5, False
+            while not closed and time.monotonic() < end:
+                time.sleep(0.1)
+                with contextlib.suppress(OSError):
+                    one.send(SHAPES[shape][3])
+                closed = n_files(server) == before
+            assert closed
+        assert server.post(as_json(report(MADE, 1)))[0] == 200
+        assert server.stop() == (0, "")
+
+
+@pytest.mark.parametrize("shape", ["mixed", *SHAPES])
+def test_newcomers_are_answered_while_the_table_is_full(tmp_path, shape):
+    """Three times as many unfinished connections as are held: those who wait longest make room, not who comes."""
+    limits = {"_MOST_CONNECTIONS": 60, "_AT_ONCE": 8}
+    shapes = list(SHAPES) if shape == "mixed" else [shape]
+    held = []
+    with running(tmp_path, MADE, str(tmp_path / "a.db"), limits=limits) as server:
+        try:
+            before = n_files(server)
+            for number in range(180):
+                held.append(unfinished(server, shapes[number % len(shapes)]))
+                if number % 10 == 9:
+                    assert server.post(as_json(report(MADE, number)))[0] == 200
+            assert n_files(server) <= before + 60 + 2
+        finally:
+            for one in held:
+                one.close()
+    assert len(numbers_of(str(tmp_path / "a.db"))) == 18
+
+
+def test_a_connection_may_be_used_for_long(tmp_path):
+    """Each answer starts the clock anew: an honest client keeps its connection beyond the limit of one request."""
+    with running(tmp_path, MADE, str(tmp_path / "a.db"), limits={"REQUEST_SECONDS": 1.0}) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        connection.connect()
+        first = connection.sock
+        for number in range(8):
+            body = json.dumps(as_json(report(MADE, number)))
+            connection.request("POST", "/reports", body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            assert (answer.status, connection.sock is first) == (200, True)
+            time.sleep(0.3)
+        connection.close()
 
 
 def test_a_body_that_is_cut_off_brings_nothing(tmp_path):

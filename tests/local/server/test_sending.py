@@ -136,7 +136,8 @@ def test_send_seal_and_fit(run, tmp_path):
         code, message = run(*ask, 4)  # the same text again: the same bytes, nothing more counted
         assert (code, "sent so far: ε = 4 of at most 4." in message) == (0, True)
         (tmp_path / "note.txt").write_text("another zanzibar")
-        assert run(*ask, 9)[0] == 2
+        code, message = run(*ask, 9)
+        assert (code, "answered before: it gets the same report again" in message) == (0, True)
         survey = f"{MADE.version}.json"
         assert run("local", "fit", survey, "reports.db", "--out", "release")[0] == 0  # while it runs
         assert run("local", "seal", survey, "--store", "reports.db", "--out", "sealed.db")[1] == (
@@ -144,6 +145,9 @@ def test_send_seal_and_fit(run, tmp_path):
         )
         server.stop()
     assert run("local", "fit", survey, "sealed.db", "--out", "second")[0] == 0
+    code, message = run("local", "fit", survey, "reports.db", "sealed.db", "--out", "third")
+    assert (code, "Each report would count twice" in message) == (2, True)
+    assert not (tmp_path / "third").exists()
     assert run("local", "seal", survey, "--store", "reports.db", "--out", "sealed.txt")[0] == 2
     assert run("local", "seal", survey, "--store", "none.db", "--out", "more.db")[0] == 2
     assert run("local", "serve", survey, "--store", "sealed.db")[0] == 2

@@ -120,6 +120,50 @@ def test_a_sealed_copy_has_the_same_bytes_under_new_numbers(where, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir() if "sealed" in path.name) == ["sealed.db"]
 
 
+def received(*stores):
+    inbox = Inbox(MADE)
+    for one in stores:
+        inbox.read(one)
+    return len(inbox.finish())
+
+
+def test_a_store_and_its_sealed_copies_do_not_count_together(where, tmp_path):
+    """The numbers are new, so nothing else would notice: three times the reports, each person counted three times."""
+    with open_store(where, MADE) as store:
+        store.add(ROWS)
+        seal(store, MADE, tmp_path / "one.db")
+        seal(store, MADE, tmp_path / "two.db")
+    with open_store(tmp_path / "one.db", MADE, create=False) as store:
+        seal(store, MADE, tmp_path / "of one.db")
+    copies = [where, tmp_path / "one.db", tmp_path / "two.db", tmp_path / "of one.db"]
+    if where.startswith("postgresql"):
+        name = f"sealed_with_{os.getpid()}"
+        seal_in_postgres(where, MADE, name)
+        copies.append(in_schema(where, name))
+    for i, one in enumerate(copies):
+        assert received(one) == 4
+        for other in copies[:i]:
+            with pytest.raises(InputError, match=r"same reports under different numbers.*name one of them"):
+                received(one, other)
+    assert received(where, where) == 4  # numbers tell
+    with open_store(tmp_path / "elsewhere.db", MADE) as store:  # another machine's
+        store.add([(b"\x05" * 16, b"\x10")])
+        seal(store, MADE, tmp_path / "sealed elsewhere.db")
+    assert received(where, tmp_path / "elsewhere.db") == received(tmp_path / "one.db", tmp_path / "elsewhere.db") == 5
+    assert received(tmp_path / "one.db", tmp_path / "sealed elsewhere.db") == 5
+
+
+def test_copies_that_name_no_origin_are_taken_alone(where, tmp_path):
+    open_store(where, MADE).close()
+    change(where, "origin", "")
+    with open_store(where, MADE, create=False) as store:
+        seal(store, MADE, tmp_path / "one.db")
+    open_store(tmp_path / "elsewhere.db", MADE).close()
+    with pytest.raises(InputError, match="same reports"):
+        received(tmp_path / "one.db", tmp_path / "elsewhere.db")
+    assert received(where, tmp_path / "elsewhere.db") == 0
+
+
 def test_pages_of_a_sealed_copy_lie_in_the_order_of_its_numbers(tmp_path):
     """In the running store the layout of pages tells of the order of arrival; in the copy it follows the numbers."""
     rng = np.random.default_rng(1)

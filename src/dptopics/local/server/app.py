@@ -21,11 +21,11 @@ from starlette.routing import Route
 from dptopics.errors import StoreError
 from dptopics.local.collection import Collection
 from dptopics.local.server.limits import MinuteLimit
-from dptopics.local.server.requests import Received, Refused, largest_body, parse, read_body
+from dptopics.local.server.requests import MOST_REPORTS, Received, Refused, largest_body, parse, read_body
 from dptopics.local.server.store import Store
 from dptopics.local.server.writer import Writer
 
-_BODY_SECONDS = 30.0
+_BODY_SECONDS = 20.0  # less than what a connection has for a whole request: who is slow should hear why
 _RETRY_SECONDS = 5
 # The page may talk to this server and to nobody else: the browser itself keeps a text from leaving for elsewhere.
 _PAGE_HEADERS = {
@@ -43,9 +43,12 @@ _PAGE = {
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How the collector behaves. Without ``tokens`` everybody may send, and the limit counts addresses instead."""
+    """How the collector behaves. Without ``tokens`` everybody may send, and the limit counts addresses instead.
 
-    per_minute: int = 600
+    A request holds at most ``per_minute`` reports: each one that is taken for its form can pass within a minute.
+    """
+
+    per_minute: int = MOST_REPORTS
     tokens: frozenset[str] | None = None
     origins: Sequence[str] = ()
     page: bool = False
@@ -65,7 +68,7 @@ def public_description(collection: Collection) -> dict[str, Any]:
 
 def make_app(collection: Collection, store: Store, settings: Settings) -> Starlette:
     """The collector of one collection, writing to one store."""
-    limit, most = MinuteLimit(settings.per_minute), largest_body(collection)
+    limit, most = MinuteLimit(settings.per_minute), min(MOST_REPORTS, settings.per_minute)
     description = json.dumps(public_description(collection), ensure_ascii=False).encode("utf-8", "surrogatepass")
     writer: Writer
 
@@ -118,7 +121,8 @@ def _sender(request: Request, tokens: frozenset[str] | None) -> str:
     return token.strip()
 
 
-async def _receive(request: Request, collection: Collection, most: int) -> Received:
+async def _receive(request: Request, collection: Collection, most_reports: int) -> Received:
+    most = largest_body(collection)
     length = request.headers.get("content-length", "0")
     if length.isascii() and length.isdecimal() and int(length[:20]) > most:
         raise Refused(413, f"the body has more than {most} bytes. Send fewer reports at once.")
@@ -130,7 +134,7 @@ async def _receive(request: Request, collection: Collection, most: int) -> Recei
         raise Refused(408, "the body did not come in time.") from None
     except ClientDisconnect:
         raise Refused(400, "the body was cut off.") from None
-    return parse(body, request.headers.get("content-type", ""), collection)
+    return parse(body, request.headers.get("content-type", ""), collection, most_reports)
 
 
 def _content(name: str) -> bytes:

@@ -60,7 +60,7 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, most: int) -> b
     return b"".join(parts)
 
 
-def parse(body: bytes, content_type: str, collection: Collection) -> Received:
+def parse(body: bytes, content_type: str, collection: Collection, most: int = MOST_REPORTS) -> Received:
     """Reports of a body: one object, a list of them, or one on each line (:data:`LINES`)."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind not in ("application/json", LINES):
@@ -71,10 +71,8 @@ def parse(body: bytes, content_type: str, collection: Collection) -> Received:
     else:
         found = _json(body, whole=True)
         items = found if isinstance(found, list) else [found]
-    if not 1 <= len(items) <= MOST_REPORTS:
-        raise Refused(
-            400 if not items else 413, f"a request holds 1 to {MOST_REPORTS} reports, this one has {len(items)}."
-        )
+    if not 1 <= len(items) <= most:
+        raise Refused(400 if not items else 413, f"a request holds 1 to {most} reports, this one has {len(items)}.")
     return _checked(map(from_json, items), collection)
 
 

@@ -17,7 +17,7 @@ def seal(store: Store, collection: Collection, target: Path) -> int:
 
     A report's own number is known to its client, and to whoever saw the request; the new one to nobody. The rows are
     written once more by VACUUM INTO, so that not even the layout of pages remembers in which order they came. Whoever
-    copies the store a second time gets other numbers: learn from one sealed copy, not from two of the same reports.
+    copies the store a second time gets other numbers: the copies name their origin, and a fit takes one of them only.
     """
     if target.exists():
         raise InputError(f"the file {str(target)!r} exists already. Name a new one.")
@@ -48,7 +48,10 @@ def _write(store: Store, collection: Collection, draft: Path, target: Path) -> i
         connection.execute("BEGIN")
         for table in tables(collection):
             connection.execute(table)
-        connection.executemany("INSERT INTO about VALUES (?, ?)", description(collection, sealed=True).items())
+        connection.executemany(
+            "INSERT INTO about VALUES (?, ?)",
+            description(collection, sealed_from=store.about.get("origin", "")).items(),
+        )
         for period in store.periods():
             more = () if period is None else (period,)
             for _, data in store.batches(period):

@@ -53,7 +53,9 @@ def seal_in_postgres(address: str, collection: Collection, schema: str) -> int:
             connection.execute(sql.SQL(step).format(place))
         add = sql.SQL("INSERT INTO {}.dptopics_about VALUES (%s, %s)").format(place)
         with connection.cursor() as cursor:
-            cursor.executemany(add, list(description(collection, sealed=True).items()))
+            origin = cursor.execute("SELECT value FROM dptopics_about WHERE key = 'origin'").fetchone()
+            about = description(collection, sealed_from=str(origin[0]) if origin else "")
+            cursor.executemany(add, list(about.items()))
         found = connection.execute(sql.SQL("SELECT count(*) FROM {}.dptopics_reports").format(place)).fetchone()
         return int(found[0]) if found else 0
 

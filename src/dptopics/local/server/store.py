@@ -1,5 +1,6 @@
 """What a store of reports is: numbers and randomised bytes, nothing else, durable before it says so."""
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +19,9 @@ Batch = tuple[list[bytes], list[bytes]]
 
 class Store(Protocol):
     """Keeps reports of one collection. It knows no address, no token and no order of arrival, and no time but the
-    period that the collection names."""
+    period that the collection names. ``about`` is what it says about itself (:func:`description`)."""
+
+    about: Mapping[str, str]
 
     def add(self, rows: Sequence[Row]) -> None:
         """Keep reports. When this returns they are on disk; a number that is there already changes nothing.
@@ -71,11 +74,24 @@ def open_store(where: str | Path, collection: Collection, *, create: bool = True
     return SqliteStore(Path(where), collection, create=create)
 
 
-def description(collection: Collection, *, sealed: bool = False) -> dict[str, str]:
-    """What a store says about itself."""
+def description(collection: Collection, *, sealed_from: str | None = None) -> dict[str, str]:
+    """What a store says about itself. Its ``origin`` is a random number, which a sealed copy shares with its store."""
     return {
-        "schema": str(SCHEMA), "collection": collection.name, "version": collection.version, "sealed": str(int(sealed))
+        "schema": str(SCHEMA), "collection": collection.name, "version": collection.version,
+        "sealed": str(int(sealed_from is not None)),
+        "origin": secrets.token_hex(16) if sealed_from is None else sealed_from,
     }  # fmt: skip
+
+
+def hold_the_same(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Whether two stores may hold the same reports under different numbers: sealed copies, and what they are from.
+
+    Stores of development versions before 0.2.0 had no origin: together with a sealed copy nobody can tell.
+    """
+    if "1" not in (one.get("sealed"), other.get("sealed")):
+        return False  # numbers are those of the clients: what is there twice is found
+    origins = {one.get("origin", ""), other.get("origin", "")}
+    return len(origins) == 1 or "" in origins
 
 
 def check_description(found: Mapping[str, str], collection: Collection, *, adding: bool) -> None:

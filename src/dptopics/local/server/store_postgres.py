@@ -1,6 +1,6 @@
 """Reports in PostgreSQL: the store of several machines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -50,6 +50,7 @@ class PostgresStore:
         except InputError:
             self.close()
             raise
+        self.about: Mapping[str, str] = about
 
     def add(self, rows: Sequence[Row]) -> None:
         """Keep reports: all of them in one transaction, on disk when this returns, or none."""

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -66,6 +66,7 @@ class SqliteStore:
         names = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master")}
         found = dict(self._connection.execute("SELECT key, value FROM about")) if "about" in names else {}
         check_description(found, collection, adding=adding)
+        self.about: Mapping[str, str] = found
 
     def add(self, rows: Sequence[Row]) -> None:
         """Keep reports: all of them in one transaction, on disk when this returns, or none."""

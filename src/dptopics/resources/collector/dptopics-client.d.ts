@@ -18,6 +18,7 @@ export interface Collection {
   settings: { f?: number; max_words?: number; per?: "document" | "word"; epsilon?: number; delta?: number; topics?: string[][] };
   text: { language: string; min_length: number; max_length: number; lemmas: boolean; links?: boolean; stop_words?: string[]; ngrams: number };
   words: string[];
+  question?: string;
   period?: "none" | "day" | "week";
   stop_words: string[];
   client?: string;
@@ -27,7 +28,6 @@ export interface Sent {
   collection: string;
   version: string;
   epsilon: number;
-  digest: string;
   report: string;
   data: string;
   accepted: boolean;

@@ -59,7 +59,7 @@ export class Draws {
 
 /** Draws from the operating system (WebCrypto). There is no other source, and no seed. */
 export function secureDraws(source = globalThis.crypto) {
-  if (typeof source?.getRandomValues !== "function" || typeof source.subtle?.sign !== "function") {
+  if (typeof source?.getRandomValues !== "function" || typeof source.subtle?.digest !== "function") {
     throw new ClientError("no-crypto");
   }
   return new Draws((buffer) => source.getRandomValues(buffer));
@@ -79,6 +79,7 @@ export function checked(data) {
   if (data.schema > SCHEMA) throw new ClientError("newer-collection");
   const { settings, text, words } = data;
   damaged(typeof data.collection === "string" && data.collection.trim() !== "" && typeof data.version === "string");
+  damaged(typeof (data.question ?? "") === "string");
   damaged(isWords(words) && words.length > 0 && new Set(words).size === words.length);
   damaged(settings !== null && typeof settings === "object" && text !== null && typeof text === "object");
   damaged(isCount(text.min_length) && isCount(text.max_length) && isWords(data.stop_words));
@@ -223,11 +224,6 @@ export function randomise(collection, document, draws) {
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const base64 = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 
-async function digest(text, number) {
-  const key = await crypto.subtle.importKey("raw", number, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-  return hex(new Uint8Array(await crypto.subtle.sign("HMAC", key, new TextEncoder().encode(text))));
-}
-
 /** SHA-256 of this very module, written as Subresource Integrity does: a person can compare it with a published one. */
 export async function ownHash() {
   const answer = await fetch(import.meta.url, { credentials: "omit", cache: "force-cache" });
@@ -277,7 +273,7 @@ export class BrowserMemory {
 const isSent = (one) =>
   typeof one?.collection === "string" && typeof one.version === "string" && Number.isFinite(one.epsilon) &&
   one.epsilon >= 0 && /^[0-9a-f]{32}$/.test(one.report) && typeof one.data === "string" &&
-  /^[0-9a-f]{64}$/.test(one.digest) && typeof one.accepted === "boolean";
+  typeof one.accepted === "boolean";
 
 /** Reports once for each collection from this browser, and no more in total than `maxEpsilon` allows. */
 export class Client {
@@ -299,10 +295,18 @@ export class Client {
     } catch (error) {
       throw error instanceof ClientError ? error : new ClientError("no-storage");
     }
+    await navigator.locks.request(LOCK, async () => {
+      const sent = await client.sent();
+      // Development versions kept a keyed hash of the text, beside its key: a later page could have tested guesses.
+      if (sent.some((one) => "digest" in one)) await client.keep(sent.map(({ digest, ...rest }) => rest));
+    });
     return client;
   }
 
-  /** What was drawn in this browser, for pages of this site. It holds no text. */
+  /**
+   * What was drawn in this browser, for pages of this site: the reports, and what they cost. Nothing else in it depends
+   * on a text: a hash of it, keyed or not, would let any later page of this site test guesses.
+   */
   async sent() {
     let found;
     try {
@@ -331,15 +335,13 @@ export class Client {
     return { epsilon, total, after, limit: this.maxEpsilon, already, fits: after <= this.maxEpsilon * SLACK };
   }
 
-  /** Draw one report about one text, and keep it. The same text again gives the same bytes again. */
+  /** Draw one report about one text, and keep it. Asked again, it gives the same bytes again, whatever the text says. */
   async report(collection, text) {
     return navigator.locks.request(LOCK, async () => {
       const sent = await this.sent();
       const before = sent.find((one) => one.collection === collection.collection);
       if (before !== undefined) {
-        const number = Uint8Array.from(before.report.match(/../g), (byte) => parseInt(byte, 16));
-        const same = before.version === collection.version && before.digest === (await digest(text, number));
-        if (!same) throw new ClientError("sent-already");
+        if (before.version !== collection.version) throw new ClientError("sent-already");
         return before;
       }
       const card = await this.card(collection);
@@ -348,7 +350,7 @@ export class Client {
       const data = base64(randomise(collection, wordsOf(text, collection), this.draws));
       const report = {
         collection: collection.collection, version: collection.version, epsilon: card.epsilon,
-        digest: await digest(text, number), report: hex(number), data, accepted: false,
+        report: hex(number), data, accepted: false,
       };
       await this.keep([...sent, report]);
       return report;

@@ -16,6 +16,7 @@ const percent = (share, language) => share.toLocaleString(language, { style: "pe
 const SAY = {
   en: {
     title: "Survey",
+    named: (v) => `Survey: ${v.name}`,
     ask: "Your answer",
     limit: "My limit (ε) for all reports from this browser to this site",
     limitHelp: "You choose it, nobody else. Small is safer: 1 hides well, 4 hides somewhat, 10 hides little.",
@@ -48,7 +49,7 @@ const SAY = {
     "not-reached": "The collector cannot be reached. Try again later: the same report will be sent.",
     "over-limit": (v) => `This would make ε = ${v.after} in all, more than your limit of ${v.limit}. Nothing was sent.`,
     refused: "The collector refused the report. Trying again will not help.",
-    "sent-already": "A report for this survey was drawn already, about another text. A second one would reveal more: none is sent.",
+    "sent-already": "A report for this survey was drawn already, for other words or settings of it. A second one would reveal more: none is sent.",
     "too-old": "This browser is too old to count reports safely. Nothing was sent.",
     "unknown-kind": "The survey asks for something that this page does not know. Nothing was sent.",
     same: (v) => `The program that randomises here, dptopics-client.js, has the fingerprint ${v.hash}. The collector names the same one. Compare it with the one that was published with the survey.`,
@@ -57,6 +58,7 @@ const SAY = {
   },
   de: {
     title: "Umfrage",
+    named: (v) => `Umfrage: ${v.name}`,
     ask: "Ihre Antwort",
     limit: "Meine Grenze (ε) für alle Berichte aus diesem Browser an diese Seite",
     limitHelp: "Sie allein bestimmen sie. Klein ist sicherer: 1 verbirgt gut, 4 einigermaßen, 10 wenig.",
@@ -89,7 +91,7 @@ const SAY = {
     "not-reached": "Die Sammelstelle ist nicht erreichbar. Versuchen Sie es später: Es wird derselbe Bericht gesendet.",
     "over-limit": (v) => `Damit wären es insgesamt ε = ${v.after}, mehr als Ihre Grenze von ${v.limit}. Es wurde nichts gesendet.`,
     refused: "Die Sammelstelle hat den Bericht abgelehnt. Noch ein Versuch hilft nicht.",
-    "sent-already": "Für diese Umfrage wurde schon ein Bericht gezogen, über einen anderen Text. Ein zweiter würde mehr verraten: Es wird keiner gesendet.",
+    "sent-already": "Für diese Umfrage wurde schon ein Bericht gezogen, für andere Wörter oder Einstellungen. Ein zweiter würde mehr verraten: Es wird keiner gesendet.",
     "too-old": "Dieser Browser ist zu alt, um Berichte sicher zu zählen. Es wurde nichts gesendet.",
     "unknown-kind": "Die Umfrage fragt etwas, das diese Seite nicht kennt. Es wurde nichts gesendet.",
     same: (v) => `Das Programm, das hier verrauscht, dptopics-client.js, hat den Fingerabdruck ${v.hash}. Die Sammelstelle nennt denselben. Vergleichen Sie ihn mit dem, der mit der Umfrage veröffentlicht wurde.`,
@@ -133,8 +135,10 @@ function cardLines() {
 
 function draw() {
   document.documentElement.lang = language;
-  document.title = sentence("title");
   for (const part of document.querySelectorAll("[data-say]")) part.textContent = sentence(part.dataset.say);
+  if (collection) at("name").textContent = sentence("named", { name: collection.collection });
+  at("question").textContent = collection?.question ?? "";
+  document.title = at("name").textContent;
   for (const button of document.querySelectorAll("[data-language]")) {
     button.setAttribute("aria-pressed", String(button.dataset.language === language));
   }
@@ -158,6 +162,10 @@ function tell(key, values) {
   at("send").disabled = !collection || key === "sending" || drawnBefore !== undefined;
   at("again").hidden = drawnBefore === undefined || drawnBefore.accepted || key === "sending";
   draw();
+}
+
+function tellDrawn() {
+  tell(drawnBefore === undefined ? "" : drawnBefore.accepted ? "before" : "pending");
 }
 
 async function failed(error) {
@@ -188,6 +196,8 @@ at("survey").addEventListener("submit", async (event) => {
     const limit = at("limit").valueAsNumber;
     client = await Client.open({ maxEpsilon: limit });
     await client.memory.write(LIMIT, String(limit));
+    await look();
+    if (drawnBefore !== undefined) return tellDrawn(); // in another tab: what is typed here was not asked for
     const report = await client.report(collection, at("text").value);
     at("text").value = "";
     await bring(report);
@@ -206,7 +216,7 @@ try {
   epsilonOf(collection);
   hash = await ownHash().catch(() => undefined);
   await look();
-  tell(drawnBefore === undefined ? "" : drawnBefore.accepted ? "before" : "pending");
+  tellDrawn();
 } catch (error) {
   collection = undefined;
   await failed(error);
