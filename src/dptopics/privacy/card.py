@@ -159,7 +159,8 @@ def _fold(epsilon: float) -> str:
 _ONE = {Unit.AUTHOR: "one author", Unit.DOCUMENT: "one document"}
 _SAYS = {Unit.AUTHOR: "they wrote", Unit.DOCUMENT: "it says"}
 _PROTECTED = {
-    Unit.AUTHOR: "every author, with everything they wrote in this data",
+    Unit.AUTHOR: "every author, with everything they wrote in this data under one name; people with several names, or "
+    "who share one, are protected less",
     Unit.DOCUMENT: "every single document; NOT authors: somebody with several documents is protected less",
 }
 _FROM = {

@@ -210,7 +210,7 @@ def _check_same_past(notes: list[Note], state: Participation, path: Path) -> Non
     same = state.run == last and (state.closed or not notes or notes[-1].open)
     died = not state.closed and state.before == last
     if not same and not died:
-        older = "file" if state.run in [note.run for note in notes] else "ledger"
+        older = "file" if not state.run or state.run in [note.run for note in notes] else "ledger"
         raise PrivacyError(
             f"the participation file {path} and the ledger do not know the same runs: the {older} is an older copy, or "
             f"another one. {LOST}"
