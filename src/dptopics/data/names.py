@@ -12,7 +12,7 @@ import regex
 
 from dptopics.errors import InputError
 
-NAME_RULE = 2  # of :func:`clean_name`; participation files keep it. Version 0.1 had rule 1: capitals and 7.0 counted
+NAME_RULE = 2  # of :func:`clean_name`; participation files keep it. By rule 1 capitals and 7.0 were other names
 
 # Control and format characters, those that Unicode says to ignore where they are not known, and the blank of Braille.
 _UNSEEN = regex.compile(r"[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]+")

@@ -56,7 +56,7 @@ class Series:
     """What tells a series from others, and the period that is to be counted. Public."""
 
     name: str  # a digest of all settings but the period
-    formerly: str  # the name that version 0.1 would give it
+    formerly: str  # the name that earlier versions gave it
     period: str
     place: int  # of the period in the series
     max_periods: int
@@ -222,7 +222,7 @@ def account_of(ledger: Ledger, series: Series, participation: Path | None) -> It
     """Hold the participation file, if the series needs one, and check it against the ledger."""
     if any(f" of series {series.formerly}" in receipt.what for receipt in ledger.receipts()):
         raise PrivacyError(
-            "this series was begun by version 0.1 of dptopics, which did not remember by which column of dates it is "
+            "this series was begun by an earlier version of dptopics, which did not remember by which dates it is "
             "counted, and could count people beyond their cap. It cannot go on. Start another one (a new --from), "
             "which is charged by itself."
         )
