@@ -41,7 +41,9 @@ def room(tmp_path_factory):
     connection.execute("insert into notes values (?, ?)", (NOTE, CANARY))
     connection.commit()
     connection.close()
-    Ledger.create(folder / "clinic.ledger", epsilon=40.0, delta=1e-6)
+    ledger = Ledger.create(folder / "clinic.ledger", epsilon=40.0, delta=1e-6)
+    for column in ("patient", "folder"):
+        ledger.same_people(column)
     return folder
 
 
