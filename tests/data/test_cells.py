@@ -48,7 +48,7 @@ def written(kind, tmp_path, rows=ROWS):
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "frame"])
 def test_every_document_counts_in_its_cell(kind, tmp_path):
     source = pa.table(ROWS) if kind == "frame" else written(kind, tmp_path)
-    with pytest.warns(PrivacyWarning, match="counted as 'other'") as told:
+    with pytest.warns(PrivacyWarning, match="count as 'other'") as told:
         corpus = read(source)
     assert len(told) == 2
     assert "east" not in str(told[0].message)
@@ -113,7 +113,7 @@ def test_cells_as_batches_of_arrow_are_those_in_memory():
     table = pa.table({**ROWS, "note": ["b", "a", None, "a"], "patient": [1, 1, 2, 3]})
     (batch,) = arrow_cells(table.to_batches(), topics, 3, [WARDS, MONTHS], True)
     columns = [column.to_pylist() for column in table.columns]
-    with pytest.warns(PrivacyWarning, match="counted as 'other'"):
+    with pytest.warns(PrivacyWarning, match="count as 'other'"):
         corpus = corpus_of_cells([columns], topics, 3, [WARDS, MONTHS], author="author", drop_missing=True)
     told = [text for text in batch.column("text").to_pylist() if text is not None]
     assert told == [corpus.words[word] for word in corpus.word]
