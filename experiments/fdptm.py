@@ -80,6 +80,7 @@ def zhu(epsilon: float, corpus: BoundedCorpus, rng: np.random.Generator) -> Topi
 def variational(epsilon: float, corpus: BoundedCorpus, rng: np.random.Generator) -> TopicModel:
     start = int(rng.integers(2**31))
     settings = {"n_topics": TOPICS, "delta": DELTA, "unit": Unit.DOCUMENT, "start": start}
+    settings["size_share"] = 0.0  # what is compared are topics: no budget is spent on their sizes
     return VariationalTopics.calibrated(epsilon=epsilon, **settings)(corpus, rng).value
 
 

@@ -263,7 +263,9 @@ def fdptm(pipeline: str, first: float, second: float) -> VocabularyThenTopics:
         settings = {"steps": 30, "alpha": prior, "beta": prior}
         topics = ZhuTopics(n_topics=n_topics, epsilon=second, delta=delta, unit=Unit.DOCUMENT, **settings)
     else:
-        topics = VariationalTopics.calibrated(epsilon=second, n_topics=n_topics, delta=delta, unit=Unit.DOCUMENT)
+        # What is compared are topics: no budget is spent on their sizes.
+        settings = {"n_topics": n_topics, "delta": delta, "unit": Unit.DOCUMENT, "size_share": 0.0}
+        topics = VariationalTopics.calibrated(epsilon=second, **settings)
     return VocabularyThenTopics(vocabulary=words, topics=topics, delta=delta)
 
 

@@ -147,6 +147,10 @@ class Part:
         print({key: value for key, value in row.items() if key not in ("cell", "words")}, flush=True)
 
 
+# The paper's errors are those of topics: no budget is spent on their sizes.
+TOPICS_ALONE: dict[str, Any] = {"size_share": 0.0}
+
+
 def seeded(row: dict[str, Any]) -> np.random.Generator:
     """By the cell's place: results can be made again, and are not private."""
     return np.random.default_rng(zlib.crc32(row["cell"].encode()))
@@ -154,7 +158,7 @@ def seeded(row: dict[str, Any]) -> np.random.Generator:
 
 def variational(k: int, epsilon: float, alpha0: float, rng: np.random.Generator, **settings: Any) -> VariationalTopics:
     fields = {"n_topics": k, "delta": DELTA, "unit": Unit.DOCUMENT, "alpha": alpha0 / k, "start": int(rng.integers(99))}
-    return VariationalTopics.calibrated(epsilon=epsilon, **fields, **settings)
+    return VariationalTopics.calibrated(epsilon=epsilon, **fields, **settings, **TOPICS_ALONE)
 
 
 def tuning() -> None:
@@ -170,7 +174,7 @@ def tuning() -> None:
             for row in part.cells(series="pair_share", d=size[1], seed=seed, share=share, epsilon=epsilon):
                 _, topics, bounded, _ = cached(size, seed)
                 settings = {"n_topics": size[2], "delta": DELTA, "unit": Unit.DOCUMENT, "alpha0": size[3]}
-                mechanism = SpectralTopics.calibrated(epsilon=epsilon, pair_share=share, **settings)
+                mechanism = SpectralTopics.calibrated(epsilon=epsilon, pair_share=share, **settings, **TOPICS_ALONE)
                 row |= errors(topics, mechanism(bounded, seeded(row)).value.topic_word)
 
 
@@ -225,7 +229,7 @@ def figure2(repetitions: int, corpora: list[str]) -> None:
             row |= errors(topics, SpectralLda(n_topics=k, alpha0=alpha0)(corpus.counts()))
         settings = {"n_topics": k, "delta": DELTA, "unit": Unit.DOCUMENT, "alpha0": alpha0}
         for row in part.cells(corpus=name, series="spectral", epsilon=epsilon, seed=seed):
-            measured(row, size, seed, SpectralTopics.calibrated(epsilon=epsilon, **settings))
+            measured(row, size, seed, SpectralTopics.calibrated(epsilon=epsilon, **settings, **TOPICS_ALONE))
         for config, splits in SPLITS.items():
             for shares in splits:
                 for row in part.cells(corpus=name, series=config, epsilon=epsilon, seed=seed, shares=str(shares)):
@@ -268,7 +272,7 @@ def starts() -> None:
         for row in part.cells(start=start):
             _, topics, bounded, _ = cached(size, 1)
             settings = {"n_topics": size[2], "delta": DELTA, "unit": Unit.DOCUMENT, "alpha": size[3] / size[2]}
-            mechanism = VariationalTopics.calibrated(epsilon=1.0, start=start, **settings, **tuned)
+            mechanism = VariationalTopics.calibrated(epsilon=1.0, start=start, **settings, **tuned, **TOPICS_ALONE)
             row |= errors(topics, mechanism(bounded, seeded(row)).value.topic_word)
 
 
@@ -338,7 +342,7 @@ def figure4(folder: Path, repetitions: int) -> None:
         for epsilon, seed in product(EPSILONS, range(1, repetitions + 1)):
             settings = {"n_topics": k, "delta": DELTA, "unit": Unit.DOCUMENT}
             for row in part.cells(k=k, series="spectral", epsilon=epsilon, seed=seed):
-                run(row, k, SpectralTopics.calibrated(epsilon=epsilon, **settings))
+                run(row, k, SpectralTopics.calibrated(epsilon=epsilon, **settings, **TOPICS_ALONE))
             for config, splits in SPLITS.items():
                 for row in part.cells(k=k, series=config, epsilon=epsilon, seed=seed):
                     run(row, k, mechanisms("topics")[config].calibrated(epsilon=epsilon, shares=splits[0], **settings))
@@ -355,7 +359,7 @@ def table2(folder: Path) -> None:
         for row in part.cells(series=name, epsilon=epsilon):
             corpus = Corpus.from_texts(texts, settings=TEXT)
             settings = {"n_topics": 10, "epsilon": epsilon, "delta": 1e-6, "unit": Unit.DOCUMENT}
-            mechanism = Plan.topics(mechanism=name, vocabulary="weighted", **settings).build()
+            mechanism = Plan.topics(mechanism=name, vocabulary="weighted", **settings, **TOPICS_ALONE).build()
             model = mechanism(corpus.bounded(unit=Unit.DOCUMENT), seeded(row)).value
             row["words"] = [" ".join(words) for words in model.top_words(10, relevance=1.0, min_deviations=0)]
             row["vocabulary"] = len(model.vocabulary)
@@ -375,7 +379,7 @@ def more_words() -> None:
         for row in part.cells(epsilon=epsilon, core_words=core, seed=seed):
             settings = {"n_topics": k, "epsilon": epsilon, "delta": DELTA, "unit": Unit.DOCUMENT}
             kind = SpectralTopics if core is None else ExtendedTopics
-            mechanism = kind.calibrated(**settings, **({} if core is None else {"core_words": core}))
+            mechanism = kind.calibrated(**settings, **TOPICS_ALONE, **({} if core is None else {"core_words": core}))
             begin = time.perf_counter()
             row |= errors(topics, mechanism(bounded, seeded(row)).value.topic_word)
             row["seconds"] = round(time.perf_counter() - begin, 1)
@@ -385,8 +389,10 @@ def choice() -> None:
     """Appendix J: the best of several by a noisy likelihood, all charged, beside each alone at the same ε."""
     part, size, seed = Part("choice"), (30_000, 100, 5, 1.0), 1
     settings = {"n_topics": size[2], "delta": DELTA, "unit": Unit.DOCUMENT}
-    ours = {"spectral": SpectralTopics.template(alpha0=size[3], **settings)}
-    ours["variational"] = VariationalTopics.template(**settings, alpha=size[3] / size[2], **best_variational())
+    ours = {"spectral": SpectralTopics.template(alpha0=size[3], **settings, **TOPICS_ALONE)}
+    ours["variational"] = VariationalTopics.template(
+        **settings, alpha=size[3] / size[2], **best_variational(), **TOPICS_ALONE
+    )
     splits = {
         f"spectral-1 {s}": mechanisms("topics")["spectral-1"].template(**settings, shares=s)
         for s in SPLITS["spectral-1"]
