@@ -5,10 +5,12 @@ then errors of noisy matrices by ε, γ, size and model (seconds; results/topicd
 as many pairs as the published sample size asks for at every γ: 9,498 at γ = 0.02 (of Amazon 625 are stored so far).
 
     python experiments/topicdp.py --data FOLDER
+    python experiments/topicdp.py --data FOLDER --only recipients-30000     pairs of these data sets alone
 
 FOLDER holds enron_full_body, amazon_5core, amazon_reviews and newsgroups20 (.parquet). As published: neighbours are
 drawn from the private authors, the words are the data's own, and each topic's top words are released. "sound":
-neighbours and words from 20 Newsgroups, the whole matrix. All numbers are of the real texts.
+neighbours and words from 20 Newsgroups, the whole matrix. "recipients-30000": data sets of 30,000 users, drawn with
+replacement from the 158 recipients, as the authors' public code draws them. All numbers are of the real texts.
 """
 
 import argparse
@@ -16,6 +18,8 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import product
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +60,9 @@ DATA = {
     "recipients": "enron_full_body",
     "amazon": "amazon_5core",
     "reviews": "amazon_reviews",
+    "recipients-30000": "enron_full_body",
 }
+USERS = {"recipients-30000": 30_000}  # drawn for each data set; else as many as the corpus has
 RECIPIENTS = 158  # the paper's number of users
 DELTA, GAMMA, WORDS, DOCS, SIZE, REPETITIONS = 1e-4, 0.1, 1000, 20, 10, 50
 EPSILONS = [float(e) for e in np.arange(1, 10.5, 0.5)]
@@ -65,6 +71,10 @@ SIZES = range(2, SIZE + 1)
 FEWEST, FEW = n_pairs(GAMMA, SampleSize.EXCHANGEABLE), n_pairs(GAMMA, SampleSize.BINOMIAL)
 PUBLISHED = n_pairs(GAMMA, SampleSize.DKW)
 MOST = {"enron": n_pairs(0.02, SampleSize.DKW), "amazon": n_pairs(0.02, SampleSize.DKW), "recipients": PUBLISHED}
+MOST["recipients-30000"] = n_pairs(0.02, SampleSize.DKW)
+SIZED = ("enron", "amazon", "recipients-30000")  # with all sizes
+OTHERS = {name: ("lsi", "hdp", "plsa", "lda-gibbs") for name in ("enron", "amazon")}
+OTHERS["recipients-30000"] = ("lsi", "hdp")  # a pair of fits of HDP takes minutes
 SHARED = 5_000  # of so many units the first pass is kept in memory
 PASSES = 5
 
@@ -85,7 +95,7 @@ class Data:
 
     def __init__(self, folder: Path, name: str) -> None:
         path = folder / f"{DATA[name]}.parquet"
-        source: Any = recipients(path) if name == "recipients" else path
+        source: Any = recipients(path) if name.startswith("recipients") else path
         self.corpus = Corpus.from_table(source, text="text", author="user", settings=TEXT, drop_missing=True)
         self.bounded = self.corpus.bounded(max_docs=DOCS)
         self.own = self.bounded.limited(vocabulary=frequent(self.corpus))
@@ -157,13 +167,14 @@ def pairs_of(source: BoundedCorpus, n_units: int, learner: Learner) -> Fits:
     return plain
 
 
-def sample_all(folder: Path, pairs: Pairs, public: Corpus) -> dict[str, Data]:
-    """What every figure needs first, and then more pairs for larger samples."""
+def sample_all(folder: Path, pairs: Pairs, public: Corpus, only: str | None) -> dict[str, Data]:
+    """What every figure needs first, and then more pairs for larger samples; of one corpus ``only``, if it is named."""
     data = {name: Data(folder, name) for name in DATA}
-    n_units = {name: int(one.corpus.n_authors or 0) for name, one in data.items()}
+    n_units = {name: USERS.get(name, int(one.corpus.n_authors or 0)) for name, one in data.items()}
 
     def own(name: str, model: str, size: int, wanted: int) -> None:
-        pairs.sample(f"{name} {model} {size}", data[name].own, n_units[name], models(size)[model], size, wanted)
+        if only in (None, name):
+            pairs.sample(f"{name} {model} {size}", data[name].own, n_units[name], models(size)[model], size, wanted)
 
     source = public.bounded(max_docs=DOCS).limited(vocabulary=frequent(public))
     for name in ("enron", "amazon"):
@@ -171,28 +182,36 @@ def sample_all(folder: Path, pairs: Pairs, public: Corpus) -> dict[str, Data]:
         own(name, "lsi", SIZE, FEW)
         for size in SIZES[:-1]:
             own(name, "lda", size, FEW)
-        pairs.sample(f"{name} sound", source, n_units[name], models(SIZE)["lda"], SIZE, FEWEST)
+        if only in (None, name):
+            pairs.sample(f"{name} sound", source, n_units[name], models(SIZE)["lda"], SIZE, FEWEST)
         for model in ("hdp", "plsa", "lda-gibbs"):
             own(name, model, SIZE, FEWEST)
     own("reviews", "lda", SIZE, FEWEST)
     own("enron", "hdp", SIZE, FEW)
     for name, wanted in MOST.items():
         own(name, "lda", SIZE, wanted)
-    for name in ("enron", "amazon"):
+    for name in SIZED:
         for size in SIZES[:-1]:
             own(name, "lda", size, PUBLISHED)
+    own("recipients-30000", "lsi", SIZE, FEW)
+    own("recipients-30000", "hdp", SIZE, FEWEST)
     return data
 
 
-def deviations(size: int, epsilon: float, far: float) -> dict[str, float]:
-    """Deviation of the noise on every entry; for Laplace, its scale."""
-    norm = size**0.5  # rows are distributions
+def deviations(size: int, epsilon: float, far: float, norm: float) -> dict[str, float]:
+    """Deviation of the noise on every entry; for Laplace, its scale. ``norm`` is that of the released matrix itself."""
+    mvg = {"epsilon": epsilon, "delta": DELTA, "sensitivity": far}
+    order, delta = 11, 1e-3  # of the authors' public code, which divides ε_R by the entries
+    coded = (epsilon - log(1 / delta) / (order - 1)) / size**2
     return {
         "renyi (published)": multiplier(epsilon, DELTA, "renyi") * far,
         "renyi-best": multiplier(epsilon, DELTA, "renyi-best") * far,
         "analytic": multiplier(epsilon, DELTA) * far,
-        "mvg": mvg_deviation(size, size, epsilon=epsilon, delta=DELTA, sensitivity=far, largest_norm=norm),
+        "mvg": mvg_deviation(size, size, largest_norm=size**0.5, **mvg),  # rows are distributions
         "laplace": 2 * size / epsilon,
+        "mvg, norm of f(D)": mvg_deviation(size, size, largest_norm=norm, **mvg),
+        "laplace, split": 2 * size / (epsilon / size**2),  # so much of ε for each entry
+        "renyi (public code)": order * far**2 / (2 * coded),  # a variance, used as a deviation
     }
 
 
@@ -200,11 +219,11 @@ def errors(topics: np.ndarray, size: int, epsilon: float, far: float, seed: int)
     """Errors of the top-n matrix of each topic, mean over repetitions. The noise is seeded and plain: not private."""
     exact = -np.sort(-topics, axis=1)[:, :size]
     found = {}
-    for name, scale in deviations(size, epsilon, far).items():
+    for name, scale in deviations(size, epsilon, far, float(np.linalg.norm(exact))).items():
         rng = np.random.default_rng(seed)
         runs = []
         for _ in range(REPETITIONS):
-            drawn = rng.laplace(0, scale, exact.shape) if name == "laplace" else rng.normal(0, scale, exact.shape)
+            drawn = rng.laplace(0, scale, exact.shape) if "laplace" in name else rng.normal(0, scale, exact.shape)
             noisy = exact + drawn
             runs.append([measure(exact, noisy) for measure in (row_distance, l1_distance, rmse, kendall_distance)])
         row = np.mean(runs, axis=0)
@@ -248,42 +267,32 @@ def evaluate(data: dict[str, Data], pairs: Pairs, words_of_others: Vocabulary) -
     for name, one in data.items():
         counts = units_of(one.own).counts
         learned = {("lda", size): models(size)["lda"](counts) for size in SIZES}
-        if name in ("enron", "amazon"):
-            learned |= {(m, SIZE): models(SIZE)[m](counts) for m in ("lsi", "hdp", "plsa", "lda-gibbs")}
+        learned |= {(m, SIZE): models(SIZE)[m](counts) for m in OTHERS.get(name, ())}
         for epsilon in EPSILONS:
             add("3, 7a, 8a", name, "lda", SIZE, epsilon, GAMMA)
-        words = one.own.vocabulary
+        words, topics = one.own.vocabulary, learned["lda", SIZE]
         assert words is not None
-        topics = learned["lda", SIZE]
-        shown[name] = {
-            "sensitivity": rows[-1]["sensitivity"],
-            "topics": [
-                {words.words[w]: float(topics[k, w]) for w in np.argsort(-topics[k])[:SIZE]} for k in range(SIZE)
-            ],
-        }
-        far = pairs.sensitivity(f"{name} lda {SIZE}", GAMMA, SampleSize.EXCHANGEABLE, column=2)
-        assert far is not None
-        whole[name] = whole_matrix(topics, far, 0) | {"sensitivity": far}
-        for gamma in GAMMAS if name != "reviews" else ():
-            for kind in SampleSize:
-                add("4, 7b, 8b", name, "lda", SIZE, 3.0, gamma, kind)
-        if name not in ("enron", "amazon"):
-            continue
-        far = pairs.sensitivity(f"{name} sound", GAMMA, SampleSize.EXCHANGEABLE, column=2)
-        assert far is not None
-        public_words = models(SIZE)["lda"](units_of(one.bounded.limited(vocabulary=words_of_others)).counts)
-        whole[f"{name} sound"] = whole_matrix(public_words, far, 0) | {"sensitivity": far}
-        for gamma in GAMMAS:
-            for kind in SampleSize:
-                for model in ("lsi", "hdp"):
-                    add("9bd, 10bd", name, model, SIZE, 3.0, gamma, kind)
-        for epsilon in (3.0, 5.0):
-            for size in SIZES:
-                figure = f"{5 if epsilon == 3 else 6}, 7cd, 8cd"
-                add(figure, name, "lda", size, epsilon, GAMMA)
-        for model in ("lsi", "hdp", "plsa", "lda-gibbs"):
-            for epsilon in EPSILONS:
-                add("9ac, 10ac", name, model, SIZE, epsilon, GAMMA, SampleSize.EXCHANGEABLE)
+        if name not in USERS:
+            best = [np.argsort(-row)[:SIZE] for row in topics]
+            listed = [{words.words[w]: float(row[w]) for w in top} for row, top in zip(topics, best, strict=True)]
+            shown[name] = {"sensitivity": rows[-1]["sensitivity"], "topics": listed}
+            far = pairs.sensitivity(f"{name} lda {SIZE}", GAMMA, SampleSize.EXCHANGEABLE, column=2)
+            assert far is not None
+            whole[name] = whole_matrix(topics, far, 0) | {"sensitivity": far}
+        for gamma, kind in product(GAMMAS if name != "reviews" else (), SampleSize):
+            add("4, 7b, 8b", name, "lda", SIZE, 3.0, gamma, kind)
+        if name in ("enron", "amazon"):
+            far = pairs.sensitivity(f"{name} sound", GAMMA, SampleSize.EXCHANGEABLE, column=2)
+            assert far is not None
+            public_words = models(SIZE)["lda"](units_of(one.bounded.limited(vocabulary=words_of_others)).counts)
+            whole[f"{name} sound"] = whole_matrix(public_words, far, 0) | {"sensitivity": far}
+        for gamma, kind in product(GAMMAS, SampleSize):
+            for model in OTHERS.get(name, ())[:2]:
+                add("9bd, 10bd", name, model, SIZE, 3.0, gamma, kind)
+        for epsilon, size in product((3.0, 5.0), SIZES if name in SIZED else ()):
+            add(f"{5 if epsilon == 3 else 6}, 7cd, 8cd", name, "lda", size, epsilon, GAMMA)
+        for model, epsilon in product(OTHERS.get(name, ()), EPSILONS):
+            add("9ac, 10ac", name, model, SIZE, epsilon, GAMMA, SampleSize.EXCHANGEABLE)
     cells = {
         cell: {
             "pairs": len(row["pairs"]),  # type: ignore[arg-type]
@@ -325,6 +334,7 @@ def short(value: Any) -> Any:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with the parquet files")
+    parser.add_argument("--only", choices=DATA, help="draw pairs of this corpus alone; errors are of all")
     parser.add_argument("--figures-only", action="store_true", help="draw the results that are there")
     arguments = parser.parse_args()
     path = FOLDER / "topicdp.json"
@@ -335,7 +345,7 @@ def main() -> None:
         files = [arguments.data / f"{name}.parquet" for name in {*DATA.values(), "newsgroups20"}]
         noted: dict[str, Any] = {"code": CODE, "command": COMMAND, "inputs": sorted(files)}
         with made("topicdp_pairs.json", **noted), made("topicdp.json", **noted):
-            data = sample_all(arguments.data, pairs, public)
+            data = sample_all(arguments.data, pairs, public, arguments.only)
             path.write_text(json.dumps(short(evaluate(data, pairs, frequent(public)))) + "\n", "utf-8")
     from topicdp_figures import draw
 

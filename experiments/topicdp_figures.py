@@ -15,11 +15,14 @@ from dptopics.topics.output.renyi import multiplier
 LABELS = {
     "renyi (published)": ("TopicDP as published (renyi)", "C0"),
     "analytic": ("the same, analytic", "C2"),
-    "mvg": ("MVG", "C1"),
-    "laplace": ("Laplace, 2m", "C3"),
+    "mvg": ("MVG, γ_f = √m", "C1"),
+    "mvg, norm of f(D)": ("MVG, γ_f = ‖f(D)‖", "C4"),
+    "laplace": ("Laplace, ε for the matrix", "C3"),
+    "laplace, split": ("Laplace, ε / (m · n) an entry", "C5"),
 }
 MEASURES = {"row_distance": "“L1” (mean row distance)", "rmse": "RMSE", "kendall": "Kendall distance"}
-NAMES = {"enron": "Enron", "amazon": "Amazon 5-core", "reviews": "Amazon reviews"}
+DRAWN = "recipients-30000"  # data sets of 30,000 users, as the authors' code draws them
+NAMES = {"enron": "Enron", DRAWN: "Enron, n = 30,000", "amazon": "Amazon 5-core", "reviews": "Amazon reviews"}
 DELTA = 1e-4
 
 
@@ -42,7 +45,11 @@ def lines(axes: Any, rows: list[dict[str, Any]], x: str, measure: str, **style: 
 
 def save(figure: Any, folder: Path, name: str, title: str) -> None:
     figure.suptitle(f"{title}. NOT FOR RELEASE", fontsize=9)
-    figure.tight_layout()
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    if handles:
+        shown = handles[: len(LABELS)], labels[: len(LABELS)]
+        figure.legend(*shown, fontsize=7, loc="lower center", ncols=len(LABELS))
+    figure.tight_layout(rect=(0, 0.04 if handles else 0, 1, 1))
     figure.savefig(folder / f"topicdp_{name}.png", dpi=110)
     plt.close(figure)
 
@@ -55,45 +62,44 @@ def bound(data: dict[str, Any], folder: Path) -> None:
 
 
 def by_epsilon(data: dict[str, Any], folder: Path) -> None:
-    figure, axes = plt.subplots(2, 3, figsize=(12, 6), sharex=True)
+    figure, axes = plt.subplots(2, 4, figsize=(15, 6), sharex=True)
     for column, name in enumerate(NAMES):
         for row, measure in enumerate(("row_distance", "rmse")):
             lines(axes[row, column], select(data, figure="3, 7a, 8a", data=name), "epsilon", measure)
         axes[0, column].set_title(NAMES[name])
         axes[1, column].set_xlabel("ε")
-    axes[0, 0].legend(fontsize=7)
     save(figure, folder, "epsilon", "Figure 3: errors by ε, 10 × 10, γ = 0.1")
 
 
 def by_gamma(data: dict[str, Any], folder: Path) -> None:
-    figure, axes = plt.subplots(2, 2, figsize=(9, 6), sharex=True)
-    for column, name in enumerate(("enron", "amazon")):
+    figure, axes = plt.subplots(2, 3, figsize=(12, 6), sharex=True)
+    for column, name in enumerate(("enron", DRAWN, "amazon")):
         for row, measure in enumerate(("row_distance", "rmse")):
             for size, style in (("dkw", "-"), ("binomial", "--"), ("exchangeable", ":")):
                 rows = select(data, figure="4, 7b, 8b", data=name, sample_size=size)
                 lines(axes[row, column], rows, "gamma", measure, linestyle=style)
         axes[0, column].set_title(NAMES[name])
-        axes[1, column].set_xlabel("γ (solid: dkw, dashed: binomial, dotted: exchangeable)")
-    save(figure, folder, "gamma", "Figure 4: errors by γ, 10 × 10, ε = 3")
+        axes[1, column].set_xlabel("γ")
+    title = "Figure 4: errors by γ, 10 × 10, ε = 3 (solid: dkw, dashed: binomial, dotted: exchangeable)"
+    save(figure, folder, "gamma", title)
 
 
 def by_size(data: dict[str, Any], folder: Path) -> None:
-    figure, axes = plt.subplots(2, 4, figsize=(14, 6), sharex=True)
+    figure, axes = plt.subplots(2, 6, figsize=(19, 6), sharex=True)
     for half, number in enumerate((5, 6)):
-        for side, name in enumerate(("enron", "amazon")):
-            column = 2 * half + side
+        for side, name in enumerate(("enron", DRAWN, "amazon")):
+            column = 3 * half + side
             rows = select(data, figure=f"{number}, 7cd, 8cd", data=name)
             for row, measure in enumerate(("row_distance", "rmse")):
                 lines(axes[row, column], rows, "size", measure)
             axes[0, column].set_title(f"{NAMES[name]}, ε = {3 if number == 5 else 5}")
             axes[1, column].set_xlabel("m = n")
-    axes[0, 0].legend(fontsize=7)
     save(figure, folder, "size", "Figures 5 and 6: errors by size, γ = 0.1")
 
 
 def kendall(data: dict[str, Any], folder: Path) -> None:
-    figure, axes = plt.subplots(2, 4, figsize=(14, 6), sharey=True)
-    for row, name in enumerate(("enron", "amazon")):
+    figure, axes = plt.subplots(3, 4, figsize=(14, 8), sharey=True)
+    for row, name in enumerate(("enron", DRAWN, "amazon")):
         lines(axes[row, 0], select(data, figure="3, 7a, 8a", data=name), "epsilon", "kendall")
         rows = select(data, figure="4, 7b, 8b", data=name, sample_size="exchangeable")
         lines(axes[row, 1], rows, "gamma", "kendall")
@@ -102,13 +108,12 @@ def kendall(data: dict[str, Any], folder: Path) -> None:
         for column, label in enumerate(("ε (γ = 0.1)", "γ (ε = 3)", "m = n (ε = 3)", "m = n (ε = 5)")):
             axes[row, column].set_xlabel(label)
         axes[row, 0].set_title(NAMES[name])
-    axes[0, 0].legend(fontsize=7)
     save(figure, folder, "kendall", "Figures 7 and 8: ranks of keywords (0.5: chance)")
 
 
 def by_model(data: dict[str, Any], folder: Path) -> None:
-    figure, axes = plt.subplots(2, 4, figsize=(14, 6))
-    for side, name in enumerate(("enron", "amazon")):
+    figure, axes = plt.subplots(2, 6, figsize=(19, 6))
+    for side, name in enumerate(("enron", DRAWN, "amazon")):
         for row, measure in enumerate(("row_distance", "kendall")):
             for model, style in (("lsi", "-"), ("hdp", "--")):
                 rows = select(data, figure="9ac, 10ac", data=name, model=model)

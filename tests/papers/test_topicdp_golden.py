@@ -84,10 +84,19 @@ def test_ten_times_less_noise_than_published():
 
 
 def test_theorem_3_is_false():
-    # It takes √(α/2)·Δ/ε for the deviation of (α, ε)-Rényi DP, and so says that α = 2, ε = 0.5 needs 2Δ. The right
-    # Δ√(α/(2ε)) is 1.41Δ there; at ε = 4 theirs is 0.25Δ, whose divergence αΔ²/(2σ²) is 16, not 4.
-    theirs = sqrt(2 / 2) / 4
-    assert 2 / (2 * theirs**2) == pytest.approx(16)
+    # Its proof takes √(α/2)·Δ/ε for the deviation of (α, ε)-Rényi DP. By theorem 2 that is Δ√(α/(2ε)); with it, the
+    # Rényi way needs more noise than going directly to ε + ln(1/δ)/(α − 1), although α is below the theorem's bound.
+    alpha, epsilon = 2.0, 3.0
+    xi = 2 * sqrt(log(1.25 / DELTA)) * epsilon - epsilon
+    bound = ((xi - sqrt(xi**2 - 4 * epsilon * log(1 / DELTA))) / (2 * epsilon) + 1) ** 2
+    total = epsilon + log(1 / DELTA) / (alpha - 1)
+    renyi, theirs = sqrt(alpha / (2 * epsilon)), sqrt(alpha / 2) / epsilon
+    classical, exact = sqrt(2 * log(1.25 / DELTA)) / total, multiplier(total, DELTA)
+    assert alpha < bound == pytest.approx(2.854, abs=1e-3)
+    assert alpha / (2 * renyi**2) == pytest.approx(epsilon)  # theorem 2: the divergence
+    assert alpha / (2 * theirs**2) == pytest.approx(epsilon**2)
+    assert renyi == pytest.approx(0.577, abs=1e-3)
+    assert (classical, exact) == pytest.approx((0.356, 0.390), abs=1e-3)
 
 
 def test_unknown_calibration():
@@ -114,12 +123,21 @@ def test_mvg_bound_is_the_root_of_its_quadratic():
     assert found == pytest.approx(root**2, rel=1e-9)
 
 
-def test_mvg_is_worse_than_laplace_however_small_the_sensitivity():
-    # 10 × 10, ε = 3: the paper's order TopicDP < MVG < Laplace cannot come out of the two formulas.
-    settings = {"epsilon": 3.0, "delta": DELTA, "largest_norm": sqrt(10)}
-    least = mvg_deviation(10, 10, sensitivity=1e-9, **settings)
-    assert least == pytest.approx(11.51, abs=0.01)
-    assert least > sqrt(2) * 2 * 10 / 3
+@pytest.mark.parametrize("norm, least, above", [(sqrt(10), 11.51, True), (0.2, 0.728, False)])
+def test_the_least_noise_of_mvg(norm, least, above):
+    # 10 × 10, ε = 3, however small Δ is: with γ_f = √m above Laplace noise of scale 2m/ε, but below it where each entry
+    # has ε/(m·n); with the norm of a matrix of small probabilities, far below.
+    found = mvg_deviation(10, 10, epsilon=3.0, delta=DELTA, sensitivity=1e-9, largest_norm=norm)
+    assert found == pytest.approx(least, rel=1e-3)
+    assert (found > sqrt(2) * 2 * 10 / 3) is above
+    assert found < sqrt(2) * 2 * 10 / (3 / 100)
+
+
+@pytest.mark.parametrize("norm", [0.01, 0.2, sqrt(10)])
+def test_mvg_falls_no_faster_than_the_sensitivity(norm):
+    far = [10.0**e for e in range(-6, 2)]
+    found = [mvg_deviation(10, 10, epsilon=3.0, delta=DELTA, sensitivity=s, largest_norm=norm) / s for s in far]
+    assert found == sorted(found, reverse=True)
 
 
 def test_figure_2_rises():

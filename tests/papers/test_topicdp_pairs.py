@@ -26,13 +26,27 @@ def units():
     return units_of(corpus.bounded())
 
 
-def test_shared_fits_are_those_of_the_learner(units):
+@pytest.mark.parametrize("n, apart", [(12, 1e-3), (400, 1e-5)])  # of 12 units, each drawn many times
+def test_shared_fits_are_those_of_the_learner(units, n, apart):
     from topicdp_pairs import SharedFits
 
     learner = VariationalLda(n_topics=3, passes=4)
     shared = SharedFits(units, learner)
     for seed in range(3):
-        found = shared.pair(12, np.random.default_rng(seed))
-        wanted = [learner(part) for part in draw_pair(DrawnUnits(units), 12, np.random.default_rng(seed))]
+        found = shared.pair(n, np.random.default_rng(seed))
+        wanted = [learner(part) for part in draw_pair(DrawnUnits(units), n, np.random.default_rng(seed))]
         np.testing.assert_allclose(found, wanted, atol=1e-5)
-        assert np.abs(found[0] - found[1]).max() > 1e-3  # the two data sets are not the same
+        assert np.abs(found[0] - found[1]).max() > apart  # the two data sets are not the same
+
+
+def test_readings_of_the_noise():
+    """ε split over the entries, γ_f as the norm of the matrix, and the scale in the authors' public code."""
+    pytest.importorskip("pyarrow")
+    from topicdp import deviations
+
+    found = deviations(10, 5.0, 0.0421, 0.2)
+    assert found["laplace, split"] == pytest.approx(100 * found["laplace"]) == pytest.approx(100 * 20 / 5)
+    assert found["mvg, norm of f(D)"] < found["mvg"]
+    assert deviations(10, 5.0, 0.0421, 10**0.5)["mvg, norm of f(D)"] == found["mvg"]
+    # noise_generation_disctance.py: epsilon = 5, alpha = 11, sm_sensitivity = 0.0421
+    assert found["renyi (public code)"] == pytest.approx(0.22622, rel=1e-4)
