@@ -74,6 +74,18 @@ FormatOption = Annotated[
         rich_help_panel=_READING,
     ),
 ]
+Sheet = Annotated[
+    str | None,
+    typer.Option(help="Sheet of a workbook.", show_default="the one that has the columns", rich_help_panel=_READING),
+]
+HeaderRow = Annotated[
+    int | None,
+    typer.Option(
+        help="Row of CSV or of a workbook that holds the names of the columns, from 1 on. Rows above it are left out.",
+        show_default="the first",
+        rich_help_panel=_READING,
+    ),
+]
 Sql = Annotated[
     str | None,
     typer.Option(

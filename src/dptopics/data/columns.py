@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from typing import Any
 
 import pyarrow as pa
@@ -10,19 +11,73 @@ from dptopics.errors import InputError
 
 Rows = list[list[Any]]  # some rows of several columns
 BATCH_ROWS = 2048
+BELOW = 100  # rows that are compared with the names above them
+Below = Sequence[Sequence[Any]]  # some rows under the names of columns
+Header = tuple[list[str], Below | None]  # names, and rows below where these are a row of the table
+NO_NAMES = (
+    "What stands there may be no names of columns but data, so it is not shown. Add a row of names; if it is below "
+    "others, say which it is (--header-row)."
+)
+_LONGEST = 40  # characters of a name
+_MOST = 30  # names in a message
+_ALIKE = 0.6  # of two names, as difflib has it
+# Digits without letters: numbers, dates; dates with a time; lines and quotation marks are of texts.
+_NO_NAME = re.compile(r"\d{4}-\d\d-\d\d|(?=.*\d)[\d\W_]+$|.*[\"\r\n\0]", re.DOTALL)
 
 
-def check_columns(names: Sequence[str], *columns: str | None) -> None:
-    """Columns must exist once. Names that were not asked for may be data (no header line, JSON, a pivot): not shown."""
+def check_columns(names: Sequence[str], *columns: str | None, below: Below | None = None) -> None:
+    """Columns must exist once. The names that there are, are the form of a table: its owner is told them.
+
+    ``below`` are rows under those names, where it is a row of the table that should be names and may be data.
+    """
     for column in columns:
         if column is None or names.count(column) == 1:
             continue
         if column in names:
             raise InputError(f"there are {names.count(column)} columns {column!r}. Rename all but one.")
-        hint = "Check the name, and that the first line or the schema holds the names of the columns."
-        if any(name.strip().casefold() == column.strip().casefold() for name in names):
+        like = [SequenceMatcher(None, _folded(name), _folded(column)).ratio() for name in names]
+        order = sorted(range(len(names)), key=lambda place: -like[place] if like[place] >= _ALIKE else 0)
+        close = max(like, default=0.0) >= _ALIKE
+        shown = are_names(names, None if close or set(columns) & set(names) else below)
+        hint = "Write one of these." if shown else NO_NAMES
+        if any(_folded(name) == _folded(column) for name in names):
             hint = "One differs only in capital letters or blanks around it: write the name exactly."
-        raise InputError(f"there is no column {column!r} among the {len(names)} of the table. {hint}")
+        elif shown and close:
+            hint = f"Did you mean {names[order[0]]!r}?"
+        told = f": {quoted([names[place] for place in order])}" if shown else ""
+        raise InputError(f"there is no column {column!r} among the {len(names)} of the table{told}. {hint}")
+
+
+def are_names(names: Sequence[str], below: Below | None = None) -> bool:
+    """Whether a row can be names of columns. If not, it may be somebody's text, and nobody is shown it.
+
+    Names are short, and each is there once; none is a number or a date. In a table without names the first row looks
+    like those ``below``: in some column these must be what a name cannot be.
+
+    >>> are_names(["note", "patient"]), are_names(["my knee hurts", "17"])
+    (True, False)
+    >>> are_names(["note", "patient"], [["a rash", "17"]]), are_names(["my knee hurts", "ann"], [["a rash", "bob"]])
+    (True, False)
+    """
+    if not names or len(set(names)) != len(names) or not all(map(_can_be_a_name, names)):
+        return False
+    values = [[str(value) for value in column if value not in ("", None)] for column in zip(*below or [], strict=False)]
+    others = [sum(not _can_be_a_name(value) for value in column) > 0.8 * len(column) for column in values if column]
+    return below is None or any(others)
+
+
+def _can_be_a_name(value: str) -> bool:
+    return bool(value.strip()) and len(value) <= _LONGEST and _NO_NAME.match(value) is None
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Names for a message, not too many of them."""
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return ", ".join(map(repr, names[:_MOST])) + more
+
+
+def _folded(name: str) -> str:
+    return name.strip().casefold()
 
 
 def of_rows(rows: Sequence[Sequence[Any]]) -> Rows:
