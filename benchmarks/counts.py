@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from dptopics import Axis, Corpus, TopicModel, publish, secure_rng
-from dptopics.data.cells import corpus_of_cells, main_topic
+from dptopics.data.cells import corpus_of_cells
 from dptopics.insight.counts import CountsWithMargins
 from dptopics.plan import Plan
 from dptopics.privacy.controls import under_noised
@@ -28,6 +28,7 @@ from dptopics.public.axes import cell_words
 from dptopics.public.text import TextSettings
 from dptopics.release import bundle
 from dptopics.release.counts import Z95, CountTable
+from dptopics.release.topic_model import main_topic
 from results import bar, save
 
 RUNS, EPSILON, DELTA = 1000, 1.0, 1e-6

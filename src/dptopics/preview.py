@@ -5,7 +5,7 @@ use a stated number of distinct words; what the noise does to that is known exac
 noise was measured on public corpora.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import prod
 from typing import Any
 
@@ -16,6 +16,7 @@ from dptopics.errors import InputError
 from dptopics.plan import COMMON, EXTENDED, Plan
 from dptopics.privacy.fields import whole
 from dptopics.privacy.mechanism import Job
+from dptopics.release.counts import Z95
 
 WORDS_OF_A_UNIT = 60  # distinct words that a unit is taken to use, stop words aside: a few messages
 _TOKENS = 120  # in all
@@ -25,10 +26,13 @@ _WORDS_OF_A_TOPIC = 5  # that stand out of the noise, for a topic to be found
 # a quarter of what was found there; of other mechanisms up to half too many, and often too few.
 _NEEDED = {"embedded": 25.0}
 _NEEDED_ELSE = 8.0
+_CALIBRATED = (1_762, 34_659)  # units of these corpora
 _MEASURED = (
-    "How many topics come out is a rough guess, by what releases of 15 public corpora gave (docs/utility.md): yours "
-    "may have more or fewer."
+    "How many topics come out is a rough guess, by what releases of 15 public corpora of {:,} to {:,} units gave "
+    "(docs/utility.md): yours may have more or fewer{}."
 )
+_FEWEST_TOPICS = 3  # below, a release says little, however few were asked for
+_PRECISE = 0.5  # of a topic's size, if all were equal: what its interval may be wide either way
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +44,8 @@ class Preview:
     words: int | None  # that are chosen privately; None where these are not most of the words
     topics: int | None
     deviation: float | None  # of the noise on a word's number of votes or counts
-    advice: str
+    size_deviation: float | None = None  # of the noise on the size of a topic, in units
+    advice: str = ""
     cells: int | None = None  # of a table of counts
     cell_deviation: float | None = None  # of the noise on the count of one cell
     topic_deviation: float | None = None  # of the noise on a topic's count over all groups and periods
@@ -63,13 +68,35 @@ class Preview:
         if self.topics is not None:
             found = f"topics with {_WORDS_OF_A_TOPIC} or more words that stand out of the noise"
             lines.append(f"- {found}: about {self.topics}")
+        if self.size_deviation is not None:
+            lines.append(f"- the size of a topic is known to within ± {Z95 * self.size_deviation:,.0f} units (95 %)")
         if self.cells is not None:
             lines.append(
                 f"- {self.cells:,} cells, with about {self.units / self.cells:,.1f} units each if all were equal"
             )
             lines.append(f"- noise on the count of a cell: standard deviation {self.cell_deviation:,.1f}")
             lines.append(f"- noise on a topic's count over all groups: standard deviation {self.topic_deviation:,.1f}")
-        return "\n".join([*lines, self.advice, *([] if self.topics is None else [_MEASURED])])
+        return "\n".join([*lines, self.advice, *([] if self.topics is None else [self.calibrated])])
+
+    @property
+    def calibrated(self) -> str:
+        """How far the number of topics can be trusted."""
+        low, high = _CALIBRATED
+        outside = "" if low <= self.units <= high else f", and {self.units:,} units lie outside of that range"
+        return _MEASURED.format(low, high, outside)
+
+    def sentence(self, unit: str = "unit") -> str:
+        """What to expect in one sentence, for whoever is about to spend."""
+        parts = []
+        if self.words is not None:
+            parts.append(f"about {self.words:,} words")
+        if self.topics is not None:
+            parts.append(f"about {self.topics} topics with words above the noise" if self.topics else "no topic")
+        if self.size_deviation is not None and self.topics:
+            parts.append(f"sizes of topics to within ± {Z95 * self.size_deviation:,.0f} {unit}s (95 %)")
+        if self.topic_deviation is not None:
+            parts.append(f"counts of topics to within ± {Z95 * self.topic_deviation:,.0f} {unit}s (95 %)")
+        return f"At this size expect {', '.join(parts)}. {self.advice}" if parts else ""
 
 
 def expected(plan: Plan, units: int) -> Preview:
@@ -86,15 +113,18 @@ def expected(plan: Plan, units: int) -> Preview:
     noise = mechanism.word_noise if plan.job is Job.TOPICS else None
     each = _NEEDED.get(plan.mechanism, _NEEDED_ELSE)
     topics = None if noise is None else found_topics(each * noise, plan.n_topics or 1, units)
-    return Preview(
+    if topics is not None and words is not None:
+        topics = min(topics, words // _WORDS_OF_A_TOPIC)  # they are made of words
+    found = Preview(
         units=units,
         threshold=needed,
         words=words,
         topics=topics,
         deviation=noise,
-        advice=_advice(plan, words, topics),
+        size_deviation=mechanism.size_noise if plan.job is Job.TOPICS else None,
         listed=listed,
     )
+    return replace(found, advice=_advice(plan, found))
 
 
 def _of_counts(mechanism: Any, units: int) -> Preview:
@@ -103,7 +133,7 @@ def _of_counts(mechanism: Any, units: int) -> Preview:
     cells, topics = prod(mechanism.shape), mechanism.shape[0]
     cell = mechanism.deviation(**dict.fromkeys(mechanism.axes, True))
     topic = mechanism.deviation(**{first: True})
-    advice = "That looks like enough."
+    advice = _ENOUGH
     if units / topics < 4 * topic:
         advice = "So few units say little even about whole topics: count fewer topics, or get more units."
     elif others and units / cells < 2 * cell:
@@ -137,15 +167,23 @@ def _used(plan: Plan) -> NDArray[np.float64]:
     return np.asarray(-np.expm1(-_TOKENS * share))
 
 
-def _advice(plan: Plan, words: int | None, topics: int | None) -> str:
+_ENOUGH = "That looks like enough."
+
+
+def _advice(plan: Plan, found: Preview) -> str:
     """What to do where little is to be expected."""
     # Never to raise ε: how much people may lose is not decided by how much there is to see.
+    words, topics = found.words, found.topics
     if words is not None and words < 5 * (plan.n_topics or 1):
         return "That is little: use public words (--vocabulary common, or FILE), or get more units."
     if topics == 0:
-        return "So few units carry no topic: expect no words above the noise. Get more units before you spend anything."
-    if plan.settings.get("auto"):
-        return "That looks like enough."
-    if topics is not None and topics < (plan.n_topics or 1) / 2:
+        return "Too few units for any topic: expect no words above the noise. Get more units before you spend anything."
+    if topics is None:
+        return _ENOUGH
+    if topics < min(_FEWEST_TOPICS, plan.n_topics or 1):
+        return f"Only {topics} of the topics would be more than noise. Get more units before you spend anything."
+    if found.size_deviation is not None and Z95 * found.size_deviation > _PRECISE * found.units / topics:
+        return "Sizes of topics would be little more than noise: ask for fewer topics, or get more units."
+    if not plan.settings.get("auto") and topics < (plan.n_topics or 1) / 2:
         return "Ask for fewer topics, or get more units: most of these would be noise."
-    return "That looks like enough."
+    return _ENOUGH

@@ -191,3 +191,28 @@ def test_a_preview_never_advises_to_protect_less(mechanism, units):
     assert "epsilon" not in card
     assert ("outside the public list" in card) is (mechanism == "embedded")
     assert "rough" in card
+
+
+def test_a_preview_says_how_far_it_can_be_trusted_and_what_sizes_will_be_worth():
+    settings = {"n_topics": 10, "epsilon": 1.0, "delta": 1e-6, "unit": "author", "text": TextSettings()}
+    few, many = (expected(Plan.topics(mechanism="embedded", **settings), units) for units in (800, 20_000))
+    assert "800 units lie outside of that range" in few.card()
+    assert "outside of that range" not in many.card()
+    assert few.size_deviation == many.size_deviation > 10
+    for one in (few, many):
+        assert f"± {1.96 * one.size_deviation:,.0f} " in one.card()
+    assert "enough" in many.sentence("author")
+    assert "authors (95 %)" in many.sentence("author")
+    assert "enough" not in few.card()
+    # Two topics are not enough, however few were asked for; nor are sizes that are little more than noise.
+    assert "enough" not in expected(Plan.topics(mechanism="embedded", **settings | {"n_topics": 50}), 3_000).card()
+
+
+def test_fewer_words_than_topics_give_fewer_topics():
+    """The budget is spent by then: topics are no reason to lose it."""
+    texts = ["asthma cough", "skin rash", "asthma skin"] * 400
+    fitted = PrivateTopics(
+        n_topics=9, epsilon=2.0, delta=1e-6, unit="document", mechanism="mixture", vocabulary="weighted"
+    ).fit(texts)
+    assert 2 <= fitted.n_topics_ <= len(fitted.vocabulary_) == 4
+    assert fitted.guarantee_.epsilon == pytest.approx(2.0)

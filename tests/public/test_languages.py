@@ -285,3 +285,33 @@ def test_clients_cannot_cut():
     for text in (TextSettings(language="thai"), TextSettings(tokenizer=OWN)):
         with pytest.raises(InputError, match="cannot be collected"):
             Collection(name="survey", randomizer=flips, text=text)
+
+
+def test_auto_reads_each_text_by_its_own_language():
+    auto = TextSettings(language="auto")
+    german, english, japanese = (
+        "Das Knie schmerzt seit dem langen Lauf, und ich kann nicht schlafen.",
+        "My knee has been hurting since the long run, and I cannot sleep.",
+        "走った後から膝が痛くて眠れません。",
+    )
+    for text, language in ((german, "german"), (english, "english"), (japanese, "japanese")):
+        assert auto.words(text) == TextSettings(language=language).words(text)
+        # Alone, between others, in any order: the same words.
+        corpus = Corpus.from_texts([english, text, german], settings=auto)
+        first, last = corpus.doc_start[1:3]
+        assert {corpus.words[w] for w in corpus.word[first:last]} == set(auto.words(text))
+    assert auto.words("the knee") == ["the", "knee"]  # too short to tell: nothing is left out but by length
+    again = TextSettings.from_dict(json.loads(json.dumps(auto.to_dict())))
+    assert again == auto
+    assert again.words(german) == auto.words(german)
+    for more in ({"lemmas": True}, {"ngrams": 2}, {"tokenizer": "thai"}):
+        with pytest.raises(InputError, match="goes with words alone"):
+            TextSettings(language="auto", **more)
+
+
+def test_auto_topics_of_two_languages():
+    texts = ["Das Knie schmerzt seit dem langen Lauf am Sonntag.", "The skin itches badly since the new cream."] * 300
+    fitted = PrivateTopics(n_topics=2, epsilon=5.0, delta=1e-5, unit="document", text=TextSettings(language="auto"))
+    words = set(fitted.fit(texts).vocabulary_)
+    assert {"knie", "schmerzt", "skin", "cream"} <= words
+    assert not {"das", "dem", "the", "since"} & words

@@ -133,7 +133,7 @@ def test_auto_is_asked_for_by_name():
 
 def test_the_preview_says_that_few_units_carry_nothing():
     plan = Plan.topics(n_topics="auto", epsilon=1.0, delta=1e-6, unit="document", text=TextSettings())
-    assert "carry no topic" in expected(plan, 300).advice
+    assert "Too few units for any topic" in expected(plan, 300).advice
     assert "carry no topic" not in expected(plan, 30_000).advice
 
 

@@ -294,7 +294,7 @@ TokenizerName = Annotated[
     ),
 ]
 MaxWords = Annotated[int, typer.Option(help="Distinct words each unit may propose for the vocabulary.")]
-Language = Annotated[str, typer.Option(help="Language of the stop words, or 'none'.")]
+Language = Annotated[str, typer.Option(help="Language of the texts, 'none', or 'auto': of each text.")]
 Lemmas = Annotated[bool, typer.Option("--lemmas", help="Reduce words to their base form (extra 'lemmas').")]
 Links = Annotated[bool, typer.Option("--links", help="Count the words of web and e-mail addresses too.")]
 StopWords = Annotated[

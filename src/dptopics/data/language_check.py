@@ -7,7 +7,7 @@ from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError, tell_owner
 from dptopics.public.embeddings import common_words
 from dptopics.public.languages import another_language, identifies, without_blanks
-from dptopics.public.text import TextSettings, language_code, language_name
+from dptopics.public.text import AUTO, TextSettings, language_code, language_name
 
 # Share of words that a language's common ones make up: in English corpora 0.79 to 0.96, in texts of another language at
 # most 0.56 (French words are in the English list as well).
@@ -19,12 +19,12 @@ def warn_if_other_language(corpus: Corpus, text: TextSettings) -> None:
     counts = np.bincount(corpus.word, corpus.count, len(corpus.words)).astype(np.int64)
     if not counts.any():
         return
-    if text.cutter is None and without_blanks(corpus.words, counts):
+    if text.cutter is None and text.language != AUTO and without_blanks(corpus.words, counts):
         tell_owner(
             "these texts are in a script without blanks between words, so that whole sentences count as words. Say "
             "their language (--language chinese, japanese or thai), or how to cut them (--tokenizer)."
         )
-    elif text.language != "none" and text.ngrams == 1:
+    elif text.language not in ("none", AUTO) and text.ngrams == 1:
         share, code = _common_share(corpus, counts, text), language_code(text.language)
         if share is not None and share >= _SURELY:
             return  # spares the time to load the models of languages

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dptopics.kernels.words import INSIDE, LETTER, cut_words
-from dptopics.public.text import TextSettings, inside_words, letters
+from dptopics.public.text import AUTO, TextSettings, inside_words, letters
 from dptopics.release.vocabulary import Vocabulary
 
 Numbers = tuple[NDArray[np.int32], NDArray[np.int64]]
@@ -36,7 +36,7 @@ class NumberedWords:
         self._known = None if vocabulary is None else vocabulary.index
         self._seen: dict[bytes, int] = {}  # words as the kernel gives them; -1: does not count
         others = [one for one in fields(text) if one.name not in _OF_ONE_WORD]
-        self._together = all(getattr(text, one.name) == one.default for one in others)
+        self._together = text.language != AUTO and all(getattr(text, one.name) == one.default for one in others)
 
     def of(self, texts: Sequence[str]) -> Numbers:
         """The numbers of all words of these documents, one document after another; and how many each has."""

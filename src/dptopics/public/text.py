@@ -2,16 +2,17 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from importlib import resources
+from importlib.util import find_spec
 from typing import Any, Self
 from unicodedata import normalize
 
 import regex
 
 from dptopics.errors import InputError
-from dptopics.public.languages import usual_lengths
+from dptopics.public.languages import guessed, usual_lengths
 from dptopics.public.tokenizers import PACKAGES, Split, Tokenizer
 
 _LETTER, _INSIDE = r"\p{L}", r"[\p{L}\p{M}\p{Nd}]"
@@ -25,6 +26,7 @@ _SENTENCE_END = regex.compile(r"[.!?…。！？]+(?=\s|$)|\n+")
 # Web and e-mail addresses, after NFKC. Spelled out in ASCII: the client in a browser has the same two expressions.
 _WEB = regex.compile(r"(?:[hH][tT][tT][pP][sS]?://|(^|[^A-Za-z0-9])(?:www|WWW)\.)[!#-;=?-~]+")
 _MAIL = regex.compile(r"(^|[^A-Za-z0-9._%+-])[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
+AUTO = "auto"
 START, END = "<s>", "</s>"  # of a sentence; no token can hold these signs
 MOST_NGRAMS = 5
 MOST_PHRASE = 3
@@ -34,12 +36,13 @@ MOST_PHRASE = 3
 class TextSettings:
     """How a document becomes words. Public: saved with every release so that new texts are read the same way.
 
-    Lengths are by default what is usual in the language. ``tokenizer``: how texts are cut, if not at what is no letter:
-    "chinese", "japanese" or "thai" (by default for these languages; extra ``languages``), a function from one text to
-    its words, or its name, module:function. ``phrases``: beside its words a text gives phrases of up to so many words,
-    next to each other and none of them a stop word. ``links``: whether the words of web and e-mail addresses count;
-    they say where, not what about. A function of yours gets the text with them. ``stop_words``: words to leave out
-    beside those of the language; they are published with the release, as all settings are.
+    ``language`` "auto" reads each text by its own language, which a fixed public rule tells from that text alone (extra
+    ``languages``). Lengths are by default what is usual in the language. ``tokenizer``: how texts are cut, if not at
+    what is no letter: "chinese", "japanese" or "thai" (by default for these languages; extra ``languages``), a function
+    from one text to its words, or its name, module:function. ``phrases``: beside its words a text gives phrases of up
+    to so many words, next to each other and none of them a stop word. ``links``: whether the words of web and e-mail
+    addresses count; they say where, not what about. A function of yours gets the text with them. ``stop_words``: words
+    to leave out beside those of the language; they are published with the release, as all settings are.
 
     >>> TextSettings(language="english").words("The MRI of 3 May didn't show anything; Zoë's knee is fine.")
     ['mri', 'show', 'zoë', 'knee', 'fine']
@@ -84,9 +87,20 @@ class TextSettings:
         cut = name if self.tokenizer is None and name in PACKAGES else self.tokenizer
         object.__setattr__(self, "tokenizer", None if cut is None else Tokenizer.of(cut))
         stop_words(self.language)  # fail now, not at the first document
+        if self.language == AUTO:
+            self._check_auto()
         object.__setattr__(self, "stop_words", self._own_stop_words())
         if self.lemmas:
             _lemmatizer(self.language)
+
+    def _check_auto(self) -> None:
+        """What can be done in every language, whatever the texts: else one of them would refuse the run."""
+        if self.lemmas or self.ngrams > 1 or self.tokenizer is not None:
+            raise InputError("language 'auto' goes with words alone: leave lemmas, n-grams and tokenizers out.")
+        if find_spec("py3langid") is None:
+            raise InputError("language 'auto' needs an extra: pip install 'dptopics[languages]'. Or say the language.")
+        for name in PACKAGES:
+            Tokenizer.of(name)
 
     @property
     def lengths(self) -> tuple[int, int]:
@@ -143,6 +157,8 @@ class TextSettings:
         With ``ngrams`` = n > 1, the n-grams of its sentences instead: n words joined by blanks, where a sentence begins
         with one ``<s>`` and ends with one ``</s>``. A sentence that is shorter has none.
         """
+        if self.language == AUTO:
+            return self._in(guessed(text)).words(text)
         if self.phrases > 1:
             return self._with_phrases(text)
         if self.ngrams == 1:
@@ -151,6 +167,20 @@ class TextSettings:
         for sentence in self.sentences(text):
             found += [" ".join(sentence[i : i + n]) for i in range(len(sentence) - n + 1)]
         return found
+
+    def _in(self, code: str) -> "TextSettings":
+        """The same settings for one language; every word is kept of one that has no stop words."""
+        if code not in self._by_language:
+            name = code if code == "th" or code in language_codes() else "none"
+            low, high = (
+                None if own == usual else own for own, usual in zip(self.lengths, usual_lengths(AUTO), strict=True)
+            )
+            self._by_language[code] = replace(self, language=name, min_length=low, max_length=high)
+        return self._by_language[code]
+
+    @cached_property
+    def _by_language(self) -> "dict[str, TextSettings]":
+        return {}
 
     def could_give(self, entry: str) -> bool:
         """Whether ``entry`` has the form of what :meth:`words` gives. Lengths, stop words and lemmas aside.
@@ -257,7 +287,7 @@ def stop_words(language: str) -> frozenset[str]:
 
     The English list is ours: the usual long one drops words such as *back*, *fire* and *computer*.
     """
-    if language == "none":
+    if language in ("none", AUTO):
         return frozenset()
     if language in ("english", "en"):
         text = resources.files("dptopics").joinpath("resources/stopwords_english.txt").read_text("utf-8")
@@ -275,6 +305,13 @@ def stop_words(language: str) -> frozenset[str]:
     return frozenset(w for entry in get_stop_words(language) for w in _WORD.findall(normalize("NFKC", entry).lower()))
 
 
+def language_codes() -> frozenset[str]:
+    """Codes of the languages that have stop words."""
+    from stop_words import LANGUAGE_MAPPING
+
+    return frozenset(LANGUAGE_MAPPING)
+
+
 def language_code(language: str) -> str:
     """ISO code of a language given by name or code."""
     from stop_words import LANGUAGE_MAPPING
@@ -285,7 +322,7 @@ def language_code(language: str) -> str:
 
 def language_name(language: str) -> str:
     """Name of a language given by name or ISO code."""
-    if language in ("english", "none"):
+    if language in ("english", "none", AUTO):
         return language
     from stop_words import LANGUAGE_MAPPING
 
