@@ -360,9 +360,7 @@ def test_a_missing_column_of_a_csv(tmp_path):
     fails("differs only in capital letters", read, write(tmp_path / "notes.csv", ROWS), text=" Text")
 
 
-@pytest.mark.parametrize(
-    "more", ["a long answer to an open question as people give", "", "17", "31.01.2026", "x,x", "x"]
-)
+@pytest.mark.parametrize("more", ["a long answer to some open question of a survey", "", "17", "31.1.2026", "x,x", "x"])
 def test_a_first_row_that_cannot_be_names_is_not_shown(tmp_path, more):
     """Without a header the first line is somebody's row: it is counted, not shown."""
     path = write(tmp_path / "notes.csv", f"{SECRET},{more}\nback,bob\n")
@@ -373,11 +371,9 @@ def test_the_most_similar_column_comes_first(tmp_path):
     path = write(tmp_path / "notes.csv", "ward,note,notes of nurses,date\n")
     fails("among the 4 of the table: 'note', 'ward', 'notes of nurses', 'date'. Did you mean 'note'?", read, path,
           text="Nte", author="ward")  # fmt: skip
-    path = write(
-        tmp_path / "notes.csv", ",".join(f"question {letter}" for letter in "abcdefghijklmnopqrstuvwxyzäöüßéè")
-    )
+    path = write(tmp_path / "notes.csv", ",".join(f"question {one}" for one in range(100, 132)))
     fails("among the 32 of the table: .* and 2 more. Write one of these", read, path, text="xy",
-          author="question a")  # fmt: skip
+          author="question 100")  # fmt: skip
 
 
 def test_a_missing_column_after_blank_lines(tmp_path):

@@ -118,11 +118,14 @@ class Table:
 
         def read(plan: "Plan") -> "BoundedCorpus":
             from dptopics import progress
-            from dptopics.door import warn_owner
+            from dptopics.data.corpus import Corpus
+            from dptopics.door import forecast, warn_owner
 
             with progress_bar("Reading texts") as sink, progress.shown_by(sink):
                 table = self.read(plan.text, embed=embed, vocabulary=vocabulary)
                 warn_owner(table, plan)
+                if isinstance(table, Corpus):  # on Spark nobody has counted yet
+                    say(forecast(table, plan))
                 return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
 
         return read
@@ -179,5 +182,6 @@ def allow_tokenizer(name: str | None) -> None:
 
 
 def say(account: str) -> None:
-    """What was read, on standard error: a quotation mark left open swallows rows in silence."""
-    err.print(account, highlight=False)
+    """What was read and what to expect of it, on standard error: a stray quotation mark swallows rows in silence."""
+    if account:
+        err.print(account, highlight=False)

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import Any
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -13,11 +14,31 @@ Rows = list[list[Any]]  # some rows of several columns
 BATCH_ROWS = 2048
 BELOW = 100  # rows that are compared with the names above them
 Below = Sequence[Sequence[Any]]  # some rows under the names of columns
-Header = tuple[list[str], Below | None]  # names, and rows below where these are a row of the table
-NO_NAMES = (
-    "What stands there may be no names of columns but data, so it is not shown. Add a row of names; if it is below "
-    "others, say which it is (--header-row)."
-)
+
+
+class Header(NamedTuple):
+    """Names of columns; and, where they are a row of the table that may be data, its number and some rows below it."""
+
+    names: list[str]
+    below: Below | None = None
+    row: int = 1
+
+    @property
+    def shown(self) -> str:
+        """The names for a message, or why there are none."""
+        return quoted(self.names) if are_names(self.names, self.below) else self.no_names
+
+    @property
+    def no_names(self) -> str:
+        """Why names are not shown, and which row looks more like names."""
+        told = "What stands there may be no names of columns but data, so it is not shown. Add a row of names, or say "
+        below = self.below or ()
+        for place, row in enumerate(below):
+            if are_names([str(cell) for cell in row], below[place + 1 :]):
+                return f"{told}which row it is: row {self.row + place + 1} looks like one (--header-row)."
+        return f"{told}which row it is (--header-row)."
+
+
 _LONGEST = 40  # characters of a name
 _MOST = 30  # names in a message
 _ALIKE = 0.6  # of two names, as difflib has it
@@ -25,11 +46,10 @@ _ALIKE = 0.6  # of two names, as difflib has it
 _NO_NAME = re.compile(r"\d{4}-\d\d-\d\d|(?=.*\d)[\d\W_]+$|.*[\"\r\n\0]", re.DOTALL)
 
 
-def check_columns(names: Sequence[str], *columns: str | None, below: Below | None = None) -> None:
-    """Columns must exist once. The names that there are, are the form of a table: its owner is told them.
-
-    ``below`` are rows under those names, where it is a row of the table that should be names and may be data.
-    """
+def check_columns(found: Sequence[str] | Header, *columns: str | None) -> None:
+    """Columns must exist once. The names that there are, are the form of a table: its owner is told them."""
+    header = found if isinstance(found, Header) else Header(list(found))
+    names = header.names
     for column in columns:
         if column is None or names.count(column) == 1:
             continue
@@ -38,8 +58,8 @@ def check_columns(names: Sequence[str], *columns: str | None, below: Below | Non
         like = [SequenceMatcher(None, _folded(name), _folded(column)).ratio() for name in names]
         order = sorted(range(len(names)), key=lambda place: -like[place] if like[place] >= _ALIKE else 0)
         close = max(like, default=0.0) >= _ALIKE
-        shown = are_names(names, None if close or set(columns) & set(names) else below)
-        hint = "Write one of these." if shown else NO_NAMES
+        shown = are_names(names, None if close or set(columns) & set(names) else header.below)
+        hint = "Write one of these." if shown else header.no_names
         if any(_folded(name) == _folded(column) for name in names):
             hint = "One differs only in capital letters or blanks around it: write the name exactly."
         elif shown and close:
@@ -61,7 +81,7 @@ def are_names(names: Sequence[str], below: Below | None = None) -> bool:
     """
     if not names or len(set(names)) != len(names) or not all(map(_can_be_a_name, names)):
         return False
-    values = [[str(value) for value in column if value not in ("", None)] for column in zip(*below or [], strict=False)]
+    values = [[str(value) for value in column if value not in ("", None)] for column in zip_longest(*below or [])]
     others = [sum(not _can_be_a_name(value) for value in column) > 0.8 * len(column) for column in values if column]
     return below is None or any(others)
 

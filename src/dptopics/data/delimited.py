@@ -33,13 +33,12 @@ def checked_separator(separator: str | None) -> str | None:
 
 
 @dataclass(frozen=True)
-class _Header:
-    """What stands in the row of names, by which separator it is read, and where it is."""
+class _Beginning:
+    """The names of columns, by which separator they are read, and how many lines are above."""
 
-    names: list[str]
+    header: Header
     separator: str
     lines_above: int
-    below: list[list[str]]  # some of the rows that follow
 
 
 def read_delimited(
@@ -48,17 +47,17 @@ def read_delimited(
     """Arrow batches, by the separator that is given, or else found: the ``usual`` one if there is a choice."""
     from pyarrow import csv as arrow_csv
 
-    header = _header(table, columns, usual, separator, header_row)
-    check_columns(header.names, *columns, below=header.below)
-    if not header.below and table.whole:
+    found = _beginning(table, columns, usual, separator, header_row)
+    check_columns(found.header, *columns)
+    if not any(found.header.below or ()) and table.whole:
         return  # a header and nothing else, which Arrow takes for an empty file
-    watch = _Watch(header.separator)
+    watch = _Watch(found.separator)
     for batch in arrow_csv.open_csv(
         table.stream,
         read_options=arrow_csv.ReadOptions(
-            block_size=BLOCK_BYTES, encoding=table.encoding, use_threads=False, skip_rows=header.lines_above
+            block_size=BLOCK_BYTES, encoding=table.encoding, use_threads=False, skip_rows=found.lines_above
         ),
-        parse_options=arrow_csv.ParseOptions(delimiter=header.separator, newlines_in_values=True),
+        parse_options=arrow_csv.ParseOptions(delimiter=found.separator, newlines_in_values=True),
         convert_options=arrow_csv.ConvertOptions(
             include_columns=list(columns),
             column_types={c: pa.string() for c in columns},
@@ -73,40 +72,39 @@ def read_delimited(
 
 
 def delimited_header(table: Opened, *, usual: str, separator: str | None, header_row: int | None) -> Header:
-    """The names of columns, and rows below."""
-    found = _header(table, (), usual, separator, header_row)
-    return found.names, found.below
+    """The names of columns."""
+    return _beginning(table, (), usual, separator, header_row).header
 
 
-def _header(
+def _beginning(
     table: Opened, columns: Sequence[str], usual: str, separator: str | None, header_row: int | None
-) -> _Header:
+) -> _Beginning:
     """By the separator that is given, else the first under which the row of names has all the columns.
 
     Excel writes semicolons where commas are for decimals. Where no separator gives all columns, or none is asked for,
     it is the one that gives most names.
     """
     tried = dict.fromkeys((usual, *_SEPARATORS) if separator is None else (separator,))
-    found = [header for sign in tried if (header := _read_header(table.head, sign, header_row)) is not None]
+    found = [one for sign in tried if (one := _read_beginning(table.head, sign, header_row)) is not None]
     if not found and header_row is None:
         raise InputError(f"{table.name!r} is empty: it holds no documents.")
     if not found:
         where = "" if table.whole else ", at least not in its first 64 KiB"
         raise InputError(f"{table.name!r} has no names of columns in row {header_row} (--header-row){where}.")
-    for header in found:
-        if columns and all(header.names.count(column) == 1 for column in columns):
-            return header
-    return max(found, key=lambda header: len(header.names))
+    for one in found:
+        if columns and all(one.header.names.count(column) == 1 for column in columns):
+            return one
+    return max(found, key=lambda one: len(one.header.names))
 
 
-def _read_header(head: str, separator: str, header_row: int | None) -> _Header | None:
-    """The names in the row that is named, or in the first that is not blank. Blank rows count."""
+def _read_beginning(head: str, separator: str, header_row: int | None) -> _Beginning | None:
+    """The names in the row that is given, or in the first that is not blank. Blank rows count."""
     rows = csv.reader(io.StringIO(head, newline=""), delimiter=separator)
     lines_above = 0
     for number, row in enumerate(rows, start=1):
         if number == header_row or (header_row is None and row):
-            below = list(islice(filter(None, rows), BELOW))
-            return _Header(row, separator, lines_above, below) if row else None
+            header = Header(row, list(islice(rows, BELOW)), number)
+            return _Beginning(header, separator, lines_above) if row else None
         lines_above = rows.line_num
     return None
 

@@ -15,7 +15,7 @@ from dptopics.data.delimited import checked_separator, delimited_header, read_de
 from dptopics.data.folders import COLUMNS, read_folder
 from dptopics.data.json_tables import json_names, read_json
 from dptopics.data.streams import STANDARD_INPUT, Opened, opened
-from dptopics.data.workbooks import WORKBOOKS, workbook_header, read_workbook
+from dptopics.data.workbooks import WORKBOOKS, read_workbook, workbook_header
 from dptopics.errors import DptopicsError, InputError
 from dptopics.public.packed import suffix_of
 
@@ -92,7 +92,7 @@ class TableFile:
         """Names of the columns, of each sheet where it is a workbook. Standard input is read once, and not for this."""
         path = self._checked_path()
         if path.is_dir():
-            return {None: (list(COLUMNS), None)}
+            return {None: Header(list(COLUMNS))}
         try:
             return self._header(path)
         except (DptopicsError, MemoryError):
@@ -135,12 +135,12 @@ class TableFile:
         if known is Format.PARQUET:
             from pyarrow import parquet
 
-            return {None: (parquet.read_schema(path).names, None)}
+            return {None: Header(parquet.read_schema(path).names)}
         if known is Format.EXCEL:
             return workbook_header(path, sheet=self.sheet, header_row=self.header_row)
         with opened(path, self.encoding) as table:
             if self._is_json(table, known):
-                return {None: (json_names(table, array=_is_array(table)), None)}
+                return {None: Header(json_names(table, array=_is_array(table)))}
             return {None: delimited_header(table, **self._delimiters(known))}
 
     def _delimiters(self, known: Format | None) -> dict[str, Any]:

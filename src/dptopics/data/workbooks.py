@@ -27,8 +27,8 @@ def read_workbook(
 
 
 def workbook_header(path: Path, *, sheet: str | None, header_row: int | None) -> dict[str | None, Header]:
-    """The names of columns, and rows below, of each sheet or the one that is named."""
-    return {name: (_names(rows), rows[1:BELOW]) for name, rows in _sheets(path, sheet, header_row).items()}
+    """The names of columns of each sheet, or of the one that is named."""
+    return {name: _header(rows, header_row or 1) for name, rows in _sheets(path, sheet, header_row).items()}
 
 
 def _sheets(path: Path, sheet: str | None, header_row: int | None) -> Sheets:
@@ -67,12 +67,16 @@ def _chosen(path: Path, sheets: Sheets, columns: Sequence[str], header_row: int)
             f"{len(found)} sheets of {path.name!r} have columns {wanted}: {quoted(found)}. Say which one (--sheet)."
         )
     if len(filled) == 1:
-        check_columns(_names(filled[0]), *columns, below=filled[0][1:BELOW])
+        check_columns(_header(filled[0], header_row), *columns)
     raise InputError(
         f"no sheet of {path.name!r} has {wanted} among the names in row {header_row}, once each. Its sheets: "
         f"{quoted(list(sheets))}. Name one (--sheet) to be told its columns, and the row of the names (--header-row), "
         "if it is another."
     )
+
+
+def _header(rows: list[list[Any]], row: int) -> Header:
+    return Header(_names(rows), rows[1 : BELOW + 1], row)
 
 
 def _names(rows: list[list[Any]]) -> list[str]:
