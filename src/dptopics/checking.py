@@ -30,7 +30,7 @@ from dptopics.plan import Plan
 from dptopics.preview import Preview, expected
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.axes import TOPIC, Axis, plain_value, read_day
-from dptopics.public.text import TextSettings
+from dptopics.public.text import AUTO, TextSettings
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel, main_topic
 
@@ -45,11 +45,11 @@ _DAYS = ("%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%m/%d/%y",
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _FORMATS = (None, *(day + time for time in _TIMES for day in _DAYS))  # None: as 2026-01-31
 _MOST_FORMATS = 3
-_SAMPLE = 2000  # rows by which columns are told apart
 _TRIED = 200  # values by which ways to write dates are ruled out
 _MOSTLY = 0.8
 _WORDS_OF_A_TEXT = 4.0  # on average
 _MOST_GROUPS = 50
+_LITTLE = 2  # topics or words: with fewer, a release shows next to nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,7 +237,7 @@ def _columns_alone(source: Any) -> Check:
         if not names or len(set(names)) < len(names):
             continue
         rows = _first_rows(source if sheet is None else replace(source, sheet=sheet), names)
-        kinds[sheet] = [_kind(column[:_SAMPLE]) for column in rows]
+        kinds[sheet] = [_kind(column) for column in rows]
         for number, (name, kind) in enumerate(zip(names, kinds[sheet], strict=True), start=1):
             where = "" if sheet is None else f", sheet {sheet!r}"
             told = repr(name) if shown else f"column {number}"
@@ -340,7 +340,8 @@ def _bin(power: int) -> str:
 def _column_lines(headers: Mapping[str | None, Header]) -> list[str]:
     lines = []
     for sheet, header in headers.items():
-        what = f"{len(header.names):,} columns" if sheet is None else f"Sheet {sheet!r}, {len(header.names):,} columns"
+        many = f"{len(header.names):,} column{'' if len(header.names) == 1 else 's'}"
+        what = many if sheet is None else f"Sheet {sheet!r}, {many}"
         sign = ":" if are_names(header.names, header.below) else "."
         lines.append(f"{what}{sign} {header.shown}" if header.names else f"{what}.")
     return lines
@@ -362,7 +363,7 @@ def _language_lines(corpus: Corpus, plan: Plan, own: TextSettings) -> Iterator[s
         warn_owner(corpus, plan)
     said = [str(one.message) for one in told if issubclass(one.category, PrivacyWarning)]
     yield from (f"Warning: {one}" for one in said)
-    if corpus.word.size and not any("language" in one for one in said):
+    if corpus.word.size and own.language not in ("none", AUTO) and not any("language" in one for one in said):
         yield f"Nothing speaks against the language {own.language!r} (--language)."
 
 
@@ -403,5 +404,5 @@ def _preview_lines(plan: Plan, preview: Preview | None, *, said: bool) -> Iterat
         yield "Nobody is there: noise alone. It would be charged all the same."
         return
     yield from preview.card().split("\n")
-    if preview.topics == 0 or preview.words == 0:
-        yield "Such a release would most likely show nothing. It would be charged all the same."
+    if min(_LITTLE if one is None else one for one in (preview.topics, preview.words)) < _LITTLE:
+        yield "Such a release would show next to nothing. It would be charged all the same."

@@ -8,12 +8,12 @@ import sys
 import pytest
 
 from dptopics import cli
-from dptopics.cli import audit, count, fit, look, monitor, ngrams, vocabulary
+from dptopics.cli import audit, check, count, fit, look, monitor, ngrams, vocabulary
 from dptopics.public import tokenizers
 
 READERS = [
     fit.fit, vocabulary.vocabulary, ngrams.ngrams, count.count, count.groups, audit.audit, monitor.monitor,
-    look.transform,
+    look.transform, check.check,
 ]  # fmt: skip
 READING = {"source", "encoding", "separator", "table_format", "sheet", "header_row", "sql", "database", "drop_missing"}
 CSV = "note;patient\n" + "".join(f"{note};p{i}\n" for i, note in enumerate(["knee pain", "new glasses"] * 40))

@@ -81,9 +81,12 @@ def are_names(names: Sequence[str], below: Below | None = None) -> bool:
     """
     if not names or len(set(names)) != len(names) or not all(map(_can_be_a_name, names)):
         return False
-    values = [[str(value) for value in column if value not in ("", None)] for column in zip_longest(*below or [])]
-    others = [sum(not _can_be_a_name(value) for value in column) > 0.8 * len(column) for column in values if column]
-    return below is None or any(others)
+    if below is None:
+        return True
+    if 2 * sum(len(row) > len(names) for row in below) > len(below):
+        return False  # a title
+    values = [[str(value) for value in column if value not in ("", None)] for column in zip_longest(*below)]
+    return any(sum(not _can_be_a_name(value) for value in column) > 0.8 * len(column) for column in values if column)
 
 
 def _can_be_a_name(value: str) -> bool:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -10,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from dptopics import progress
-from dptopics.data.columns import BELOW, Header, check_columns
+from dptopics.data.columns import BELOW, Below, Header, check_columns
 from dptopics.data.streams import Opened
 from dptopics.errors import InputError, tell_owner
 
@@ -82,7 +83,7 @@ def _beginning(
     """By the separator that is given, else the first under which the row of names has all the columns.
 
     Excel writes semicolons where commas are for decimals. Where no separator gives all columns, or none is asked for,
-    it is the one that gives most names.
+    it is the one that gives most names, or the most regular rows.
     """
     tried = dict.fromkeys((usual, *_SEPARATORS) if separator is None else (separator,))
     found = [one for sign in tried if (one := _read_beginning(table.head, sign, header_row)) is not None]
@@ -94,7 +95,12 @@ def _beginning(
     for one in found:
         if columns and all(one.header.names.count(column) == 1 for column in columns):
             return one
-    return max(found, key=lambda one: len(one.header.names))
+    return max(found, key=lambda one: (len(one.header.names), _alike(one.header.below or ())))
+
+
+def _alike(rows: Below) -> int:
+    """How many rows have one number of cells, which is more than one: below a title the separator shows there."""
+    return max(Counter(len(row) for row in rows if len(row) > 1).values(), default=0)
 
 
 def _read_beginning(head: str, separator: str, header_row: int | None) -> _Beginning | None:
