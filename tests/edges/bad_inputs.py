@@ -65,6 +65,15 @@ def plan(file, said):
     return Bad(said, ("vocabulary", "good.csv", *READ, "--out", "out", "--plan", file))
 
 
+def checked(said, *more, reads=("good.csv", *READ), code=2, **file):
+    """The check, which spends nothing, of a good table or of a file that is given; code 0: it is told, not refused."""
+    return Bad(said, ("check", *reads, *more), code=code, **file)
+
+
+def checked_csv(name, content, said, *more, code=0):
+    return checked(said, *more, reads=(name, *READ), code=code, name=name, content=content.encode())
+
+
 # --- contents ---
 
 
@@ -372,10 +381,80 @@ OPTIONS = {
     "a preview of nothing": usage("--preview needs a number of units", "--preview"),
 }  # fmt: skip
 
+TWO_SHEETS = book([("note", "patient"), (NOTE, CANARY)], [("a", "b")])
+SHEET = ("--sheet", "sheet 0")
+ROW = "--header-row"
+MONTH = ("--by", "month:seen", "--from", "2026-01-01", "--to", "2026-03-31")
+WARDS = ("--by", "ward", "--groups", "wards.txt")
+SEEN = f"note,patient,seen,ward\n{CANARY} knee,{CANARY},2026-01-05,{CANARY}\nrash,b,5.1.2026,x\n"
+
+READING = {
+    "no such sheet": bad("p.xlsx", TWO_SHEETS, "no sheet 'one'. Its sheets: 'sheet 0', 'sheet 1'", "--sheet", "one"),
+    "a sheet without the columns": bad("q.xlsx", TWO_SHEETS, "no column 'note' among the 2", "--sheet", "sheet 1"),
+    "a sheet of CSV": usage(r"a sheet \(--sheet\) is for workbooks, but 'good.csv' is 'csv'", *SHEET),
+    "a sheet of a format": usage("but the format is 'json'", *SHEET, "--format", "json"),
+    "a sheet of a folder": usage("no sheets and no row of names", *SHEET, reads=("texts", *BY_FOLDER)),
+    "a sheet of standard input": piped(CSV, "a sheet .* but 'standard input' is 'csv'", *SHEET),
+    "a sheet of a query": query(SQL, "are for files", *SHEET),
+    "row 0": usage("--header-row must be at least 1, got 0", ROW, "0"),
+    "row -1": usage("--header-row must be at least 1, got -1", ROW, "-1"),
+    "a row that is a word": usage("Invalid value for '--header-row'", ROW, "two"),
+    "a row beyond the end": usage("'good.csv' has no names of columns in row 9", ROW, "9"),
+    "a row far beyond": bad("r2.csv", CSV * 3000, r"in row 9999 .* in its first 64 KiB", ROW, "9999"),
+    "a blank row": bad("s2.csv", f"note,patient\n\n{CANARY},b\n", "no names of columns in row 2", ROW, "2"),
+    "a row of data": bad("t2.csv", CSV + CSV, "is not shown", ROW, "3"),
+    "a row of JSON": bad("z.jsonl", lines(GOOD), r"is for CSV and workbooks, but 'z.jsonl' is 'json'", ROW, "2"),
+    "a row of piped JSON": piped(lines(GOOD), "but 'standard input' is 'json'", ROW, "2"),
+    "a row of Parquet": bad("m.parquet", table(note=[NOTE], patient=["a"]), "but 'm.parquet' is 'parquet'", ROW, "2"),
+    "a row beyond a workbook": bad("r.xlsx", TWO_SHEETS, "has no row 9 .* its longest sheet has 2 rows", ROW, "9"),
+    "a row of a folder": usage("no sheets and no row of names", ROW, "2", reads=("texts", *BY_FOLDER)),
+    "a row on Spark": usage("leave --sql, .* --header-row and - out", ROW, "2", "--engine", "spark"),
+}  # fmt: skip
+
+CHECKS = {
+    "no table": checked("one of the two", reads=READ),
+    "an empty table": checked_csv("a3.csv", "", "'a3.csv' is empty", code=2),
+    "a header alone": checked_csv("b3.csv", "note,patient\n", "Nobody is there: noise alone"),
+    "a folder": checked("'text', 'folder', 'file'", reads=("texts",), code=0),
+    "a folder by another column": checked("and no column 'note'", reads=("texts", *READ)),
+    "standard input": checked("Read 2 texts of 2 authors", reads=("-", *READ), code=0, piped=CSV.encode()),
+    "standard input without columns": checked("say which column holds the texts", reads=("-",), piped=CSV.encode()),
+    "no column of texts": checked("2 columns. .* may be no names .* could be the texts", reads=("good.csv",), code=0),
+    "another column": checked("no column 'nte' among the 2 of the table: 'note', 'patient'. Did you mean 'note'",
+                              reads=("good.csv", "--text", "nte", "--author", "patient")),
+    "one column for both": checked("name the same column", reads=("good.csv", "--text", "note", "--author", "note")),
+    "a query that is none": checked("the query was refused", reads=("--sql", "x", "--database", LITE, *READ)),
+    "texts of numbers": checked("row 1: a text must be a string", reads=("a3.jsonl", *READ), name="a3.jsonl",
+                                content=b'{"note": 3, "patient": "a"}'),
+    "texts all missing": checked("Rows without text: 1; without author: 0", reads=("b3.jsonl", *READ), name="b3.jsonl",
+                                 content=b'{"note": null, "patient": "a"}', code=0),
+    "one person": checked_csv("c3.csv", f"note,patient\nknee,{CANARY}\nrash,{CANARY}\n", "All texts are of one person"),
+    "mixed dates": checked_csv("d3.csv", SEEN, "1 of 2 understood .* of these 1 from 2026-01-01", *MONTH),
+    "other dates": checked_csv("e3.csv", SEEN.replace("2026-01-05", "6.1.2026"), r"%d.%m.%Y \(2 of 2\)", *MONTH),
+    "no dates": checked_csv("f3.csv", CSV, "there is no column 'seen'", *MONTH, code=2),
+    "a range the wrong way round": checked("must begin before it ends", *MONTH, "--to", "2025-01-01"),
+    "a range without an end": checked("needs a range that is public", *MONTH[:4]),
+    "a range of no days": checked("--from must be a day", *MONTH, "--from", "May"),
+    "a date format that is none": checked("'%Q' names no day", *MONTH, "--date-format", "%Q"),
+    "a date format of hours": checked("names no day", *MONTH, "--date-format", "%H:%M"),
+    "a date format of words": checked("'yesterday' names no day", *MONTH, "--date-format", "yesterday"),
+    "all of them other": checked_csv("g3.csv", SEEN, "0 of 2 rows match, 100% count as 'other'; 0 of the 2", *WARDS),
+    "no list of groups": checked("--by ward needs the list", "--by", "ward"),
+    "the table as groups": checked("is the private table itself", "--by", "patient", "--groups", "good.csv"),
+    "groups of texts": checked("would publish them one by one", "--by", "note", "--groups", "wards.txt"),
+    "a release of counts": checked("counts", "--release", "counted"),
+    "no release": checked("nowhere", "--release", "nowhere"),
+    "one topic": checked("n_topics must lie between 2", "--topics", "1"),
+    "epsilon 0": checked("epsilon must be", "--epsilon", "0"),
+    "no such language": checked("there are no stop words for language 'klingon'", "--language", "klingon"),
+    "results as JSON": checked("No such option", "--json"),
+}  # fmt: skip
+
 EVERYTHING = {
     f"{kind}: {name}": case
     for kind, cases in {
         "table": TABLES, "standard input": PIPED, "query": QUERIES, "folder": FOLDERS, "option": OPTIONS,
+        "reading": READING, "check": CHECKS,
     }.items()
     for name, case in cases.items()
 }  # fmt: skip

@@ -33,15 +33,16 @@ class Header(NamedTuple):
         """Why names are not shown, and which row looks more like names."""
         told = "What stands there may be no names of columns but data, so it is not shown. Add a row of names, or say "
         below = self.below or ()
-        for place, row in enumerate(below):
+        for place, row in enumerate(below[:-_ENOUGH]):
             if are_names([str(cell) for cell in row], below[place + 1 :]):
                 return f"{told}which row it is: row {self.row + place + 1} looks like one (--header-row)."
         return f"{told}which row it is (--header-row)."
 
 
+_ENOUGH = 5  # rows below, for a row to look like names
 _LONGEST = 40  # characters of a name
 _MOST = 30  # names in a message
-_ALIKE = 0.6  # of two names, as difflib has it
+_ALIKE, _SURELY_ALIKE = 0.6, 0.8  # of two names, as difflib has it
 # Digits without letters: numbers, dates; dates with a time; lines and quotation marks are of texts.
 _NO_NAME = re.compile(r"\d{4}-\d\d-\d\d|(?=.*\d)[\d\W_]+$|.*[\"\r\n\0]", re.DOTALL)
 
@@ -57,12 +58,13 @@ def check_columns(found: Sequence[str] | Header, *columns: str | None) -> None:
             raise InputError(f"there are {names.count(column)} columns {column!r}. Rename all but one.")
         like = [SequenceMatcher(None, _folded(name), _folded(column)).ratio() for name in names]
         order = sorted(range(len(names)), key=lambda place: -like[place] if like[place] >= _ALIKE else 0)
-        close = max(like, default=0.0) >= _ALIKE
-        shown = are_names(names, None if close or set(columns) & set(names) else header.below)
+        closest = max(like, default=0.0)
+        known = closest >= _SURELY_ALIKE or bool(set(columns) & set(names))  # a row with such a cell is one of names
+        shown = are_names(names, None if known else header.below)
         hint = "Write one of these." if shown else header.no_names
         if any(_folded(name) == _folded(column) for name in names):
             hint = "One differs only in capital letters or blanks around it: write the name exactly."
-        elif shown and close:
+        elif shown and closest >= _ALIKE:
             hint = f"Did you mean {names[order[0]]!r}?"
         told = f": {quoted([names[place] for place in order])}" if shown else ""
         raise InputError(f"there is no column {column!r} among the {len(names)} of the table{told}. {hint}")
