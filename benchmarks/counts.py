@@ -92,7 +92,7 @@ def speed() -> dict[str, float]:
     batches = ([column[i : i + size] for column in (topic, authors, names, days)] for i in range(0, n, size))
     start = time.perf_counter()
     corpus = corpus_of_cells(
-        batches, lambda texts: np.array(texts, np.int64), 20, [groups, weeks], with_authors=True
+        batches, lambda texts: np.array(texts, np.int64), 20, [groups, weeks], author="author"
     ).bounded()
     read = time.perf_counter()
     values = (tuple(map(str, range(20))), groups.values, weeks.values)
@@ -128,7 +128,7 @@ def order(data: Path, n_topics: int, max_cells: int, runs: int = 10) -> dict[str
     ]
     batch = [[texts, authors, table["label"], days]]
     cells = corpus_of_cells(
-        batch, lambda part: main_topic(model.transform(part)), model.n_topics + 1, axes, with_authors=True
+        batch, lambda part: main_topic(model.transform(part)), model.n_topics + 1, axes, author="author"
     ).bounded()
     values = (tuple(map(str, range(model.n_topics + 1))), *(axis.values for axis in axes))
     settings: dict[str, Any] = {"axes": ("topic", "airline", "day"), "values": values, "delta": DELTA}

@@ -47,6 +47,12 @@ def test_rows_and_people_are_counted():
     assert "They are left out." in str(told(pa.table({"note": notes, "who": people}), drop_missing=True))
 
 
+def test_placeholders_are_no_people():
+    data = table(who=["unknown", "N/A", *(f"p{i}" for i in range(58))])
+    assert (told(data).people, told(data).without_author) == (58, 2)
+    assert told(data, author_is=["Unknown"]).people == 59
+
+
 def test_it_is_not_for_release():
     found = told(table())
     assert str(found).startswith("NOT FOR RELEASE")

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.counting.tables import check_axes, counts_plan, topics_of
-from dptopics.data.builder import Builder, no_author
+from dptopics.data.builder import Builder
 from dptopics.data.columns import Header, Rows, are_names
 from dptopics.data.corpus import Corpus
 from dptopics.data.databases import Query
 from dptopics.data.files import TableFile
+from dptopics.data.names import no_author, real_names
 from dptopics.data.streams import STANDARD_INPUT
 from dptopics.data.tables import read_columns
 from dptopics.door import warn_owner
@@ -114,6 +115,7 @@ def check(
     unit: Unit | str | None = None,
     settings: TextSettings | None = None,
     drop_missing: bool = False,
+    author_is: Iterable[str] = (),
     encoding: str = "utf8",
 ) -> Check:
     """What a table holds and what a release of it would show: ``dptopics check`` in Python. For the owner's eyes.
@@ -138,14 +140,14 @@ def check(
     how: dict[str, Any] = {"epsilon": EPSILON if epsilon is None else epsilon, "unit": chosen}
     how["delta"] = DELTA if delta is None else delta
     plan = Plan.topics(n_topics=n_topics, text=own, **how) if model is None else counts_plan(model, by, **how)
-    table = _Table.read(source, text, author, by, model, own)
+    columns = [text, author] if author else [text]
+    table = _Table.read(source, columns, by, model, own, real_names(author_is))
     corpus = table.corpus
     headers = {} if isinstance(source, Query) else _headers(source)
     counted = [pair for pair in zip(by, table.values, strict=True) if pair[0].of_text is None]
     names = ((TOPIC,) if model is not None else ()) + tuple(axis.name for axis in by)
     cells = _filled(corpus, table.cell) if names else {}
     units = corpus.n_authors if chosen is Unit.AUTHOR else corpus.n_documents
-    preview = expected(plan, units) if units else None
     found = Check(
         columns={sheet: header.names for sheet, header in headers.items()},
         rows=table.rows,
@@ -157,7 +159,7 @@ def check(
         dates=tuple(_dates(*pair) for pair in counted if pair[0].period is not None),
         groups=tuple(_groups(*pair) for pair in counted if pair[0].period is None),
         cells=cells,
-        preview=preview,
+        preview=expected(plan, units) if units else None,
     )
     lines = [*_column_lines(headers), *_read_lines(found, corpus, drop_missing=drop_missing)]
     lines += [*_language_lines(corpus, plan, own), *_date_lines(found, by), *_group_lines(found)]
@@ -165,11 +167,8 @@ def check(
         told = "; ".join(f"{many:,} in {how_many}" for how_many, many in cells.items())
         lines.append(f"How many of the {table.n_cells:,} cells ({' × '.join(names)}) people fill: {told}.")
         lines.append("Each person counts in --max-cells of them (1 if you do not say), chosen by a hash.")
-    lines += [*_preview_lines(plan, preview, said=epsilon is not None and delta is not None), CAUTION]
+    lines += [*_preview_lines(plan, found.preview, said=epsilon is not None and delta is not None), CAUTION]
     return replace(found, lines=tuple(lines))
-
-
-# --- reading ---
 
 
 @dataclass(frozen=True)
@@ -186,34 +185,34 @@ class _Table:
 
     @classmethod
     def read(
-        cls, source: Any, text: str, author: str | None, by: Sequence[Axis], model: TopicModel | None, own: TextSettings
+        cls, source: Any, of: list[str], by: Sequence[Axis], model: TopicModel | None, own: TextSettings, real: Any
     ) -> "_Table":
-        asked = [text, *([author] if author else []), *(axis.column for axis in by if axis.of_text is None)]
-        builder = Builder(own, with_authors=author is not None, drop_missing=True)
+        """All rows go to the builder, which leaves out those without text or author."""
+        builder = Builder(own, with_authors=len(of) > 1, drop_missing=True, author_is=real)
+        asked = of + [axis.column for axis in by if axis.of_text is None]
         shape = (*([] if model is None else [model.n_topics + 1]), *(len(axis.values) for axis in by))
         values: list[Counter[str]] = [Counter() for _ in by]
         cells: list[NDArray[np.int64]] = []
-        rows = without_text = without_author = 0
-        for texts, *columns in read_columns(source, asked, values=2 if author else 1):
-            authors = columns.pop(0) if author else None
+        missing = np.zeros(3, np.int64)  # rows, those without text, those without author
+        for texts, *columns in read_columns(source, asked, values=len(of)):
+            authors = columns.pop(0) if len(of) > 1 else None
+            builder.add(texts, authors)
             no_text = [value is None or value != value for value in texts]
-            nobody = [False] * len(texts) if authors is None else [no_author(value) for value in authors]
-            rows, without_text = rows + len(texts), without_text + sum(no_text)
-            without_author += sum(nobody)
-            kept = [i for i, (a, b) in enumerate(zip(no_text, nobody, strict=True)) if not a and not b]
+            nobody = [False] * len(texts) if authors is None else [no_author(value, real) for value in authors]
+            kept = [i for i, lacking in enumerate(zip(no_text, nobody, strict=True)) if not any(lacking)]
+            missing += (len(texts), sum(no_text), sum(nobody))
             left = iter(columns)
-            own_columns = [texts if axis.of_text is not None else next(left) for axis in by]
-            builder.add([texts[i] for i in kept], None if authors is None else [authors[i] for i in kept])
-            places = [] if model is None else [main_topic(model.transform([texts[i] for i in kept]))] if kept else []
-            for axis, counted, column in zip(by, values, own_columns, strict=True):
-                own_values = [column[i] for i in kept]
+            places = [] if model is None or not kept else [main_topic(model.transform([texts[i] for i in kept]))]
+            for axis, counted in zip(by, values, strict=True):
+                column = texts if axis.of_text is not None else next(left)
+                here = [column[i] for i in kept]
                 if axis.of_text is None:
-                    counted.update("" if value is None else str(value) for value in own_values)
-                places.append(axis.places(own_values))
+                    counted.update("" if value is None else str(value) for value in here)
+                places.append(axis.places(here))
             if kept and places:
                 cells.append(np.ravel_multi_index(tuple(places), shape))
         cell = np.concatenate([np.zeros(0, np.int64), *cells])
-        return cls(builder.build(Corpus), cell, prod(shape), values, rows, without_text, without_author)
+        return cls(builder.build(Corpus), cell, prod(shape), values, *missing.tolist())
 
 
 def _headers(source: Any) -> dict[str | None, Header]:
@@ -240,8 +239,9 @@ def _columns_alone(source: Any) -> Check:
         kinds[sheet] = [_kind(column) for column in rows]
         for number, (name, kind) in enumerate(zip(names, kinds[sheet], strict=True), start=1):
             where = "" if sheet is None else f", sheet {sheet!r}"
-            told = repr(name) if shown else f"column {number}"
-            lines.append(f"- {told}{where}: {_could_be(kind, name if shown else 'COLUMN')}")
+            told, name = (repr(name), name) if shown else (f"column {number}", "COLUMN")
+            could_be = _COULD_BE[kind].format(name=quote(name), month=quote(f"month:{name}"))
+            lines.append(f"- {told}{where}: {could_be}")
     lines.append("Say which column holds the texts (--text) and which the authors (--author), to be told more.")
     return Check(columns={sheet: header.names for sheet, header in headers.items()}, kinds=kinds, lines=tuple(lines))
 
@@ -254,10 +254,6 @@ _COULD_BE = {
     "numbers": "numbers",
     "nothing": "no values in the first rows, or no single ones",
 }
-
-
-def _could_be(kind: str, name: str) -> str:
-    return _COULD_BE[kind].format(name=quote(name), month=quote(f"month:{name}"))
 
 
 def _first_rows(source: Any, names: Sequence[str]) -> Rows:
@@ -282,9 +278,6 @@ def _kind(column: Sequence[Any]) -> str:
     if all(word.isdigit() for word in words):
         return "authors"
     return "numbers" if all(set(word) <= set("0123456789.,-+") for word in words) else "authors"
-
-
-# --- counting ---
 
 
 def _days(values: Iterable[str], date_format: str | None) -> int:
@@ -334,9 +327,6 @@ def _bin(power: int) -> str:
     return str(high) if low >= high else f"{low}–{high}"
 
 
-# --- telling ---
-
-
 def _column_lines(headers: Mapping[str | None, Header]) -> list[str]:
     lines = []
     for sheet, header in headers.items():
@@ -348,9 +338,8 @@ def _column_lines(headers: Mapping[str | None, Header]) -> list[str]:
 
 
 def _read_lines(found: Check, corpus: Corpus, *, drop_missing: bool) -> Iterator[str]:
-    left_out = found.rows - found.texts
-    yield replace(corpus, left_out=left_out).account()
-    if left_out:
+    yield corpus.account()
+    if found.rows > found.texts:
         how = "They are left out." if drop_missing else "fit and count refuse them, or leave them out (--drop-missing)."
         yield f"Rows without text: {found.without_text:,}; without author: {found.without_author:,}. {how}"
     if found.people == 1:

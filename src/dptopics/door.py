@@ -18,13 +18,14 @@ from numpy.random import Generator
 from dptopics import __version__
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
-from dptopics.data.estimator_input import check_column_names
+from dptopics.data.estimator_input import check_column_names, check_only_data
 from dptopics.data.language_check import warn_if_other_language
 from dptopics.errors import DptopicsError, InputError, ReleaseLost, SpentError, Stopped
 from dptopics.plan import Plan
 from dptopics.privacy.durable import locked, same_file
 from dptopics.privacy.guarantee import Unit
-from dptopics.privacy.ledger import Ledger, Receipt
+from dptopics.privacy.ledger import Ledger
+from dptopics.privacy.ledger_file import Receipt
 from dptopics.privacy.mechanism import Job
 from dptopics.privacy.rehearsal import rehearse
 from dptopics.privacy.rng import secure_rng
@@ -108,7 +109,8 @@ def publish(
         charged: list[Receipt | None] = []
         with _from_the_charge_on(account, charged):
             promised = mechanism.guarantee.assuming(corpus.assumptions)
-            charged.append(account.charge(promised, mechanism.name, accept_unproven=accept_unproven))
+            by = corpus.bounds.column
+            charged.append(account.charge(promised, mechanism.name, by=by, accept_unproven=accept_unproven))
             with phase(_TITLES[plan.job]):
                 release = account.noted(mechanism(corpus, generator)).assuming(corpus.assumptions)
             record = _record(plan, account, charged[0], title, about)
@@ -148,7 +150,7 @@ def _from_the_charge_on(account: Any, charged: list[Receipt | None]) -> Iterator
     except Exception as error:
         if not charged or (charged[0] is None and not isinstance(error, MemoryError)):
             raise  # nothing was recorded: the error itself says most
-        reason = str(error) if isinstance(error, DptopicsError) else type(error).__name__
+        reason = str(error).rstrip(".") if isinstance(error, DptopicsError) else type(error).__name__
         # The other exception may quote data: it is not shown as the cause.
         raise ReleaseLost(f"the run failed: {reason}. Nothing was written. {account.told(charged[0])}") from None
 
@@ -205,13 +207,15 @@ def release_vocabulary(
     text: TextSettings | str | None = None,
     settings: TextSettings | None = None,
     drop_missing: bool = False,
+    author_is: Iterable[str] = (),
     **how: Any,
 ) -> Release[Vocabulary]:
     """Release the words that many units use: ``dptopics vocabulary`` in Python.
 
     ``data`` are texts, a Corpus, or a table, of which ``text`` and ``authors`` name the columns. ``settings`` (or
     ``text``, if there is no column to name) say how texts become words. ``drop_missing`` leaves out rows without text
-    or author. ``how`` are settings of
+    or author; placeholders such as "unknown" are no authors, but for those that ``author_is`` lists. ``how`` are
+    settings of
     :meth:`Plan.words <dptopics.plan.Plan.words>` (mechanism, noise, max_words, max_vocabulary, max_docs) and of
     :func:`publish` (ledger, out, title, about, accept_unproven).
 
@@ -221,7 +225,7 @@ def release_vocabulary(
     """
     column = text if isinstance(text, str) else None
     own = settings or (text if isinstance(text, TextSettings) else TextSettings())
-    corpus = _corpus(data, authors, own, column=column, drop_missing=drop_missing)
+    corpus = _corpus(data, authors, own, column=column, drop_missing=drop_missing, author_is=author_is)
     chosen = Unit(unit) if unit is not None else corpus.default_unit
     plan = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     made = Plan.words(epsilon=epsilon, delta=delta, unit=chosen, text=corpus.text, **plan)
@@ -240,14 +244,15 @@ def release_ngrams(
     text: str | None = None,
     tokenizer: Any = None,
     drop_missing: bool = False,
+    author_is: Iterable[str] = (),
     **how: Any,
 ) -> Release[NgramTable]:
     """Release how probable n-grams are: ``dptopics ngrams`` in Python.
 
     ``data`` are texts, a table, of which ``text`` and ``authors`` name the columns, or a Corpus that was read with
     ``TextSettings.for_ngrams(n)``. Without public n-grams (``prior``) the list is chosen privately
-    (``vocabulary="weighted"``). ``tokenizer`` as in TextSettings. ``drop_missing`` leaves out rows without text or
-    author. ``how`` are settings of
+    (``vocabulary="weighted"``). ``tokenizer`` as in TextSettings; ``drop_missing`` and ``author_is`` as in
+    :func:`release_vocabulary`. ``how`` are settings of
     :meth:`Plan.ngrams <dptopics.plan.Plan.ngrams>` and of :func:`publish`.
 
     >>> texts = ["how are you", "how are they"] * 100
@@ -257,7 +262,7 @@ def release_ngrams(
     """
     listed = None if prior is None else prior.vocabulary
     settings = TextSettings.for_ngrams(n, tokenizer)
-    corpus = _corpus(data, authors, settings, listed, column=text, drop_missing=drop_missing)
+    corpus = _corpus(data, authors, settings, listed, column=text, drop_missing=drop_missing, author_is=author_is)
     chosen = Unit(unit) if unit is not None else corpus.default_unit
     plan = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     words = None if prior is not None else plan.pop("vocabulary", "weighted")
@@ -302,12 +307,13 @@ def _corpus(
     *,
     column: str | None,
     drop_missing: bool,
+    author_is: Iterable[str],
 ) -> Corpus:
     if isinstance(data, Corpus):
-        if authors is not None or drop_missing:
-            raise InputError("a Corpus already knows its authors and rows: leave authors= and drop_missing= out.")
+        check_only_data(authors, drop_missing, author_is)
         return data
-    how: dict[str, Any] = {"settings": text, "vocabulary": vocabulary, "drop_missing": drop_missing}
+    how: dict[str, Any] = {"settings": text, "vocabulary": vocabulary}
+    how |= {"drop_missing": drop_missing, "author_is": author_is}
     if column is not None or isinstance(authors, str):
         check_column_names(column, authors)
         return Corpus.from_table(data, text=column or "", author=authors, **how)

@@ -16,7 +16,17 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.builder import as_list
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines.spark import SparkTable
-from dptopics.data.estimator_input import EstimatorData, counts_of, data_of, is_texts, numbered, one_column, texts_of
+from dptopics.data.estimator_input import (
+    EstimatorData,
+    check_no_labels,
+    counts_of,
+    data_of,
+    is_texts,
+    numbered,
+    one_column,
+    spark_data_of,
+    texts_of,
+)
 from dptopics.door import publish, warn_owner
 from dptopics.errors import InputError, PrivacyWarning
 from dptopics.plan import Plan, usual_mechanism
@@ -146,11 +156,13 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         text: str | None = None,
         feature_names: Sequence[str] | None = None,
         drop_missing: bool = False,
+        author_is: Iterable[str] = (),
     ) -> Self:
         """Release topics of X: texts, a table, a documents × words count matrix, or a Corpus. Spends budget.
 
         Of a table (pandas, Polars, Arrow, or a file) name the columns: ``fit(frame, text="note", authors="patient")``.
-        ``drop_missing`` leaves out rows without text or author.
+        ``drop_missing`` leaves out rows without text or author; placeholders such as "unknown" are no authors, but for
+        those that ``author_is`` lists. ``y`` is there for pipelines, and ignored.
 
         ``embeddings``: the documents' vectors by ``embedding``, if they were computed already, one row each and each
         from its own text alone. ``feature_names``: the words of a count matrix that has no names of columns. Without
@@ -160,13 +172,14 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         and ``embeddings`` are the names of its columns.
         """
         self._feature_names = feature_names
+        rows: dict[str, Any] = {"drop_missing": drop_missing, "author_is": tuple(author_is)}
         X, authors = one_column(as_list(X)), as_list(authors)
         if drop_missing and embeddings is not None and not self._on_spark(X):
             raise InputError("rows that are dropped have embeddings too. Leave out drop_missing, and such rows.")
         if self._on_spark(X):
-            data = self._spark_data(X, text, authors, embeddings, drop_missing)
+            data = spark_data_of(X, text, authors, embeddings, session=self.engine, settings=self._text(), **rows)
         else:
-            data = self._data(X, text, authors, drop_missing)
+            data = self._data(X, text, authors, **rows)
         name = self.mechanism or usual_mechanism(data.text)
         model = self._embedding(name, data.with_vectors or embeddings is not None)
         if data.on_spark and model is not None and not model.of_words and not data.with_vectors:
@@ -191,6 +204,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             **self._settings(X, unit),
         )
         if unit is Unit.DOCUMENT and self.unit is None:
+            check_no_labels(y)
             warnings.warn(
                 "No authors were given, so each document is protected by itself: somebody with several documents is "
                 "protected less. Pass authors=, or unit='document' if that is what you want.",
@@ -301,37 +315,19 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise InputError(f"engine must be a Spark session or None, got {type(self.engine).__name__}.")
         return self.engine is not None or isinstance(X, SparkTable)
 
-    def _spark_data(
-        self, X: Any, text: str | None, authors: Any, embeddings: Any, drop_missing: bool
-    ) -> "EstimatorData":
-        if isinstance(X, SparkTable):
-            if drop_missing or not (text is authors is embeddings is None):
-                raise InputError(
-                    "a SparkTable already knows its columns: leave text=, authors=, embeddings= and drop_missing= out."
-                )
-            table = X
-        elif text is None or not all(name is None or isinstance(name, str) for name in (authors, embeddings)):
-            raise InputError("on Spark, name the columns: fit(frame, text='note', authors='patient').")
-        else:
-            how: dict[str, Any] = {"session": self.engine, "settings": self._text(), "drop_missing": drop_missing}
-            table = SparkTable.from_table(X, text=text, author=authors, embedding=embeddings, **how)
-        return EstimatorData(
-            table.text, table.default_unit, table.vocabulary, lambda embed: table, table.with_vectors, True
-        )
-
-    def _data(self, X: Any, text: str | None, authors: Any, drop_missing: bool) -> "EstimatorData":
+    def _data(self, X: Any, text: str | None, authors: Any, **rows: Any) -> "EstimatorData":
         """What is known of X before it is read."""
         if text is None and not isinstance(authors, str) and not isinstance(X, Corpus) and not is_texts(X):
-            if drop_missing:
+            if rows["drop_missing"]:
                 raise InputError("drop_missing is for texts and tables. Of counts, leave such rows out yourself.")
-            return data_of(self._counted(X, authors), None, None, self._text())
-        return data_of(X, text, authors, self._text(), drop_missing=drop_missing)
+            return data_of(self._counted(X, authors, rows["author_is"]), None, None, self._text())
+        return data_of(X, text, authors, self._text(), **rows)
 
-    def _counted(self, X: Any, authors: Any) -> Corpus:
+    def _counted(self, X: Any, authors: Any, author_is: tuple[str, ...]) -> Corpus:
         matrix = counts_of(self, X, reset=True)
         public = isinstance(self.vocabulary, str) and self.vocabulary == "public"
         names = self._names(matrix) or numbered(matrix, public=public)
-        return Corpus.from_counts(matrix, names, authors=authors, public_vocabulary=public)
+        return Corpus.from_counts(matrix, names, authors=authors, author_is=author_is, public_vocabulary=public)
 
     def _names(self, matrix: Any) -> list[str] | None:
         """The words of the columns, if they have any."""

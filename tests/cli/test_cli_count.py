@@ -197,6 +197,13 @@ def test_every_week(run, tmp_path):
     assert SECRET.encode() not in file.read_bytes()
     code, _, message = run(*BASE, *WEEK, "--max-periods", 2, "--at", "2026-W06", "--out", "again")
     assert (code, "was counted before" in message) == (2, True)
+    once = (*BASE[:3], *BASE[3:7], "--epsilon", 0.5, "--delta", 1e-6)
+    assert run("ledger", "create", "once.json", "--epsilon", 1, "--delta", 1e-5)[0] == 0
+    for at, told in (("2026-W02", False), ("2026-W03", True)):  # the same rows twice: everybody counted before
+        whole = ("--period", "week", *WEEK[2:-2], "--ledger", "once.json")
+        code, _, message = run(*once, *whole, "--at", at, "--out", f"once-{at}")
+        assert code == 0, message
+        assert ("900 of 900 authors (100%) have counted in as many periods as they may" in message) == told
     file.unlink()
     code, _, message = run(*BASE, *WEEK, "--max-periods", 2, "--at", "2026-W07", "--out", "again")
     assert (code, "is not there" in message) == (2, True)

@@ -30,7 +30,7 @@ def topics(texts):
 
 def read(source, **more):
     batches = read_columns(source, ["note", "patient", "ward", "date"], encoding="utf8")
-    return corpus_of_cells(batches, topics, 3, [WARDS, MONTHS], with_authors=True, **more)
+    return corpus_of_cells(batches, topics, 3, [WARDS, MONTHS], author="author", **more)
 
 
 def written(kind, tmp_path, rows=ROWS):
@@ -48,7 +48,7 @@ def written(kind, tmp_path, rows=ROWS):
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "frame"])
 def test_every_document_counts_in_its_cell(kind, tmp_path):
     source = pa.table(ROWS) if kind == "frame" else written(kind, tmp_path)
-    with pytest.warns(PrivacyWarning, match="counted as 'other'") as told:
+    with pytest.warns(PrivacyWarning, match="count as 'other'") as told:
         corpus = read(source)
     assert len(told) == 2
     assert "east" not in str(told[0].message)
@@ -63,7 +63,7 @@ def test_dates_of_arrow_and_numbers_are_read_as_they_are_written(tmp_path):
     numbers = Axis.groups("ward", ["1", "2"])
     batches = read_columns(pa.table(rows), ["note", "patient", "ward", "date"], encoding="utf8")
     with pytest.warns(PrivacyWarning):
-        corpus = corpus_of_cells(batches, topics, 3, [numbers, MONTHS], with_authors=True)
+        corpus = corpus_of_cells(batches, topics, 3, [numbers, MONTHS], author="author")
     assert np.unravel_index(corpus.word, (3, 3, 3))[2].tolist() == [0, 1, 1, 2]
     assert np.unravel_index(corpus.word, (3, 3, 3))[1].tolist() == [0, 1, 2, 2]
 
@@ -104,7 +104,7 @@ def test_only_those_who_are_admitted_count():
         return np.array([name != "p" for name in names])
 
     rows = [[["a", "b", "a"], ["p", "q", "p"]]]
-    corpus = corpus_of_cells(rows, topics, 3, [], with_authors=True, admitted=admitted)
+    corpus = corpus_of_cells(rows, topics, 3, [], author="author", admitted=admitted)
     assert sorted(seen) == ["p", "q"]
     assert corpus.n_documents == 1
 
@@ -113,8 +113,8 @@ def test_cells_as_batches_of_arrow_are_those_in_memory():
     table = pa.table({**ROWS, "note": ["b", "a", None, "a"], "patient": [1, 1, 2, 3]})
     (batch,) = arrow_cells(table.to_batches(), topics, 3, [WARDS, MONTHS], True)
     columns = [column.to_pylist() for column in table.columns]
-    with pytest.warns(PrivacyWarning, match="counted as 'other'"):
-        corpus = corpus_of_cells([columns], topics, 3, [WARDS, MONTHS], with_authors=True, drop_missing=True)
+    with pytest.warns(PrivacyWarning, match="count as 'other'"):
+        corpus = corpus_of_cells([columns], topics, 3, [WARDS, MONTHS], author="author", drop_missing=True)
     told = [text for text in batch.column("text").to_pylist() if text is not None]
     assert told == [corpus.words[word] for word in corpus.word]
     assert batch.column("author").to_pylist() == ["1", "1", "2", "3"]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dptopics import Vocabulary
 from dptopics.data import numbered_words
-from dptopics.data.builder import clean_name
 from dptopics.data.corpus import Corpus
+from dptopics.data.names import clean_name
 from dptopics.data.numbered_words import NumberedWords
 from dptopics.public.text import TextSettings
 

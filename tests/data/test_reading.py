@@ -32,7 +32,7 @@ TEXTS = [
     "null nan none",
     "tab\tseparated",
 ]
-AUTHORS = ["ann", "bob", "ann", "née", "bob", "NA", "007", "7"]
+AUTHORS = ["ann", "bob", "ann", "née", "bob", "NB", "007", "7"]
 EVERY_WORD = TextSettings(language="none", min_length=2)
 
 
@@ -461,11 +461,11 @@ def test_one_person_written_in_several_ways_is_one_author(tmp_path):
     ]
     for corpus in corpora:
         assert corpus.n_authors == 1
-        assert corpus.author_key[0] == string_keys(["Zo\u00eb Lee"])[0]
+        assert corpus.author_key[0] == string_keys(["zo\u00eb lee"])[0]
 
 
 def test_names_that_look_different_stay_apart():
-    names = ["Anna", "anna", "anna@work", "AnnaLee", "Anna Lee", "\uff21nna", "Zoe", "Zo\u00eb", "\u0645\u06cc", 7]
+    names = ["anna", "anna@work", "AnnaLee", "Anna Lee", "Zoe", "Zo\u00eb", "\u0645\u06cc", "007", 7, "7.5", -7]
     assert Corpus.from_texts(["knee"] * len(names), names).n_authors == len(names)
 
 

@@ -47,7 +47,9 @@ def room(tmp_path_factory):
     model = TopicModel(topic_word=np.eye(2), topic_share=np.ones(2) / 2, vocabulary=words, alpha=0.1)
     how = {"text": "note", "author": "patient", "epsilon": 1.0, "delta": 1e-9}
     release_counts(model, folder / "good.csv", by=[], out=folder / "counted", **how)
-    Ledger.create(folder / "clinic.ledger", epsilon=40.0, delta=1e-6)
+    ledger = Ledger.create(folder / "clinic.ledger", epsilon=40.0, delta=1e-6)
+    for column in ("patient", "folder"):
+        ledger.same_people(column)
     return folder
 
 

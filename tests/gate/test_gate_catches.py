@@ -99,6 +99,7 @@ def test_a_good_mechanism_passes_and_is_found_by_its_name():
 def test_a_copy_of_variational_without_noise():
     @dataclass(frozen=True, kw_only=True)
     class Silent(VariationalTopics):
+        size_share: float = 0.0
         name: ClassVar[str] = "silent"
 
         def _noisy_counts(self, corpus, rng, topics, step):

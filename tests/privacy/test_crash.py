@@ -49,6 +49,33 @@ def test_what_is_missing_or_double_would_be_seen(scripts, tmp_path):
     assert found == Counter({"charges": 4, "missing": 1, "double": 1, "unsaid": 3, "unsaid, more than one a child": 1})
 
 
+def test_kills_and_races_of_a_series_put_nobody_above_the_cap(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    import series_kills
+
+    found = series_kills.trials(4, tmp_path, 0, Counter()) + series_kills.races(1, tmp_path, 1)
+    assert found["kills"] >= 4
+    assert found["given out"] >= 1
+    assert found["steps of a run"] > 30
+    assert {what: found[what] for what in series_kills.WRONG if found[what]} == {}
+
+
+def test_somebody_above_the_cap_would_be_seen(monkeypatch, tmp_path):
+    """Three weeks of the same people, with a new file each time."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    import series_kills
+
+    folder = series_kills.made(tmp_path)
+    monkeypatch.setattr("dptopics.privacy.series.Series.notes", lambda *_: [])  # nothing was counted before
+    monkeypatch.setattr("dptopics.privacy.series.SeriesAccount._closed", lambda self, receipts: receipts[-1])
+    monkeypatch.setattr(Ledger, "_check_room", lambda *_: None)
+    for week in series_kills.WEEKS.names[:3]:
+        series_kills.counted(folder, week, most=1, out=folder / week, file=folder / f"{week}.part")
+    found = series_kills.judged(folder, most=1)
+    assert found["above the cap"] == 6
+    assert found["charged twice"]
+
+
 @needs_compiler
 @pytest.mark.parametrize("name", ["ledger", "bundle", "reports"])
 def test_what_was_saved_survives_a_loss_of_power(scripts, name):

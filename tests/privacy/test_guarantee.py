@@ -41,7 +41,8 @@ def words(card):
 
 def test_card_says_who_from_whom_how_much_and_how_surely():
     card = words(promise(assumptions=("The clocks are right.",)).card())
-    assert "Protected every author, with everything they wrote in this data" in card
+    assert "Protected every author, with everything they wrote in this data under one name" in card
+    assert "people with several names, or who share one, are protected less" in card
     assert "From anyone who sees the release" in card
     assert "not from the data's owner" in card
     assert "ε = 1, δ = 0.0001 (add-or-remove)" in card

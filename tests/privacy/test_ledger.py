@@ -36,7 +36,7 @@ from dptopics.release.release import Release
 from dptopics.vocabulary.weighted import WeightedVocabulary
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-CORPUS = SimpleNamespace(bounds=SimpleNamespace(unit=Unit.AUTHOR), assumptions=())
+CORPUS = SimpleNamespace(bounds=SimpleNamespace(unit=Unit.AUTHOR, column=None), assumptions=())
 
 
 def promise(epsilon=1.0, delta=1e-7, **fields):
@@ -182,7 +182,8 @@ def test_a_charge_of_version_0_1_is_read(path):
            "strength": "proved", "assumptions": [], "events": events}  # fmt: skip
     row = (1, "2026-01-01T00:00:00+00:00", "weighted", 1.0, 1e-7, 1.0, 1e-7, "proved", json.dumps(old))
     with module.transaction(path, "IMMEDIATE") as connection:
-        module.write_charge(connection, row)
+        connection.execute("INSERT INTO charge VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        module._commit(connection)
     (receipt,) = ledger.receipts()
     assert receipt.guarantee.events == (Laplace(1.0, 1, Relation.REPLACE), Failure(1e-7, Relation.REPLACE))
     ledger.charge(receipt.guarantee, "weighted")
@@ -505,7 +506,7 @@ def test_run_refuses_before_charging(ledger):
         (fake(epsilon=4.0), CORPUS, secure_rng(), BudgetExceeded),
         (
             fake(),
-            SimpleNamespace(bounds=SimpleNamespace(unit=Unit.DOCUMENT), assumptions=()),
+            SimpleNamespace(bounds=SimpleNamespace(unit=Unit.DOCUMENT, column=None), assumptions=()),
             secure_rng(),
             PrivacyError,
         ),

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,8 +10,19 @@ import pyarrow as pa
 import pytest
 
 from dptopics import Calendar, Ledger, TopicModel, Vocabulary, release_period
-from dptopics.errors import BudgetExceeded, DptopicsError, InputError, PrivacyError, PrivacyWarning, ReleaseLost
+from dptopics.errors import (
+    BudgetExceeded,
+    DptopicsError,
+    InputError,
+    LedgerError,
+    PrivacyError,
+    PrivacyWarning,
+    ReleaseLost,
+)
 from dptopics.insight.series import CountsOfPeriod
+from dptopics.privacy import ledger as ledger_module
+from dptopics.privacy import ledger_file
+from dptopics.privacy import participation as participation_module
 from dptopics.privacy.controls import under_noised
 from dptopics.privacy.durable import alone_with
 from dptopics.privacy.guarantee import Unit
@@ -48,7 +60,7 @@ def exact(ledger, week, data, **more):
 
 
 def participation(ledger):
-    (found,) = ledger.path.parent.glob("*.series-*")
+    (found,) = ledger.path.parent.glob("[!.]*.series-*")
     return found
 
 
@@ -63,7 +75,7 @@ def test_one_charge_for_all_weeks_and_a_cap_on_each_author(ledger):
     assert file.stat().st_mode & 0o777 == 0o600
     assert ANN.encode() not in file.read_bytes()
     state = Participation.load(file)
-    assert (state.begun[-1], state.closed, state.times.max(), state.authors.size) == ("2026-W05", True, 2, 52)
+    assert (state.period, state.closed, state.times.max(), state.authors.size) == ("2026-W05", True, 2, 52)
 
 
 def test_a_period_is_drawn_once(ledger):
@@ -105,15 +117,30 @@ def died(monkeypatch, where, name, error=GONE):
     monkeypatch.setattr(where, name, fails)
 
 
+def died_before_the_charge(monkeypatch, ledger, week, data, **more):
+    """After participation was saved, before the ledger was."""
+    with monkeypatch.context() as patch:
+        died(patch, ledger_module, "write_charge")
+        died(patch, ledger_module, "rename_charge")
+        with pytest.raises(RuntimeError, match="gone"):
+            count(ledger, week, data, **more)
+
+
+def died_before_the_draw(monkeypatch, ledger, week, data, **more):
+    """After the charge."""
+    with monkeypatch.context() as patch:
+        patch.setattr("dptopics.door.rehearse", lambda *_: None)
+        died(patch, CountsOfPeriod, "__call__")
+        with pytest.raises(ReleaseLost, match="may be counted again: nothing of it was given out"):
+            count(ledger, week, data, **more)
+
+
 @pytest.mark.parametrize("week", [2, 3])
 def test_death_between_participation_and_charge(ledger, monkeypatch, week):
     if week == 3:
         count(ledger, 2, notes("z"), most=1)
     charges = len(ledger.receipts())
-    with monkeypatch.context() as patch:
-        died(patch, Ledger, "charge_after")
-        with pytest.raises(RuntimeError, match="gone"):
-            count(ledger, week, notes("a", "b"), most=1)
+    died_before_the_charge(monkeypatch, ledger, week, notes("a", "b"), most=1)
     assert len(ledger.receipts()) == charges
     assert Participation.load(participation(ledger)).times.max() == 1
     # Nothing was drawn: the same week may be counted, and whoever was remembered for it counts in it, once.
@@ -122,21 +149,14 @@ def test_death_between_participation_and_charge(ledger, monkeypatch, week):
 
 
 def test_death_between_participation_and_charge_over_counts_if_another_week_is_next(ledger, monkeypatch):
-    with monkeypatch.context() as patch:
-        died(patch, Ledger, "charge_after")
-        with pytest.raises(RuntimeError):
-            count(ledger, 2, notes("a"), most=1)
+    died_before_the_charge(monkeypatch, ledger, 2, notes("a"), most=1)
     assert exact(ledger, 3, notes("a", "b"), most=1) == 1
     assert exact(ledger, 2, notes("b", "c"), most=1) == 1  # out of order is fine where noise is fresh
 
 
 @pytest.mark.parametrize("running", [False, True])
 def test_death_after_the_charge_before_anything_leaves(ledger, monkeypatch, running):
-    with monkeypatch.context() as patch:
-        patch.setattr("dptopics.door.rehearse", lambda *_: None)
-        died(patch, CountsOfPeriod, "__call__")
-        with pytest.raises(ReleaseLost, match="2026-W02 may be counted again: nothing of it was given out"):
-            count(ledger, 2, notes("a"), running=running)
+    died_before_the_draw(monkeypatch, ledger, 2, notes("a"), running=running)
     assert len(ledger.receipts()) == 1
     assert not Participation.load(participation(ledger)).closed
     assert exact(ledger, 2, notes("a", "b"), running=running) == 2
@@ -156,11 +176,7 @@ def test_death_after_the_draw(ledger, monkeypatch, tmp_path):
 
 
 def test_a_week_that_died_and_was_passed_over_is_never_counted(ledger, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr("dptopics.door.rehearse", lambda *_: None)
-        died(patch, CountsOfPeriod, "__call__")
-        with pytest.raises(ReleaseLost):
-            count(ledger, 2, notes("a"))
+    died_before_the_draw(monkeypatch, ledger, 2, notes("a"))
     assert exact(ledger, 3, notes("a")) == 1
     with pytest.raises(PrivacyError, match="2026-W02 of this series was counted before"):
         count(ledger, 2, notes("a"))
@@ -255,7 +271,7 @@ def test_two_runs_with_copies_of_the_file_cannot_both_be_noted(ledger, tmp_path,
         return plain(self, decide, **more)
 
     monkeypatch.setattr(Ledger, "charge_after", slow)
-    with pytest.raises(PrivacyError, match="do not know the same periods"):
+    with pytest.raises(PrivacyError, match="do not know the same runs: the file is an older copy"):
         count(ledger, 3, notes("a"))
 
 
@@ -319,3 +335,260 @@ def test_the_card_says_that_documents_are_new_in_each_period():
     assert "Each document must be counted in one period only" in said
     said = " ".join(CountsOfPeriod.calibrated(unit=Unit.AUTHOR, **week).guarantee.assumptions)
     assert "Each author counts in at most 1" in said
+
+
+# --- two files, copies, and what was restored ---
+
+
+def between(monkeypatch, where, name, happens):
+    """``happens`` once, before the next call."""
+    plain = getattr(where, name)
+
+    def called(*args, **named):
+        monkeypatch.setattr(where, name, plain)
+        happens()
+        return plain(*args, **named)
+
+    monkeypatch.setattr(where, name, called)
+
+
+def during_the_draw(monkeypatch, happens):
+    monkeypatch.setattr("dptopics.door.rehearse", lambda *_: None)
+    between(monkeypatch, CountsOfPeriod, "__call__", happens)
+
+
+def test_a_refused_run_leaves_no_file_that_is_believed_later(ledger, tmp_path, monkeypatch):
+    """Two runs at once with a new file each: the loser's file used to say that its people had been counted."""
+    one, two = tmp_path / "a.part", tmp_path / "b.part"
+    between(monkeypatch, Ledger, "charge_after", lambda: count(ledger, 2, notes("a", "b"), most=1, participation=one))
+    with pytest.raises(PrivacyError, match="do not know the same runs"):
+        count(ledger, 3, notes("a", "b"), most=1, participation=two)
+    assert not two.exists()
+    for week in (2, 3, 4):
+        with pytest.raises(PrivacyError, match="is not there"):
+            count(ledger, week, notes("a", "b"), most=1, participation=two)
+    assert exact(ledger, 3, notes("a", "b", "c"), most=1, participation=one) == 1
+    assert len(ledger.receipts()) == 2
+
+
+def test_a_second_file_is_refused_for_ever(ledger, tmp_path, monkeypatch):
+    """Also one whose run died before its charge, while no other had been charged."""
+    one, two = tmp_path / "a.part", tmp_path / "b.part"
+    died_before_the_charge(monkeypatch, ledger, 2, notes("a"), most=1, participation=two)
+    assert two.exists()
+    assert exact(ledger, 2, notes("a"), most=1, participation=one) == 1
+    for week in (2, 3):
+        with pytest.raises(PrivacyError, match="do not know the same runs"):
+            count(ledger, week, notes("a"), most=1, participation=two)
+
+
+def test_a_week_that_was_given_out_is_not_drawn_again_after_the_next_one_died(ledger, monkeypatch):
+    assert exact(ledger, 2, notes("a"), most=1) == 1
+    died_before_the_charge(monkeypatch, ledger, 3, notes("b"), most=1)
+    with pytest.raises(PrivacyError, match="2026-W02 of this series was counted before"):
+        count(ledger, 2, notes("a"), most=1)
+    assert exact(ledger, 3, notes("a", "b"), most=1) == 1
+
+
+@pytest.mark.parametrize("week", [3, 4])
+@pytest.mark.parametrize("running", [False, True])
+def test_a_copy_made_while_a_run_is_under_way(ledger, tmp_path, monkeypatch, week, running):
+    count(ledger, 2, notes("z"), running=running)
+    copy = tmp_path / "copy"
+    with monkeypatch.context() as patch:
+        during_the_draw(patch, lambda: shutil.copy2(participation(ledger), copy))
+        count(ledger, 3, notes("a"), running=running)
+    with pytest.raises(PrivacyError, match="older copy"):
+        count(ledger, week, notes("a"), running=running, participation=copy)
+    count(ledger, 4, notes("a"), running=running)
+
+
+def test_two_copies_repeat_one_week_and_one_of_them_gives_it_out(ledger, tmp_path, monkeypatch):
+    copy, old = tmp_path / "copy", tmp_path / "old"
+    died_before_the_draw(monkeypatch, ledger, 2, notes("a"), most=1)
+    shutil.copy2(participation(ledger), old)
+
+    def other():
+        with pytest.raises(PrivacyError, match="do not know the same runs"):  # the week was begun anew
+            count(ledger, 2, notes("a"), most=1, participation=old)
+        shutil.copy2(participation(ledger), copy)
+        count(ledger, 2, notes("a", "b"), most=1, participation=copy)
+
+    with monkeypatch.context() as patch:
+        during_the_draw(patch, other)
+        with pytest.raises(ReleaseLost, match="another run of this series began after this one"):
+            count(ledger, 2, notes("a"), most=1)
+    with pytest.raises(PrivacyError, match="do not know the same runs"):  # it does not know that b was counted
+        count(ledger, 3, notes("b"), most=1)
+    assert exact(ledger, 3, notes("a", "b", "c"), most=1, participation=copy) == 1
+    assert len(ledger.receipts()) == 2
+
+
+def test_a_ledger_restored_from_a_copy_made_while_a_run_was_under_way(ledger, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        during_the_draw(patch, lambda: shutil.copy2(ledger.path, tmp_path / "backup"))
+        count(ledger, 2, notes("a"), most=1)
+    shutil.copy2(tmp_path / "backup", ledger.path)
+    with pytest.raises(PrivacyError, match="counted before"):
+        count(ledger, 2, notes("a"), most=1)
+    died_before_the_charge(monkeypatch, ledger, 3, notes("b"), most=1)
+    with pytest.raises(PrivacyError, match="counted before"):
+        count(ledger, 2, notes("a"), most=1)
+    assert exact(ledger, 3, notes("a", "b"), most=1) == 1
+
+
+def test_a_file_is_of_one_ledger(ledger, tmp_path):
+    count(ledger, 2, notes("a"))
+    other = Ledger.create(tmp_path / "other.ledger", epsilon=1, delta=1e-5)
+    with pytest.raises(PrivacyError, match="the ledger is an older copy, or another one"):
+        count(other, 3, notes("a"), participation=participation(ledger))
+
+
+def test_the_ledger_says_what_is_under_way(ledger, monkeypatch):
+    died_before_the_draw(monkeypatch, ledger, 2, notes("a"))
+    assert ledger.receipts()[0].what.endswith(", under way")
+    count(ledger, 2, notes("a"))
+    assert "under way" not in ledger.card()
+
+
+def test_a_week_of_documents_that_died_may_be_repeated(tmp_path, monkeypatch):
+    other = Ledger.create(tmp_path / "documents.ledger", epsilon=1, delta=1e-5, unit="document")
+    died_before_the_draw(monkeypatch, other, 2, notes("a"), author=None, most=1)
+    assert exact(other, 2, notes("a", "b"), author=None, most=1) == 2
+    with pytest.raises(PrivacyError, match="counted before"):
+        count(other, 2, notes("a"), author=None, most=1)
+
+
+# --- which series it is, and who is who ---
+
+
+def test_other_dates_of_the_same_documents_are_another_series(tmp_path):
+    other = Ledger.create(tmp_path / "documents.ledger", epsilon=1, delta=1e-5, unit="document")
+    data = pa.table({"note": ["asthma"] * 3, "created": ["2026-01-06"] * 3, "updated": ["2026-01-13"] * 3})
+    for column, week in (("created", 2), ("updated", 3)):
+        calendar = Calendar(period="week", first="2026-01-05", last="2026-03-01", column=column)
+        if column == "created":
+            assert exact(other, week, data, author=None, most=1, calendar=calendar) == 3
+            continue
+        with pytest.raises(BudgetExceeded):
+            count(other, week, data, author=None, most=1, calendar=calendar)
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        (["7"], ["7.0"]),
+        (["p1"], ["P1 "]),
+        (["Ann"], ["\uff21nn"]),
+        (["12"], ["\uff11\uff12"]),
+        (["ann"], ["an\u00adn"]),
+        (["ann"], ["ann\u2065\ufff0\U000e0fff"]),
+        (["stra\u00dfe"], ["STRASSE"]),
+        (["a b"], ["a \u00a0 b\u2800"]),
+    ],
+)
+def test_one_person_is_one_across_weeks(ledger, first, second):
+    assert exact(ledger, 2, notes(*first), most=1) == 1
+    assert exact(ledger, 3, notes(*second), most=1) == 0
+
+
+def test_numbers_and_strings_of_one_person_across_weeks(ledger):
+    tables = [
+        pa.table({"note": ["asthma"], "patient": pa.array([n], k)}) for n, k in ((7, pa.int8()), (7, pa.uint64()))
+    ]
+    assert [exact(ledger, week, table, most=1) for week, table in zip((2, 3), tables, strict=True)] == [1, 0]
+    assert exact(ledger, 4, notes("7.00"), most=1) == 0
+    with pytest.raises(InputError, match="column 'patient' holds double, not strings or whole numbers"):
+        count(ledger, 5, pa.table({"note": ["asthma"], "patient": [7.0]}), most=1)
+
+
+def test_a_series_of_an_earlier_version_is_refused_with_a_reason(ledger):
+    from dptopics.counting.periods import period_plan, series_of
+
+    settings = {"epsilon": 1.0, "delta": 1e-6, "unit": Unit.AUTHOR, "max_periods": 2}
+    series = series_of(period_plan(MODEL, (), calendar=YEAR, at="2026-W03", **settings), "patient", None)
+    assert series.formerly != series.name
+    free = CountsOfPeriod.calibrated(values=(("a", "b"),), epsilon=0.001, delta=1e-6, unit=Unit.AUTHOR).guarantee
+    ledger.charge(free, f"periods: 2026-W02 of series {series.formerly}")
+    with pytest.raises(PrivacyError, match=r"begun by an earlier version .* Start another one"):
+        count(ledger, 3, notes("a"))
+
+
+# --- participation files that are not what they should be ---
+
+
+def rewritten(file, **changes):
+    """The same file with another head, sealed anew."""
+    import io
+    import json
+    from hashlib import sha256
+
+    from dptopics.privacy.participation import _MARK
+
+    arrays = dict(np.load(io.BytesIO(file.read_bytes()[len(_MARK) + 65 :])))
+    head = json.loads(arrays["head"].tobytes()) | changes
+    arrays["head"] = np.frombuffer(json.dumps(head).encode(), np.uint8)
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    content = buffer.getvalue()
+    file.write_bytes(_MARK + sha256(content).hexdigest().encode() + b"\n" + content)
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"schema": 1}, "another version of dptopics, which told authors apart by other rules .* Start another one"),
+        ({"schema": 3}, "of a newer version. Update dptopics"),
+        ({"names": 1}, "another version of dptopics, which told authors apart by other rules"),
+        ({"series": "0" * 16}, "of another series"),
+        ({"run": "0" * 16}, "do not know the same runs"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused_with_a_reason(ledger, changes, message):
+    count(ledger, 2, notes("a"))
+    rewritten(participation(ledger), **changes)
+    before = participation(ledger).read_bytes()
+    with pytest.raises(PrivacyError, match=message):
+        count(ledger, 3, notes("a"))
+    assert (len(ledger.receipts()), participation(ledger).read_bytes()) == (1, before)
+
+
+def test_a_folder_is_no_participation_file(ledger, tmp_path):
+    (tmp_path / "part").mkdir()
+    with pytest.raises(PrivacyError, match="cannot be read: Is a directory"):
+        count(ledger, 2, notes("a"), participation=tmp_path / "part")
+    with pytest.raises(InputError, match="cannot write beside"):
+        count(ledger, 2, notes("a"), participation=tmp_path / "nowhere" / "part")
+    assert not ledger.receipts()
+
+
+def test_a_file_that_cannot_be_written_charges_nothing(ledger, monkeypatch):
+    with monkeypatch.context() as patch:
+        died(patch, participation_module, "replace_file", OSError(28, "No space left on device"))
+        with pytest.raises(InputError, match="cannot be written: No space left on device"):
+            count(ledger, 2, notes("a"))
+    assert not ledger.receipts()
+    assert exact(ledger, 2, notes("a")) == 1
+
+
+def test_a_link_to_the_file_is_the_file(ledger, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    link, real = tmp_path / "link.part", tmp_path / "elsewhere" / "real.part"
+    count(ledger, 2, notes("a"), participation=real)
+    link.symlink_to(real)
+    assert exact(ledger, 3, notes("a"), participation=link) == 1
+    assert link.is_symlink()
+    assert exact(ledger, 4, notes("a", "b"), participation=real) == 1
+
+
+def test_a_ledger_in_use_leaves_participation_as_it_was(ledger, monkeypatch):
+    count(ledger, 2, notes("a"))
+    before = participation(ledger).read_bytes()
+    monkeypatch.setattr(ledger_file, "PATIENCE", 0.1)
+    holder = sqlite3.connect(ledger.path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match="in use by another process"):
+        count(ledger, 3, notes("b"))
+    holder.close()
+    assert participation(ledger).read_bytes() == before
+    assert exact(ledger, 3, notes("a", "b")) == 2

@@ -66,6 +66,7 @@ app.command()(ngrams.ngrams)
 app.command()(ngrams.arpa)
 ledger_app.command()(ledger.create)
 ledger_app.command()(ledger.show)
+ledger_app.command()(ledger.same_people)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(local_app, name="local")
 

@@ -100,6 +100,7 @@ def audit(
     language: o.Language = "english",
     tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
+    author_is: o.AuthorIs = None,
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
     table_format: o.FormatOption = None,

@@ -38,6 +38,7 @@ def check(
     language: o.Language = "english",
     tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
+    author_is: o.AuthorIs = None,
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
     table_format: o.FormatOption = None,
@@ -68,5 +69,6 @@ def check(
             unit=None if text is None else table.unit(unit),
             settings=TextSettings(language=language, tokenizer=named_tokenizer(tokenizer)),
             drop_missing=drop_missing,
+            author_is=author_is or (),
         )
     err.print(escape(str(found)), highlight=False, soft_wrap=True)

@@ -85,6 +85,7 @@ def count(
     about_units: o.AboutUnits = None,
     tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
+    author_is: o.AuthorIs = None,
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
     table_format: o.FormatOption = None,
@@ -129,7 +130,8 @@ def count(
         preview(plan, about_units, as_json)
         return
     folder = o.folder(out_folder)
-    columns = Columns(text=text, author=author, drop_missing=drop_missing, session=table.session(), tell=say)
+    rows: dict[str, Any] = {"drop_missing": drop_missing, "author_is": tuple(author_is or ())}
+    columns = Columns(text=text, author=author, session=table.session(), tell=say, **rows)
     data = source if on_spark else table.data
     how: dict[str, Any] = {"by": axes, "columns": columns, "out": folder, "ledger": ledger}
     how |= {"title": title, "about": about, "about_units": about_units}
@@ -156,6 +158,7 @@ def groups(
     title: o.Title = "",
     about: o.About = "",
     drop_missing: o.DropMissing = False,
+    author_is: o.AuthorIs = None,
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
     table_format: o.FormatOption = None,
@@ -180,6 +183,7 @@ def groups(
             unit=table.unit(unit),
             max_words=max_words,
             drop_missing=drop_missing,
+            author_is=author_is or (),
             tell=say,
             out=out_folder,
             ledger=ledger,

@@ -100,6 +100,7 @@ def fit(
     max_length: o.MaxLength = None,
     tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
+    author_is: o.AuthorIs = None,
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
     table_format: o.FormatOption = None,
@@ -147,6 +148,7 @@ def fit(
                 text=public_text or text,
                 author=column,
                 drop_missing=drop_missing,
+                author_is=author_is,
                 encoding=encoding,
             )
             own["public"] = _public_corpus(others, settings, chosen, max_docs)

@@ -30,6 +30,18 @@ def create(
     out.print(ledger.card())
 
 
+def same_people(
+    path: Annotated[Path, typer.Argument(help="Ledger file.", show_default=False)],
+    column: Annotated[str, typer.Argument(help="Another column of authors.", show_default=False)],
+) -> None:
+    """Say that another column of authors names the same people, each by one name."""
+    from dptopics.privacy.ledger import Ledger
+
+    ledger = Ledger.open(path)
+    ledger.same_people(column)
+    out.print(ledger.card(), highlight=False)
+
+
 def show(
     path: Annotated[Path, typer.Argument(help="Ledger file.", show_default=False)], as_json: o.Json = False
 ) -> None:

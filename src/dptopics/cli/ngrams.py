@@ -91,6 +91,7 @@ def ngrams(
     max_docs: o.MaxDocs = None,
     tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
+    author_is: o.AuthorIs = None,
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
     table_format: o.FormatOption = None,

@@ -324,7 +324,16 @@ StopWords = Annotated[
     ),
 ]
 DropMissing = Annotated[
-    bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.", rich_help_panel=_READING)
+    bool, typer.Option("--drop-missing", help="Leave out rows without text or author.", rich_help_panel=_READING)
+]
+AuthorIs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--author-is",
+        help="An author's real name, although it looks like a placeholder (unknown, null, -). Can be repeated.",
+        show_default=False,
+        rich_help_panel=_READING,
+    ),
 ]
 Encoding = Annotated[str, typer.Option(help="Encoding of CSV, JSON and text files.", rich_help_panel=_READING)]
 AcceptUnproven = Annotated[bool, typer.Option("--accept-unproven", help="Allow guarantees that are not proved.")]

@@ -22,18 +22,9 @@ if TYPE_CHECKING:
 NOT_THE_PLANS = frozenset(
     {"source", "text", "author", "out_folder", "plan_file", "ledger", "accept_unproven", "as_json", "title", "about"}
     | {"drop_missing", "encoding", "separator", "table_format", "sql", "database", "engine", "master", "sensitivity"}
-    | {"tokenizer", "embedding_column", "embedding_cache", "preview_only", "about_units", "yes"}
-    | {
-        "release_folder",
-        "by",
-        "date_format",
-        "sheet",
-        "header_row",
-        "public",
-        "public_text",
-        "public_corpus",
-        "public_author",
-    }
+    | {"author_is", "tokenizer", "embedding_column", "embedding_cache", "preview_only", "about_units", "yes"}
+    | {"release_folder", "by", "date_format", "sheet", "header_row", "public", "public_text", "public_corpus"}
+    | {"public_author"}
 )
 
 

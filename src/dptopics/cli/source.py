@@ -33,6 +33,7 @@ class Table:
     text: str
     author: str | None = None
     drop_missing: bool = False
+    author_is: list[str] | None = None
     encoding: str = "utf8"
     separator: str | None = None
     table_format: str | None = None
@@ -163,7 +164,8 @@ class Table:
 
     def _common(self, settings: Any, vocabulary: "Vocabulary | None") -> dict[str, Any]:
         found: dict[str, Any] = {"text": self.text, "author": self.author, "settings": settings}
-        return found | {"vocabulary": vocabulary, "drop_missing": self.drop_missing}
+        found |= {"drop_missing": self.drop_missing, "author_is": self.author_is or ()}
+        return found | {"vocabulary": vocabulary}
 
 
 def named_tokenizer(name: str | None) -> str | None:

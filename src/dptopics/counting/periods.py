@@ -54,6 +54,11 @@ class Calendar:
         return Axis.periods(by, **days, date_format=self.date_format)
 
     @property
+    def dates(self) -> str | None:
+        """Where days are, and how they are written, where that is not the usual way."""
+        return self.column if self.date_format is None else f"{self.column} ({self.date_format})"
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Of all periods."""
         return tuple(value for value in self.axis.values if value != OTHER)
@@ -85,6 +90,7 @@ def release_period(
     unit: Unit | str | None = None,
     embedding: Any = None,
     drop_missing: bool = False,
+    author_is: Sequence[str] = (),
     encoding: str = "utf8",
     **how: Any,
 ) -> Release[CountTable]:
@@ -114,7 +120,8 @@ def release_period(
     chosen = Unit(unit) if unit is not None else Unit.DOCUMENT if author is None else Unit.AUTHOR
     own |= {"epsilon": epsilon, "delta": delta, "unit": chosen, "max_periods": max_periods}
     plan = period_plan(model, by, calendar=calendar, at=at, **own)
-    columns = Columns(text=text, author=author, drop_missing=drop_missing, encoding=encoding)
+    read: dict[str, Any] = {"drop_missing": drop_missing, "author_is": tuple(author_is), "encoding": encoding}
+    columns = Columns(text=text, author=author, **read)
     more = {"ledger": ledger, "participation": participation, "embedding": embedding}
     return publish_period(plan, model, data, calendar=calendar, by=by, columns=columns, **more, **how)
 
@@ -172,8 +179,9 @@ def publish_period(
             lambda texts: topic_or_far(model, texts, far, embedding=embedding),
             model.n_topics + 1,
             by,
-            with_authors=columns.author is not None,
+            author=columns.author,
             drop_missing=columns.drop_missing,
+            author_is=columns.author_is,
             admitted=account.admitted if plan.unit is Unit.AUTHOR else None,
             assumptions=assumptions,
         )
@@ -184,24 +192,29 @@ def publish_period(
 
     opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     file = None if participation is None else Path(participation)
-    with account_of(opened, series_of(plan, columns.author), file) as account:
+    with account_of(opened, series_of(plan, columns.author, calendar.dates), file) as account:
         return publish(plan, lambda plan: read(account, plan), ledger=account, **how)
 
 
-def series_of(plan: Plan, author: str | None) -> Series:
+def series_of(plan: Plan, author: str | None, dates: str | None) -> Series:
     """The series that a plan of one period belongs to: a digest of everything public but the period.
 
-    The column of authors is part of it: by other names everybody would be new, and counted again.
+    The columns of authors and of dates are part of it: by other names everybody would be new, and by other dates every
+    document, and be counted again.
     """
     described = plan.to_dict()
     settings = dict(described["settings"])
     period, running = settings.pop("at"), bool(settings.get("running"))
     described |= {"settings": settings, "author": author}
-    digest = sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
     return Series(
-        name=digest[:16],
+        name=_digest(described | {"dates": dates}),
+        formerly=_digest(described),
         period=period,
         place=settings["periods"].index(period),
         max_periods=settings["max_periods"],
         remembers=plan.unit is Unit.AUTHOR or running,
     )
+
+
+def _digest(described: dict[str, Any]) -> str:
+    return sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:16]

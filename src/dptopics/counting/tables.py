@@ -50,6 +50,7 @@ def release_counts(
     unit: Unit | str | None = None,
     embedding: Any = None,
     drop_missing: bool = False,
+    author_is: Sequence[str] = (),
     encoding: str = "utf8",
     tell: Callable[[str], None] | None = None,
     **how: Any,
@@ -58,8 +59,10 @@ def release_counts(
 
     ``topics`` is a release of topics, the folder of one, or its value; ``data`` a table as for ``Corpus.from_table``,
     with the columns ``text`` and ``author`` and those that the axes in ``by`` name. ``embedding`` is the model of the
-    topics, if it is not built in. ``tell`` is called with what was read, and with what to expect: the owner's
-    eyes only. ``how`` are settings of the mechanism (max_cells, min_units) and of :func:`publish`.
+    topics, if it is not built in. ``drop_missing`` leaves out rows without text or author; placeholders such as
+    "unknown" are no authors, but for those that ``author_is`` lists. ``tell`` is called with what was read
+    and what to expect: the owner's eyes only. ``how`` are settings of the mechanism (max_cells, min_units) and of
+    :func:`publish`.
 
     >>> import numpy as np, pyarrow as pa
     >>> model = TopicModel(
@@ -75,7 +78,8 @@ def release_counts(
     own = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     chosen = Unit(unit) if unit is not None else Unit.DOCUMENT if author is None else Unit.AUTHOR
     plan = counts_plan(model, by, epsilon=epsilon, delta=delta, unit=chosen, **own)
-    columns = Columns(text=text, author=author, drop_missing=drop_missing, encoding=encoding, tell=tell)
+    read: dict[str, Any] = {"drop_missing": drop_missing, "author_is": tuple(author_is), "encoding": encoding}
+    columns = Columns(text=text, author=author, tell=tell, **read)
     return publish_counts(plan, model, data, by=by, columns=columns, embedding=embedding, **how)
 
 
@@ -89,6 +93,7 @@ class Columns:
     text: str
     author: str | None = None
     drop_missing: bool = False
+    author_is: tuple[str, ...] = ()
     encoding: str = "utf8"
     session: Any = None
     tell: Callable[[str], None] | None = None
@@ -137,8 +142,9 @@ def publish_counts(
             topic,
             model.n_topics + 1,
             by,
-            with_authors=columns.author is not None,
+            author=columns.author,
             drop_missing=columns.drop_missing,
+            author_is=columns.author_is,
             assumptions=assumptions,
         )
         if columns.tell is not None:
@@ -191,8 +197,9 @@ def spark_cells(
         asked,
         partial(arrow_cells, topics=topics, n_topics=n_topics, axes=tuple(by), with_authors=columns.author is not None),
         vocabulary=cell_words(prod((n_topics, *(len(axis.values) for axis in by)))),
-        with_authors=columns.author is not None,
+        author=columns.author,
         drop_missing=columns.drop_missing,
+        author_is=columns.author_is,
         session=columns.session,
         assumptions=assumptions,
     )
@@ -207,6 +214,7 @@ def release_groups(
     delta: float,
     unit: Unit | str | None = None,
     drop_missing: bool = False,
+    author_is: Sequence[str] = (),
     encoding: str = "utf8",
     tell: Callable[[str], None] | None = None,
     **how: Any,
@@ -229,7 +237,7 @@ def release_groups(
 
     def read(plan: Plan) -> BoundedCorpus:
         rows = read_columns(data, [column, *([author] if author else [])], encoding=encoding, values=0)
-        corpus = corpus_of_values(rows, with_authors=author is not None, drop_missing=drop_missing)
+        corpus = corpus_of_values(rows, author=author, drop_missing=drop_missing, author_is=author_is)
         if tell is not None:
             tell(_account_of_values(corpus))
         return reader(corpus)(plan)

@@ -1,7 +1,7 @@
 """BoundedCorpus: the only thing a mechanism may look at, and what it is made of."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -24,12 +24,14 @@ class Bounds:
 
     ``max_docs`` documents per author and ``max_words`` distinct words per unit (None: no limit) are chosen by a hash of
     the unit's own content under ``key``, so that no choice depends on other people's rows or on their order.
+    ``column`` is the one that names the authors, in a table that has one.
     """
 
     unit: Unit
     max_docs: int | None = None
     max_words: int | None = None
     key: int = 0
+    column: str | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("max_docs", "max_words"):

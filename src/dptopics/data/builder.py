@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
-from unicodedata import category, normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.data.bounded import string_keys
 from dptopics.data.corpus import Corpus, Embed
+from dptopics.data.names import PLACEHOLDER_TOLD, author_name, clean_name, no_author, real_names
 from dptopics.data.numbered_words import NumberedWords
 from dptopics.errors import InputError, shielded, tell_owner
 from dptopics.kernels.counts import count_tokens
@@ -54,6 +54,7 @@ class Builder:
         *,
         with_authors: bool,
         drop_missing: bool = False,
+        author_is: Iterable[str] = (),
         vocabulary: Vocabulary | None = None,
         embed: Embed | None = None,
     ) -> None:
@@ -62,6 +63,7 @@ class Builder:
         self._vocabulary = vocabulary  # public words: others are dropped while reading
         self._with_authors = with_authors
         self._drop_missing = drop_missing
+        self._real = real_names(author_is)
         self._embed = None if embed is None else embedding(embed)
         self._vectors: list[NDArray[np.float32]] = []
         self._row = self._blank = 0
@@ -101,14 +103,13 @@ class Builder:
         for i, text in enumerate(texts):
             author = None if authors is None else authors[i]
             if type(text) is str and type(author) is str:
-                known = self._authors.get(author)  # a clean name is its own: what was met needs no second look
-                name = "" if known is not None else clean_name(author)
-                if known is not None or name:
-                    numbers.append(self._authors[name] if known is None else known)
+                name = author if author in self._authors else clean_name(author)  # a clean name is its own
+                if name in self._authors or not no_author(name, self._real):
+                    numbers.append(self._authors[name])
                     kept.append(text)
                     continue
             row = self._row + i + 1
-            lacking = _lacking(text, authors, i)
+            lacking = self._lacking(text, authors, i)
             if lacking and self._drop_missing:
                 continue
             if lacking:
@@ -119,7 +120,7 @@ class Builder:
             if not isinstance(text, str):
                 raise InputError(f"row {row}: a text must be a string, got {type(text).__name__}. Convert the column.")
             if authors is not None:
-                numbers.append(self._authors[author_name(author, row)])
+                numbers.append(self._authors[author_name(author, row, self._real)])
             kept.append(text)
         tokens, lengths = self._words.of(kept)
         self._blank += sum(not kept[i].strip() for i in np.flatnonzero(lengths == 0))
@@ -131,6 +132,12 @@ class Builder:
         self._word.extend(word)
         self._count.extend(count)
         self._author.extend(np.array(numbers, np.int32))
+
+    def _lacking(self, text: object, authors: Sequence[object] | None, i: int) -> str:
+        """What row i has not: its text, its author or (empty) nothing."""
+        if _missing(text):
+            return "text"
+        return f"author{PLACEHOLDER_TOLD}" if authors is not None and no_author(authors[i], self._real) else ""
 
     def build(self, kind: type[C]) -> C:
         """The corpus. One without words is as good as any other: its owner is told, its releases are noise alone."""
@@ -215,18 +222,6 @@ def _missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and value != value)
 
 
-def _lacking(text: object, authors: Sequence[object] | None, i: int) -> str:
-    """What row i has not: its text, its author or (empty) nothing."""
-    if _missing(text):
-        return "text"
-    return "author" if authors is not None and no_author(authors[i]) else ""
-
-
-def no_author(value: object) -> bool:
-    """Blank names are no name: taken as one author, they would throw many people together."""
-    return _missing(value) or (isinstance(value, str) and not clean_name(value))
-
-
 def as_list(values: T) -> T:
     """A column of Arrow holds no strings, but things that stand for strings: a list of it does."""
     listed: Any = getattr(values, "to_pylist", None)
@@ -239,30 +234,6 @@ def check_authors(authors: object) -> None:
         raise InputError("authors must be a list, one per document, got a single string.")
     if hasattr(authors, "columns") or isinstance(authors, Mapping):
         raise InputError(f"authors must be a list or one column, one per document, got {type(authors).__name__}.")
-
-
-# Letters and marks of no width (Unicode: default ignorable) that are neither control nor format characters.
-_NO_WIDTH = frozenset(
-    map(chr, [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x3164, *range(0xFE00, 0xFE10), 0xFFA0])
-) | frozenset(map(chr, range(0xE0100, 0xE01F0)))
-
-
-def _seen(character: str) -> bool:
-    return character.isspace() or (category(character) not in ("Cc", "Cf") and character not in _NO_WIDTH)
-
-
-def clean_name(name: str) -> str:
-    """A name as it is seen, so that one person who is written in two ways stays one author.
-
-    Characters that cannot be seen are left out, letters and their accents are joined (NFC), blanks at the ends are cut
-    and those inside are one each. Capitals stay: "ann" and "Ann" may be two accounts.
-
-    >>> clean_name(" Zoe\u0308\u200b  Lee ") == "Zo\u00eb Lee"
-    True
-    """
-    if not (name.isascii() and name.isprintable()):
-        name = normalize("NFC", "".join(filter(_seen, name)))
-    return " ".join(name.split())
 
 
 def numbered_authors(
@@ -280,16 +251,3 @@ def numbered_authors(
     place = np.empty(order.size, np.int32)
     place[order] = np.arange(order.size, dtype=np.int32)
     return [names[i] for i in order.tolist()], place[numbers], keys[order]
-
-
-def author_name(author: object, row: int) -> str:
-    """An author as a string; numbers are fine, anything else is refused."""
-    if no_author(author):
-        raise InputError(f"row {row} has no author. Fill it in, or leave the row out.")
-    if isinstance(author, str):
-        return clean_name(author)
-    if isinstance(author, int | np.integer) and not isinstance(author, bool):
-        return str(author)
-    raise InputError(
-        f"row {row}: an author must be a string or a whole number, got {type(author).__name__}. Convert the column."
-    )

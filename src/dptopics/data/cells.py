@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dptopics.data.builder import Builder, no_author
+from dptopics.data.builder import Builder
 from dptopics.data.columns import Rows
 from dptopics.data.corpus import Corpus
+from dptopics.data.names import no_author, real_names
 from dptopics.errors import tell_owner
 from dptopics.public.axes import CELL_TEXT, OTHER, Axis, cell_words, plain_value
 
@@ -32,21 +33,23 @@ def corpus_of_cells(
     n_topics: int,
     axes: Sequence[Axis],
     *,
-    with_authors: bool,
+    author: str | None,
     drop_missing: bool = False,
+    author_is: Iterable[str] = (),
     admitted: Admitted | None = None,
     assumptions: tuple[str, ...] = (),
 ) -> Corpus:
-    """From batches of texts, authors (if any) and one column for each axis that has one.
+    """From batches of texts, authors (if any, of the column ``author``) and one column for each axis that has one.
 
     ``admitted`` tells which authors count at all, each by their own past. ``assumptions`` are those on ``topics``.
     """
     shape = (n_topics, *(len(axis.values) for axis in axes))
     words = cell_words(prod(shape))
-    builder = Builder(CELL_TEXT, with_authors=with_authors, drop_missing=drop_missing, vocabulary=words)
+    how: dict[str, Any] = {"with_authors": author is not None, "drop_missing": drop_missing, "author_is": author_is}
+    builder = Builder(CELL_TEXT, vocabulary=words, **how)
     rows, strange = 0, dict.fromkeys((axis.name for axis in axes), 0)
     for texts, *columns in batches:
-        authors = columns.pop(0) if with_authors else None
+        authors = columns.pop(0) if author is not None else None
         places = [_topics(texts, topics), *_places(texts, columns, axes)]
         for axis, place in zip(axes, places[1:], strict=True):
             strange[axis.name] += int(np.count_nonzero(place == len(axis.values) - 1))
@@ -64,11 +67,17 @@ def corpus_of_cells(
                 "or one that is not on the public list or in the declared range."
             )
     corpus, names = builder.build_named(Corpus)
-    corpus = replace(corpus, assumptions=assumptions)
+    corpus = replace(corpus, assumptions=assumptions, author_column=author)
     if admitted is None:
         return corpus
     assert corpus.author is not None
-    return corpus.take(np.flatnonzero(admitted(names)[corpus.author]))
+    allowed = admitted(names)
+    if left := int(np.count_nonzero(~allowed)):
+        tell_owner(
+            f"{left:,} of {allowed.size:,} authors ({left / allowed.size:.0%}) have counted in as many periods as they "
+            "may, and are left out of this one: people who write often count in their first periods only."
+        )
+    return corpus.take(np.flatnonzero(allowed[corpus.author]))
 
 
 def arrow_cells(
@@ -113,14 +122,17 @@ def invented_cells(n_cells: int, *, with_authors: bool) -> Corpus:
     return Corpus.from_counts(counts, cell_words(n_cells).words, authors=authors, public_vocabulary=True)
 
 
-def corpus_of_values(batches: Iterable[Rows], *, with_authors: bool, drop_missing: bool = False) -> Corpus:
+def corpus_of_values(
+    batches: Iterable[Rows], *, author: str | None, drop_missing: bool = False, author_is: Iterable[str] = ()
+) -> Corpus:
     """From batches of one column, and authors (if any): each value is one private word, taken whole."""
+    with_authors, real = author is not None, real_names(author_is)
     index: dict[str, int] = {}
     places: list[int] = []
     names: list[Any] = []
     for values, *authors in batches:
         for i, value in enumerate(values):
-            if drop_missing and (value is None or (with_authors and no_author(authors[0][i]))):
+            if drop_missing and (value is None or (with_authors and no_author(authors[0][i], real))):
                 continue
             text = plain_value(value)  # as an axis reads it
             places.append(index.setdefault(text, len(index)) if text else -1)
@@ -130,8 +142,8 @@ def corpus_of_values(batches: Iterable[Rows], *, with_authors: bool, drop_missin
     columns = np.array(places, np.int64)[there]
     shape = (len(places), len(index))
     counts = sparse.csr_array((np.ones(columns.size, np.int64), columns, starts), shape=shape)
-    corpus = Corpus.from_counts(counts, list(index), authors=names if with_authors else None)
-    return replace(corpus, assumptions=())  # they were counted here
+    corpus = Corpus.from_counts(counts, list(index), authors=names if with_authors else None, author_is=real)
+    return replace(corpus, assumptions=(), author_column=author)  # they were counted here
 
 
 def _topics(texts: Sequence[Any], topics: Topics) -> NDArray[np.int64]:

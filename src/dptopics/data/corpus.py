@@ -44,6 +44,7 @@ class Corpus:
     left_out: int = 0  # rows without text or author that were dropped. Private: for the owner's eyes
     blank: int = 0  # texts without any sign. Private: for the owner's eyes
     assumptions: tuple[str, ...] = ()  # what must be true of how documents became words. By their form: public
+    author_column: str | None = None  # the column that names the authors, of a table
 
     def __repr__(self) -> str:
         return f"<Corpus: sensitive, unit {str(self.default_unit)!r}>"
@@ -125,12 +126,14 @@ class Corpus:
         settings: TextSettings | None = None,
         vocabulary: Vocabulary | None = None,
         drop_missing: bool = False,
+        author_is: Iterable[str] = (),
         embed: Embed | None = None,
     ) -> Self:
         """From strings, and the author of each where known.
 
-        ``drop_missing`` leaves out those without text or author. A ``vocabulary`` is public; other words are dropped.
-        ``embed`` turns texts into vectors: a public model, called with one text at a time.
+        ``drop_missing`` leaves out those without text or author. Placeholders such as "unknown" are no authors, but for
+        those that ``author_is`` lists. A ``vocabulary`` is public; other words are dropped. ``embed`` turns texts into
+        vectors: a public model, called with one text at a time.
         """
         from dptopics.data.builder import Builder
 
@@ -138,6 +141,7 @@ class Corpus:
             settings or TextSettings(),
             with_authors=authors is not None,
             drop_missing=drop_missing,
+            author_is=author_is,
             vocabulary=vocabulary,
             embed=embed,
         )
@@ -154,6 +158,7 @@ class Corpus:
         settings: TextSettings | None = None,
         vocabulary: Vocabulary | None = None,
         drop_missing: bool = False,
+        author_is: Iterable[str] = (),
         encoding: str = "utf8",
         separator: str | None = None,
         format: str | None = None,
@@ -163,8 +168,9 @@ class Corpus:
 
         Files are CSV, TSV, JSON (lines or an array), Parquet or workbooks, also packed; ``separator`` and ``format``
         say what a file's header and name do not. A folder has the columns text, folder and file. Rows are read in
-        batches. ``drop_missing`` leaves out rows without text or author. A ``vocabulary`` is public; words outside it
-        are dropped while reading. ``embed`` turns texts into vectors: a public model.
+        batches. ``drop_missing`` leaves out rows without text or author. Placeholders such as "unknown" are no authors,
+        but for those that ``author_is`` lists. A ``vocabulary`` is public; words outside it are dropped while reading.
+        ``embed`` turns texts into vectors: a public model.
         """
         from dptopics.data.builder import Builder
         from dptopics.data.files import TableFile
@@ -178,12 +184,13 @@ class Corpus:
             settings or TextSettings(),
             with_authors=author is not None,
             drop_missing=drop_missing,
+            author_is=author_is,
             vocabulary=vocabulary,
             embed=embed,
         )
         for texts, authors in read_batches(source, text=text, author=author):
             builder.add(texts, authors)
-        return builder.build(cls)
+        return replace(builder.build(cls), author_column=author)
 
     @classmethod
     def from_sql(cls, query: str, url: str, *, text: str, author: str | None = None, **how: Any) -> Self:
@@ -203,6 +210,7 @@ class Corpus:
         vocabulary: Sequence[str],
         *,
         authors: Iterable[str | int] | None = None,
+        author_is: Iterable[str] = (),
         public_vocabulary: bool = False,
     ) -> Self:
         """From a documents × words matrix (SciPy sparse or dense).
@@ -211,7 +219,8 @@ class Corpus:
         """
         from dptopics.data.matrices import corpus_from_counts
 
-        return corpus_from_counts(cls, counts, vocabulary, authors=authors, public_vocabulary=public_vocabulary)
+        how: dict[str, Any] = {"authors": authors, "author_is": author_is, "public_vocabulary": public_vocabulary}
+        return corpus_from_counts(cls, counts, vocabulary, **how)
 
     @classmethod
     def from_uci(cls, docword: str | Path, vocab: str | Path, *, public_vocabulary: bool = False) -> Self:
@@ -272,7 +281,8 @@ class Corpus:
         unit = self.default_unit if unit is None else Unit(unit)
         if unit is Unit.AUTHOR and self.author is None:
             raise InputError("unit 'author' needs authors. Name the author column, or use unit 'document'.")
-        return MemoryCorpus(self, Bounds(unit=unit, max_docs=max_docs, max_words=max_words, key=key))
+        bounds = Bounds(unit=unit, max_docs=max_docs, max_words=max_words, key=key, column=self.author_column)
+        return MemoryCorpus(self, bounds)
 
     def warn_if_delta_large(self, delta: float, unit: Unit) -> None:
         """Tell the owner when δ would allow a mechanism that publishes somebody outright."""

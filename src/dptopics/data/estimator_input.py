@@ -5,7 +5,7 @@ count matrix are words of the data, so that only the part of a message that hold
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scipy import sparse
@@ -113,14 +113,38 @@ def check_column_names(text: Any, authors: Any) -> None:
         raise InputError(f"text and authors name the same column, {text!r}. Name the one with the texts.")
 
 
+def check_no_labels(y: Any) -> None:
+    """Where nobody said whom to protect, a second argument is more likely authors than labels."""
+    if y is not None:
+        raise InputError(
+            "fit(X, y) ignores y, and each document would be protected by itself. If these are the authors: "
+            "fit(X, authors=…). If they are labels, for a step behind this one, say whom to protect: authors=…, or "
+            "unit='document'."
+        )
+
+
+def check_only_data(authors: Any, drop_missing: bool, author_is: Iterable[str]) -> None:
+    """A Corpus was read before."""
+    if authors is not None or drop_missing or tuple(author_is):
+        raise InputError(
+            "a Corpus already knows its authors and rows: leave authors=, author_is= and drop_missing= out."
+        )
+
+
 def data_of(
-    X: Any, text: str | None, authors: Any, settings: "TextSettings", *, drop_missing: bool = False
+    X: Any,
+    text: str | None,
+    authors: Any,
+    settings: "TextSettings",
+    *,
+    drop_missing: bool = False,
+    author_is: Iterable[str] = (),
 ) -> EstimatorData:
     """What is known of texts, a table or a corpus before it is read."""
     from dptopics.data.corpus import Corpus
     from dptopics.privacy.guarantee import Unit
 
-    how: dict[str, Any] = {"settings": settings, "drop_missing": drop_missing}
+    how: dict[str, Any] = {"settings": settings, "drop_missing": drop_missing, "author_is": author_is}
     unit = Unit.DOCUMENT if authors is None else Unit.AUTHOR
     if text is not None or isinstance(authors, str):
         check_column_names(text, authors)
@@ -131,10 +155,32 @@ def data_of(
             lambda embed: Corpus.from_table(X, text=text or "", author=authors, embed=embed, **how),
         )
     if isinstance(X, Corpus):
-        if authors is not None or drop_missing:
-            raise InputError("a Corpus already knows its authors and rows: leave authors= and drop_missing= out.")
+        check_only_data(authors, drop_missing, author_is)
         return EstimatorData(X.text, X.default_unit, X.vocabulary, lambda embed: X)
     return EstimatorData(settings, unit, None, lambda embed: Corpus.from_texts(X, authors, embed=embed, **how))
+
+
+def spark_data_of(
+    X: Any, text: str | None, authors: Any, embeddings: Any, *, session: Any, settings: "TextSettings", **rows: Any
+) -> EstimatorData:
+    """The same on Spark."""
+    from dptopics.data.engines.spark import SparkTable
+
+    if isinstance(X, SparkTable):
+        if any(rows.values()) or not (text is authors is embeddings is None):
+            raise InputError(
+                "a SparkTable already knows its columns and rows: leave text=, authors=, embeddings=, author_is= and "
+                "drop_missing= out."
+            )
+        table = X
+    elif text is None or not all(name is None or isinstance(name, str) for name in (authors, embeddings)):
+        raise InputError("on Spark, name the columns: fit(frame, text='note', authors='patient').")
+    else:
+        columns = {"text": text, "author": authors, "embedding": embeddings}
+        table = SparkTable.from_table(X, session=session, settings=settings, **columns, **rows)
+    return EstimatorData(
+        table.text, table.default_unit, table.vocabulary, lambda embed: table, table.with_vectors, True
+    )
 
 
 def texts_of(frame: Any, column: str) -> list[str | None]:

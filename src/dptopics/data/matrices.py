@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dptopics.data.builder import author_name, check_authors, numbered_authors, tell_if_empty
+from dptopics.data.builder import check_authors, numbered_authors, tell_if_empty
 from dptopics.data.corpus import Corpus
 from dptopics.data.files import check_file, explain
 from dptopics.data.json_tables import read_lines
+from dptopics.data.names import author_name, real_names
 from dptopics.errors import InputError, shielded
 from dptopics.release.vocabulary import Vocabulary
 
@@ -31,6 +32,7 @@ def corpus_from_counts(
     vocabulary: Sequence[str],
     *,
     authors: Iterable[str | int] | None,
+    author_is: Iterable[str] = (),
     public_vocabulary: bool,
 ) -> C:
     """A corpus from a documents × words matrix."""
@@ -50,7 +52,8 @@ def corpus_from_counts(
         raise InputError(
             "counts must be whole numbers from 0 to 2^31 - 1. Give raw word counts, not weights such as tf-idf."
         )
-    numbers, keys = (None, None) if authors is None else _authors_of_rows(authors, matrix.shape[0])
+    real = real_names(author_is)
+    numbers, keys = (None, None) if authors is None else _authors_of_rows(authors, matrix.shape[0], real)
     public = Vocabulary.of(words) if public_vocabulary else None
     tell_if_empty(matrix.shape[0], matrix.shape[0], data.size, None, public)
     return kind(
@@ -80,13 +83,15 @@ def _words_of_columns(vocabulary: Sequence[str], n_columns: int) -> list[str]:
     return words
 
 
-def _authors_of_rows(authors: Iterable[str | int], n_rows: int) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+def _authors_of_rows(
+    authors: Iterable[str | int], n_rows: int, real: frozenset[str]
+) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
     """The number of each row's author, and a key for each author."""
     check_authors(authors)
     names = shielded(lambda: list(authors), "the authors cannot be read", "Give a list of strings.")
     index: defaultdict[str, int] = defaultdict()
     index.default_factory = index.__len__
-    numbers = np.array([index[author_name(a, i + 1)] for i, a in enumerate(names)], np.int32)
+    numbers = np.array([index[author_name(a, i + 1, real)] for i, a in enumerate(names)], np.int32)
     if numbers.size != n_rows:
         raise InputError(f"there are {numbers.size} authors for {n_rows} documents. Give one author for each document.")
     _, numbers, keys = numbered_authors(list(index), numbers)

@@ -1,6 +1,7 @@
 """The words for people: what a guarantee says on cards and pages, and how its numbers are shown."""
 
 import textwrap
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from math import exp, inf
 
 from dptopics import notebook
@@ -92,10 +93,14 @@ def show(number: float) -> str:
     """A price for people: three digits, rounded up, because a guarantee must not be flattered by its display."""
     if number == inf:
         return "∞"
-    from decimal import ROUND_CEILING, Context
-
     # What lies within a billionth of a short number is that number: calibration stops just below its target.
     value = Context(prec=3, rounding=ROUND_CEILING).create_decimal(f"{number * (1 - 1e-9):.12g}")
+    return f"{float(value):.10g}"
+
+
+def show_left(number: float) -> str:
+    """What is left of a budget, for people: three digits, rounded down, as prices are rounded up."""
+    value = Context(prec=3, rounding=ROUND_FLOOR).create_decimal(f"{number * (1 + 1e-9):.12g}")
     return f"{float(value):.10g}"
 
 
@@ -154,7 +159,8 @@ def _fold(epsilon: float) -> str:
 _ONE = {Unit.AUTHOR: "one author", Unit.DOCUMENT: "one document"}
 _SAYS = {Unit.AUTHOR: "they wrote", Unit.DOCUMENT: "it says"}
 _PROTECTED = {
-    Unit.AUTHOR: "every author, with everything they wrote in this data",
+    Unit.AUTHOR: "every author, with everything they wrote in this data under one name; people with several names, or "
+    "who share one, are protected less",
     Unit.DOCUMENT: "every single document; NOT authors: somebody with several documents is protected less",
 }
 _FROM = {

@@ -4,13 +4,10 @@ A ledger belongs to one set of people. It is a small SQLite file that holds what
 the data. Keep it on a local disk. A copy that is spent from is a second budget: copy it for backup only.
 """
 
-import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
-from datetime import UTC, datetime
-from decimal import ROUND_FLOOR, Context
 from enum import StrEnum
 from fractions import Fraction
 from math import inf
@@ -23,11 +20,11 @@ from numpy.random import Generator
 from dptopics import notebook
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import BudgetExceeded, DptopicsError, InputError, LedgerError, PrivacyError
-from dptopics.privacy.card import show
+from dptopics.privacy.card import show, show_left
 from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit, check_budget, weakest
-from dptopics.privacy.ledger_file import read, transaction, write_charge, write_terms
+from dptopics.privacy.ledger_file import Receipt, read, rename_charge, transaction, write_charge, write_terms
 from dptopics.privacy.mechanism import Mechanism
-from dptopics.privacy.pricing import smallest, zcdp_delta, zcdp_of
+from dptopics.privacy.pricing import largest_rho, smallest, zcdp_delta, zcdp_of
 from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import is_secure
 from dptopics.privacy.unrecorded import check_strength
@@ -55,21 +52,6 @@ class Budget:
 
     epsilon: float
     delta: float
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """One charge: the (ε, δ) it states, and the price and risk that count (``sum``: ε, δ; ``zcdp``: ρ, τ)."""
-
-    number: int
-    time: str
-    what: str
-    epsilon: float
-    delta: float
-    price: float
-    risk: float
-    strength: Strength
-    guarantee: Guarantee
 
 
 Decide = Callable[[list[Receipt]], tuple[Guarantee, str] | Receipt]
@@ -131,7 +113,7 @@ class Ledger:
             raise InputError(f"{error}. Choose from: {choices}.") from None
         file = Path(path).absolute()
         budget = float(epsilon), float(delta)
-        limits = budget if kinds[2] is Composition.SUM else (_largest_rho(epsilon, delta / 2), delta / 2)
+        limits = budget if kinds[2] is Composition.SUM else (largest_rho(epsilon, delta / 2), delta / 2)
         try:
             os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o666))  # of two creators, one fails here
         except FileExistsError:
@@ -169,7 +151,7 @@ class Ledger:
         self.check_generator(rng)
         mechanism.check(corpus)
         promised = mechanism.guarantee.assuming(corpus.assumptions)
-        self.charge(promised, mechanism.name, accept_unproven=accept_unproven)
+        self.charge(promised, mechanism.name, by=corpus.bounds.column, accept_unproven=accept_unproven)
         return mechanism(corpus, rng).assuming(corpus.assumptions)
 
     def check_generator(self, rng: Generator) -> None:
@@ -194,30 +176,53 @@ class Ledger:
         price = f"ε = {show(receipt.epsilon)}, δ = {show(receipt.delta)}"
         return f"The budget is spent: {price}, charge {receipt.number} of ledger {self.name!r}."
 
-    def charge(self, guarantee: Guarantee, what: str, *, accept_unproven: bool = False) -> Receipt:
-        """Spend what ``guarantee`` costs, durably, or raise. ``what`` is public: no word of the data."""
+    def charge(
+        self, guarantee: Guarantee, what: str, *, by: str | None = None, accept_unproven: bool = False
+    ) -> Receipt:
+        """Spend what ``guarantee`` costs, durably, or raise. ``what`` is public: no word of the data.
+
+        ``by`` is the column that names the authors, if there is one: all charges of a ledger go by the same people.
+        """
         self._price(guarantee, accept_unproven)  # may take seconds: not while others wait for the file
-        return self.charge_after(lambda receipts: (guarantee, what), accept_unproven=accept_unproven)
+        return self.charge_after(lambda receipts: (guarantee, what), by=by, accept_unproven=accept_unproven)
 
-    def charge_after(self, decide: Decide, *, accept_unproven: bool = False) -> Receipt:
-        """Charge what ``decide`` makes of all charges so far; nothing where it names one of them. Nobody gets between.
+    def charge_after(
+        self,
+        decide: Decide,
+        *,
+        by: str | None = None,
+        first: Callable[[], None] = lambda: None,
+        accept_unproven: bool = False,
+    ) -> Receipt:
+        """Charge what ``decide`` makes of all charges so far. Where it returns one of them, only its words change.
 
-        For releases of which several are charged as one: see :mod:`dptopics.privacy.series`.
+        Nobody gets between. ``first`` is called when nothing can be refused any more, before anything is written: for
+        releases of which several are charged as one, see :mod:`dptopics.privacy.series`.
         """
         with transaction(self.path, "IMMEDIATE") as connection:
-            receipts = self._receipts(connection)
+            receipts, by = self._receipts(connection), by if self.unit is Unit.AUTHOR else None
             decided = decide(receipts)
             if isinstance(decided, Receipt):
+                first()
+                rename_charge(connection, decided)
                 return decided
             guarantee, what = decided
             price, risk = self._price(guarantee, accept_unproven)
+            self._check_column(receipts, by)
             self._check_room(receipts, price, risk)
-            number, time = len(receipts) + 1, datetime.now(UTC).isoformat(timespec="seconds")
+            first()
             stated = float(guarantee.epsilon), float(guarantee.delta)
-            row = (number, time, what, *stated, price, risk, guarantee.strength, guarantee)
-            text = json.dumps(guarantee.to_dict())
-            write_charge(connection, (*row[:-1], text))
-        return Receipt(*row)
+            return write_charge(connection, len(receipts) + 1, what, (*stated, price, risk), guarantee, by)
+
+    def same_people(self, column: str) -> Receipt:
+        """Say that another column of authors names the same people, each by one name: charges may go by either."""
+        if self.unit is not Unit.AUTHOR:
+            raise InputError(f"ledger {self.name!r} protects documents: no column of authors matters.")
+        nothing = Guarantee(events=(), delta=0.0, unit=self.unit, strength=Strength.PROVED)
+        with transaction(self.path, "IMMEDIATE") as connection:
+            what = f"column {column!r} names the same people"
+            number = len(self._receipts(connection)) + 1
+            return write_charge(connection, number, what, (0.0, 0.0, 0.0, 0.0), nothing, column)
 
     def check(self, guarantee: Guarantee, *, accept_unproven: bool = False) -> None:
         """Raise what :meth:`charge` would raise now, without charging: to refuse before any work is done."""
@@ -265,10 +270,10 @@ class Ledger:
         title = f"LEDGER {self.name!r}"
         lines = [
             f"{title}\n{'=' * len(title)}",
-            f"Protects    each {self.unit} ({self.relation})",
-            f"Budget      ε = {_floor(budget.epsilon)}, δ = {_floor(budget.delta)} ({self.composition})",
+            f"Protects    each {self.unit} ({self.relation}){_by(receipts)}",
+            f"Budget      ε = {show_left(budget.epsilon)}, δ = {show_left(budget.delta)} ({self.composition})",
             f"Spent       ε = {show(spent.epsilon)}, δ = {show(spent.delta)} ({len(receipts)} charged)",
-            f"Left        ε = {_floor(left.epsilon)}, δ = {_floor(left.delta)}",
+            f"Left        ε = {show_left(left.epsilon)}, δ = {show_left(left.delta)}",
             fill(f"Strength    {self.strength.upper()}: {self.strength.meaning}.", 88, subsequent_indent=" " * 12),
         ]
         if self.gamma:
@@ -283,6 +288,7 @@ class Ledger:
         charges = [
             {name: getattr(r, name) for name in ("number", "time", "what", "epsilon", "delta", "price", "risk")}
             | {"strength": str(r.strength), "events": r.guarantee.to_dict()["events"]}
+            | ({} if r.by is None else {"author_column": r.by})
             for r in self.receipts()
         ]
         return {
@@ -334,6 +340,16 @@ class Ledger:
             raise PrivacyError(f"this release has no finite price at δ = {delta}. Add noise, or raise δ.")
         return float(price), float(risk)
 
+    def _check_column(self, receipts: list[Receipt], by: str | None) -> None:
+        """Refuse authors of another column than those charged before: a sum over two kinds of people protects none."""
+        known = _columns(receipts)
+        if known and by is not None and by not in known:
+            raise PrivacyError(
+                f"ledger {self.name!r} protects the authors of column {known[0]!r}, but this release goes by column "
+                f"{by!r}. Use another ledger for that. If both columns name the same people, each by one name, say so "
+                f"first: dptopics ledger same-people {self.path} {by} (Ledger.same_people)."
+            )
+
     def _check_room(self, receipts: list[Receipt], price: float, risk: float) -> None:
         """Refuse a charge that does not fit: exact arithmetic, no tolerance."""
         names = {
@@ -344,13 +360,23 @@ class Ledger:
         for (symbol, name), gone, need, limit in zip(names, used, (price, risk), self.limits, strict=True):
             left = _exact(limit) - gone
             if _exact(need) > left:
-                needs, rest = show(need), _floor(float(left))
+                needs, rest = show(need), show_left(float(left))
                 if needs == rest:  # they differ in later digits
                     needs, rest = repr(need), repr(float(left))
                 raise BudgetExceeded(
-                    f"this release needs {symbol} = {needs} but {rest} of {_floor(limit)} is left in ledger "
+                    f"this release needs {symbol} = {needs} but {rest} of {show_left(limit)} is left in ledger "
                     f"{self.name!r}. Lower {name} (--{name}), or start a new ledger for new data."
                 )
+
+
+def _columns(receipts: list[Receipt]) -> list[str]:
+    """The columns that named the authors of charges, as far as they are known."""
+    return list(dict.fromkeys(r.by for r in receipts if r.by is not None))
+
+
+def _by(receipts: list[Receipt]) -> str:
+    columns = ", ".join(map(repr, _columns(receipts)))
+    return f", by column {columns}" if columns else ""
 
 
 def _exact(number: float) -> Fraction:
@@ -362,20 +388,6 @@ def _total(numbers: Iterable[float]) -> Fraction:
     return sum(map(_exact, numbers), Fraction())
 
 
-def _largest_rho(epsilon: float, delta: float) -> float:
-    """Largest ρ such that ρ-zCDP implies (ε, δ): a search over 1/ρ that ends on the safe side."""
-    inverse = smallest(lambda inverse: zcdp_delta(1 / inverse, epsilon) <= delta)
-    if inverse == inf:
-        raise InputError(f"epsilon = {epsilon} is too small for zcdp at this delta. Use composition 'sum'.")
-    return 1 / inverse
-
-
-def _floor(number: float) -> str:
-    """What is left, for people: three digits, rounded down, as prices are rounded up."""
-    value = Context(prec=3, rounding=ROUND_FLOOR).create_decimal(f"{number * (1 + 1e-9):.12g}")
-    return f"{float(value):.10g}"
-
-
 def _read(path: Path, connection: sqlite3.Connection) -> tuple[Ledger, list[Receipt]]:
     """The terms and all charges. Anything that is not whole is refused."""
     terms, charges = read(path, connection)
@@ -383,11 +395,6 @@ def _read(path: Path, connection: sqlite3.Connection) -> tuple[Ledger, list[Rece
     try:
         kinds = Unit(unit), Relation(relation), Composition(composition)
         ledger = Ledger(path, name, *kinds, Budget(epsilon, delta), tuple(limits))
-        return ledger, [_receipt(*row) for row in charges]
+        return ledger, [Receipt.of_row(*row) for row in charges]
     except (DptopicsError, ValueError) as error:  # the seal is whole, so a newer version wrote this
         raise LedgerError(f"ledger {path} holds what this version cannot read. Update dptopics.") from error
-
-
-def _receipt(*row: Any) -> Receipt:
-    *plain, strength, text = row
-    return Receipt(*[*plain, Strength(strength), Guarantee.from_dict(json.loads(text))])

@@ -5,16 +5,52 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from dptopics.errors import LedgerError
+from dptopics.privacy.guarantee import Guarantee, Strength
 
 SCHEMA = 1
 PATIENCE = 30.0  # seconds to wait while another process writes
 _MARK = 0x64707431  # "dpt1", SQLite's application id: tells a ledger from any other database
 _TERMS = "name, unit, relation, composition, epsilon, delta, price, risk"
 _CHARGE = "number, time, what, epsilon, delta, price, risk, strength, guarantee"
+_COLUMN = "author_column"  # beside the guarantee in a charge's JSON
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """One charge: the (ε, δ) it states, and the price and risk that count (``sum``: ε, δ; ``zcdp``: ρ, τ).
+
+    ``by`` is the column that named the authors, where units are authors and the column is known.
+    """
+
+    number: int
+    time: str
+    what: str
+    epsilon: float
+    delta: float
+    price: float
+    risk: float
+    strength: Strength
+    guarantee: Guarantee
+    by: str | None = None
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """As it lies in the file."""
+        text = self.guarantee.to_dict() | ({} if self.by is None else {_COLUMN: self.by})
+        plain = self.number, self.time, self.what, self.epsilon, self.delta, self.price, self.risk
+        return *plain, self.strength, json.dumps(text)
+
+    @classmethod
+    def of_row(cls, *row: Any) -> Self:
+        """Inverse of :attr:`row`."""
+        described = json.loads(row[-1])
+        return cls(*[*row[:-2], Strength(row[-2]), Guarantee.from_dict(described), described.get(_COLUMN)])
 
 
 def write_terms(connection: sqlite3.Connection, terms: tuple[Any, ...]) -> None:
@@ -27,9 +63,25 @@ def write_terms(connection: sqlite3.Connection, terms: tuple[Any, ...]) -> None:
     _commit(connection)
 
 
-def write_charge(connection: sqlite3.Connection, charge: tuple[Any, ...]) -> None:
-    """Add a charge and commit it."""
-    connection.execute("INSERT INTO charge VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", charge)
+def write_charge(
+    connection: sqlite3.Connection,
+    number: int,
+    what: str,
+    numbers: tuple[float, float, float, float],
+    guarantee: Guarantee,
+    by: str | None,
+) -> Receipt:
+    """Add a charge and commit it. ``numbers``: ε, δ, price and risk."""
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    receipt = Receipt(number, time, what, *numbers, guarantee.strength, guarantee, by)
+    connection.execute("INSERT INTO charge VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", receipt.row)
+    _commit(connection)
+    return receipt
+
+
+def rename_charge(connection: sqlite3.Connection, receipt: Receipt) -> None:
+    """Say something else of what a charge was for, and commit it. What it cost stays."""
+    connection.execute("UPDATE charge SET what = ? WHERE number = ?", (receipt.what, receipt.number))
     _commit(connection)
 
 

@@ -3,6 +3,9 @@
 It keeps hashes of authors' names under a key of its own, not the names. Whoever has the file has the key as well, and
 can look for names that they know: guard it as you guard the texts. For running totals it also holds what the noise
 hides, the exact sums of earlier periods. It is sealed by a checksum, and written whole or not at all.
+
+Every run has a random mark, which it leaves here and in the ledger: so a file that is older than the ledger, or of
+another ledger, is told by its mark.
 """
 
 import io
@@ -18,11 +21,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dptopics.data.names import NAME_RULE
 from dptopics.data.period import Earlier
-from dptopics.errors import PrivacyError
+from dptopics.errors import InputError, PrivacyError
 from dptopics.privacy.durable import replace_file
 
-SCHEMA = 1
+SCHEMA = 2
 _MARK = b"dptopics participation\n"
 _HASH = np.dtype("V16")
 
@@ -39,13 +43,16 @@ def _none() -> NDArray[np.int32]:
 class Participation:
     """What must be remembered between the runs of a series. Private.
 
-    ``begun`` are the periods for which noise may have been drawn, in that order; ``closed``: what was drawn for the
-    last of them may be known to others. Of each author: in how many periods they took part, and which was the last.
+    ``run`` is the mark of the last run, ``before`` the mark that the ledger had when it began, ``period`` what it
+    counted; ``closed``: what it has drawn may be known to others. Of each author: in how many periods they took part,
+    and which was the last.
     """
 
     series: str
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
-    begun: tuple[str, ...] = ()
+    run: str = ""
+    before: str = ""
+    period: str = ""
     closed: bool = True
     authors: NDArray[Any] = field(default_factory=_nobody)
     times: NDArray[np.int32] = field(default_factory=_none)
@@ -75,11 +82,12 @@ class Participation:
 
     def save(self, path: Path) -> None:
         """Write it, for its owner alone."""
-        head = {"schema": SCHEMA, "series": self.series, "key": self.key.hex(), "begun": self.begun}
+        head = {"schema": SCHEMA, "names": NAME_RULE, "series": self.series, "key": self.key.hex()}
+        head |= {"run": self.run, "before": self.before, "period": self.period, "closed": self.closed}
         buffer = io.BytesIO()
         np.savez(
             buffer,
-            head=np.frombuffer(json.dumps(head | {"closed": self.closed}).encode(), np.uint8),
+            head=np.frombuffer(json.dumps(head).encode(), np.uint8),
             authors=np.frombuffer(self.authors.tobytes(), np.uint8).reshape(-1, _HASH.itemsize),
             times=self.times,
             last=self.last,
@@ -87,7 +95,10 @@ class Participation:
             cells=self.earlier.cells,
         )
         content = buffer.getvalue()
-        replace_file(path, _MARK + sha256(content).hexdigest().encode() + b"\n" + content)
+        try:
+            replace_file(path, _MARK + sha256(content).hexdigest().encode() + b"\n" + content)
+        except OSError as error:
+            raise InputError(f"the participation file {path} cannot be written: {error.strerror}.") from None
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -108,10 +119,18 @@ class Participation:
         head = json.loads(arrays["head"].tobytes())
         if head["schema"] > SCHEMA:
             raise PrivacyError(f"the participation file {path} is of a newer version. Update dptopics.")
+        if head["schema"] < SCHEMA or head["names"] != NAME_RULE:
+            raise PrivacyError(
+                f"the participation file {path} was written by another version of dptopics, which told authors apart "
+                "by other rules (capital letters, 7 and 7.0): the same people would be new. The series cannot go on. "
+                "Start another one (a new --from), which is charged by itself."
+            )
         return cls(
             series=head["series"],
             key=bytes.fromhex(head["key"]),
-            begun=tuple(head["begun"]),
+            run=head["run"],
+            before=head["before"],
+            period=head["period"],
             closed=head["closed"],
             authors=np.frombuffer(arrays["authors"].tobytes(), _HASH),
             times=arrays["times"],

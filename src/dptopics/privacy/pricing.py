@@ -280,3 +280,11 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
 
     best = minimize_scalar(log_delta, bounds=(log(1e-6), log(1e9)), method="bounded", options={"xatol": 1e-10})
     return exp(min(0.0, float(best.fun)))
+
+
+def largest_rho(epsilon: float, delta: float) -> float:
+    """Largest ρ such that ρ-zCDP implies (ε, δ): a search over 1/ρ that ends on the safe side."""
+    inverse = smallest(lambda inverse: zcdp_delta(1 / inverse, epsilon) <= delta)
+    if inverse == inf:
+        raise InputError(f"epsilon = {epsilon} is too small for zcdp at this delta. Use composition 'sum'.")
+    return 1 / inverse

@@ -1,22 +1,25 @@
 """A series: releases of one kind, period after period, that are charged once and priced as one mechanism.
 
 The ledger charges the whole series when its first period is counted, and notes the others. The participation file
-holds the cap on periods of each author across runs. Both know which periods were begun, so that neither can be replaced
-by an older copy unnoticed. A run writes in this order, each step on disk before the next:
+holds the cap on periods of each author across runs. Every run leaves a random mark in both: a file goes on only if it
+bears the mark of the ledger's last run of the series, so that no second file, and no older copy of either, can go on.
+A run writes in this order, each step on disk before the next; steps 1 to 3 are one transaction of the ledger:
 
-1. participation, with the period as begun; 2. the charge, or the note, in the ledger; 3. the period as closed, before
-anything that was drawn leaves; 4. the release.
+1. everything that can refuse is checked; 2. participation, with the period as begun; 3. the charge, or the note, in the
+ledger, as under way; 4. noise is drawn; 5. participation, with the period as closed; 6. the ledger's note as closed,
+if it still bears the mark of this run; 7. the release.
 
 Whatever ends a run, participation is never under-counted, and nothing is given out that was not charged. A run that
-ended before step 3 has given out nothing, and may be repeated; after it, the period is never drawn again.
+ended before step 5 has given out nothing, and may be repeated; of all runs of a period one at most passes step 6.
 """
 
 import re
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -26,12 +29,26 @@ from dptopics.data.period import Earlier
 from dptopics.errors import PrivacyError
 from dptopics.privacy.durable import alone_with
 from dptopics.privacy.guarantee import Guarantee, Strength
-from dptopics.privacy.ledger import Budget, Ledger, Receipt
+from dptopics.privacy.ledger import Budget, Ledger
+from dptopics.privacy.ledger_file import Receipt
 from dptopics.privacy.participation import LOST, Participation
 from dptopics.release.release import Release
 
 T = TypeVar("T")
-_NOTE = re.compile(r".*: (?P<period>\S+) of series (?P<series>[0-9a-f]{16})(?:, charged with the first)?")
+_OPEN = ", under way"
+_NOTE = re.compile(
+    r".*: (?P<period>\S+) of series (?P<series>[0-9a-f]{16}), run (?P<run>[0-9a-f]{16})(?:, charged with the first)?"
+    rf"(?P<open>{_OPEN})?"
+)
+
+
+class Note(NamedTuple):
+    """What a ledger knows of one period of a series."""
+
+    period: str
+    run: str
+    open: bool
+    receipt: Receipt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +56,7 @@ class Series:
     """What tells a series from others, and the period that is to be counted. Public."""
 
     name: str  # a digest of all settings but the period
+    formerly: str  # the name that earlier versions gave it
     period: str
     place: int  # of the period in the series
     max_periods: int
@@ -48,10 +66,14 @@ class Series:
         """Where the participation file lies if nothing else is said."""
         return ledger.path.with_name(f"{ledger.path.name}.series-{self.name}")
 
-    def notes(self, receipts: Sequence[Receipt]) -> dict[str, Receipt]:
-        """Periods of this series that a ledger knows, in order, each with its charge or note."""
+    def notes(self, receipts: Sequence[Receipt]) -> list[Note]:
+        """Periods of this series that a ledger knows, in the order in which they were counted."""
         found = ((_NOTE.fullmatch(receipt.what), receipt) for receipt in receipts)
-        return {match["period"]: receipt for match, receipt in found if match and match["series"] == self.name}
+        return [
+            Note(match["period"], match["run"], match["open"] is not None, receipt)
+            for match, receipt in found
+            if match and match["series"] == self.name
+        ]
 
 
 @dataclass
@@ -63,6 +85,7 @@ class SeriesAccount:
     path: Path | None
     state: Participation
     sums: list[NDArray[np.int64]] = field(default_factory=list)  # of this period, once they are computed
+    run: str = field(default_factory=lambda: secrets.token_hex(8))
 
     @property
     def name(self) -> str:
@@ -100,19 +123,29 @@ class SeriesAccount:
         """As the ledger does."""
         self.ledger.check_generator(rng)
 
-    def charge(self, guarantee: Guarantee, what: str, *, accept_unproven: bool = False) -> Receipt:
-        """Remember who takes part; then charge the series, or note that it was charged."""
-        known = self.series.notes(self.ledger.receipts())
-        begun = tuple(known) if self.series.period in known else (*known, self.series.period)
-        before, self.state = self.state, replace(self.state, begun=begun, closed=False)
-        if self.path is not None:
-            self.state.save(self.path)
-        return self.ledger.charge_after(
-            lambda receipts: self._decided(receipts, guarantee, what, before), accept_unproven=accept_unproven
-        )
+    def charge(
+        self, guarantee: Guarantee, what: str, *, by: str | None = None, accept_unproven: bool = False
+    ) -> Receipt:
+        """Check; remember who takes part; then charge the series, or note that it was charged."""
+        begun = self.state
+
+        def decide(receipts: list[Receipt]) -> tuple[Guarantee, str] | Receipt:
+            nonlocal begun
+            decided, notes = self._decided(receipts, guarantee, what), self.series.notes(receipts)
+            before = notes[-1].run if notes else ""
+            begun = replace(self.state, run=self.run, before=before, period=self.series.period, closed=False)
+            return decided
+
+        def first() -> None:
+            if self.path is not None:
+                begun.save(self.path)
+
+        receipt = self.ledger.charge_after(decide, by=by, first=first, accept_unproven=accept_unproven)
+        self.state = begun
+        return receipt
 
     def noted(self, release: Release[T]) -> Release[T]:
-        """Close the period, before anything of it leaves."""
+        """Close the period, in the file and then in the ledger, before anything of it leaves."""
         value: Any = release.value
         earlier = self.earlier
         if value.latest is not None:
@@ -120,6 +153,7 @@ class SeriesAccount:
         self.state = replace(self.state, closed=True, earlier=earlier)
         if self.path is not None:
             self.state.save(self.path)
+        self.ledger.charge_after(self._closed)
         return self.ledger.noted(release)
 
     @property
@@ -130,52 +164,72 @@ class SeriesAccount:
     def told(self, receipt: Receipt) -> str:
         """What a charge was, and what became of the period."""
         paid = self.ledger.told(receipt) if receipt.price else f"Series {self.series.name} was charged before."
-        again = self.path is not None and not self.state.closed
-        rest = "may be counted again: nothing of it was given out" if again else "will not be counted again"
+        rest = "will not be counted again" if self.state.closed else "may be counted again: nothing of it was given out"
         return f"{paid} Period {self.series.period} {rest}."
 
-    def _decided(
-        self, receipts: list[Receipt], guarantee: Guarantee, what: str, state: Participation | None = None
-    ) -> tuple[Guarantee, str] | Receipt:
+    def _decided(self, receipts: list[Receipt], guarantee: Guarantee, what: str) -> tuple[Guarantee, str] | Receipt:
         """What to charge: the whole for the first period, nothing for others; nothing new for one that died."""
-        series, state, known = self.series, state or self.state, self.series.notes(receipts)
+        series, state, notes = self.series, self.state, self.series.notes(receipts)
         if self.path is not None:
-            _check_same_past(tuple(known), state, self.path)
-        if series.period in known:
-            died = self.path is not None and not state.closed and [*known][-1] == series.period
-            if died:
-                return known[series.period]
-            raise PrivacyError(
-                f"period {series.period} of this series was counted before (charge {known[series.period].number} of "
-                f"ledger {self.name!r}). Noise is drawn once for a period: count another one."
-            )
+            _check_same_past(notes, state, self.path)
+        note = f"{what}: {series.period} of series {series.name}, run {self.run}"
+        for known in notes:
+            if known.period == series.period:
+                mine = self.path is None or (not state.closed and state.period == series.period)
+                if mine and known.open and known is notes[-1]:
+                    return replace(known.receipt, what=known.receipt.what.replace(known.run, self.run))
+                raise PrivacyError(
+                    f"period {series.period} of this series was counted before (charge {known.receipt.number} of "
+                    f"ledger {self.name!r}). Noise is drawn once for a period: count another one."
+                )
         if series.place < len(state.earlier.exact):
             raise PrivacyError(f"running totals go forward: a period after {series.period} was counted before it.")
-        note = f"{what}: {series.period} of series {series.name}"
-        if not known:
-            return guarantee, note
+        if not notes:
+            return guarantee, note + _OPEN
         free = Guarantee(events=(), delta=0.0, unit=guarantee.unit, strength=Strength.PROVED)
-        return free, f"{note}, charged with the first"
+        return free, f"{note}, charged with the first{_OPEN}"
+
+    def _closed(self, receipts: list[Receipt]) -> Receipt:
+        """This run's note, closed. Refused if another run took the period over, or went on from a copy of the file."""
+        notes = self.series.notes(receipts)
+        mine = next((note for note in notes if note.run == self.run), None)
+        if mine is None or (self.path is not None and mine is not notes[-1]):
+            raise PrivacyError(
+                f"another run of this series began after this one, with a copy of the participation file or for the "
+                f"same period, {self.series.period}. Nothing of this run is given out"
+            )
+        return replace(mine.receipt, what=mine.receipt.what.removesuffix(_OPEN))
 
 
-def _check_same_past(known: tuple[str, ...], state: Participation, path: Path) -> None:
-    """The ledger's periods must be the file's, but for the last if that run died before its charge."""
-    died = not state.closed and known == state.begun[:-1]
-    if known != state.begun and not died:
-        older = "file" if len(state.begun) < len(known) else "ledger"
+def _check_same_past(notes: list[Note], state: Participation, path: Path) -> None:
+    """The file must bear the mark of the ledger's last run; or its own run died before the charge, and came after that.
+
+    A file that is open beside a ledger that is closed is a copy made while the run was under way.
+    """
+    last = notes[-1].run if notes else ""
+    same = state.run == last and (state.closed or not notes or notes[-1].open)
+    died = not state.closed and state.before == last
+    if not same and not died:
+        older = "file" if not state.run or state.run in [note.run for note in notes] else "ledger"
         raise PrivacyError(
-            f"the participation file {path} and the ledger do not know the same periods: the {older} is an older copy, "
-            f"or another one. {LOST}"
+            f"the participation file {path} and the ledger do not know the same runs: the {older} is an older copy, or "
+            f"another one. {LOST}"
         )
 
 
 @contextmanager
 def account_of(ledger: Ledger, series: Series, participation: Path | None) -> Iterator[SeriesAccount]:
     """Hold the participation file, if the series needs one, and check it against the ledger."""
+    if any(f" of series {series.formerly}" in receipt.what for receipt in ledger.receipts()):
+        raise PrivacyError(
+            "this series was begun by an earlier version of dptopics, which did not remember by which dates it is "
+            "counted, and could count people beyond their cap. It cannot go on. Start another one (a new --from), "
+            "which is charged by itself."
+        )
     if not series.remembers:
         yield SeriesAccount(ledger, series, None, Participation(series=series.name))
         return
-    path = (participation or series.file_beside(ledger)).absolute()
+    path = (participation or series.file_beside(ledger)).resolve()
     with alone_with(path):
         known = series.notes(ledger.receipts())
         if path.exists():

@@ -32,7 +32,7 @@ class Unrecorded:
     def check_generator(self, rng: Generator) -> None:
         """Any will do: a seeded one marks the release as not private."""
 
-    def charge(self, guarantee: Guarantee, what: str, *, accept_unproven: bool = False) -> None:
+    def charge(self, guarantee: Guarantee, what: str, *, by: str | None = None, accept_unproven: bool = False) -> None:
         """Nothing is recorded."""
         self.check(guarantee, accept_unproven=accept_unproven)
 

@@ -345,7 +345,7 @@ def test_what_is_wrong_with_the_data_is_told(session, frame):
     holes = session.createDataFrame(
         [("knee pain", "a"), (None, "a"), ("knee", " "), ("knee", None)], "note string, patient string"
     )
-    with pytest.raises(InputError, match=r"3 of 4 rows lack one of: text, author\. .*--drop-missing"):
+    with pytest.raises(InputError, match=r"3 of 4 rows lack one of: text, author \(a placeholder.*--drop-missing"):
         read(holes)
     assert list(read(holes, drop_missing=True).words) == ["knee", "pain"]
     for frame, listed, note in (
@@ -420,6 +420,26 @@ def test_counts_are_the_same_integers(session):
                 found.append(publish_counts(plan, model, data, by=by, columns=columns).value.cube)
         assert np.array_equal(found[-1], found[-2])
         assert found[-1][-1, -1, -1] > 80
+
+
+@needs_java
+def test_who_is_who_is_the_same(session):
+    """Spellings of one name, numbers as strings, placeholders, and those that are real names."""
+    names = ["Ann", "ANN ", "an\u00adn", "7", "7.0", "\uff17", "Null", "[deleted]", None, "-", "bob\ufff0", "Bob"]
+    texts = ["doctor"] * len(names)
+    frame = session.createDataFrame(list(zip(texts, names, strict=True)), "note string, patient string").repartition(3)
+    for real, n_units in (((), 3), (("null",), 4)):
+        how = {"drop_missing": True, "author_is": real}
+        corpora = [
+            Corpus.from_texts(texts, names, **how).bounded(),
+            SparkTable.from_table(frame, text="note", author="patient", partitions=2, **how).bounded(),
+        ]
+        sizes = [c.fold(lambda seen, block: [*seen, *np.diff(block.unit_start)], []) for c in corpora]
+        assert sizes[0] == sizes[1]
+        assert len(sizes[0]) == n_units
+    assert corpora[1].bounds.column == "patient"
+    with pytest.raises(InputError, match=r"3 of 12 rows lack one of: text, author \(a placeholder"):
+        SparkTable.from_table(frame, text="note", author="patient", author_is=["NULL"]).bounded()
 
 
 @needs_java

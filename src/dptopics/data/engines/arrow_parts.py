@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 import dptopics
 from dptopics.data.bounded import Block, Bounds, Sample, Statistic
-from dptopics.data.builder import Builder, no_author, numbered_authors
+from dptopics.data.builder import Builder, numbered_authors
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines.blocks import BoundedTotal, arrange, edges, kept, offsets, ranges, units
+from dptopics.data.names import no_author
 from dptopics.errors import InputError
 from dptopics.public.embeddings import check_vectors
 from dptopics.public.text import TextSettings
@@ -73,6 +74,7 @@ class Reading:
     with_authors: bool
     with_vectors: bool
     vocabulary: Vocabulary | None
+    author_is: frozenset[str] = frozenset()
     version: str = dptopics.__version__
 
 
@@ -106,7 +108,8 @@ def read(batches: Batches, plan: Reading) -> Batches:
 
 def _tokenised(batches: Batches, plan: Reading) -> tuple[Part, int]:
     """All rows that have a text, an author and a vector, and how many rows there were."""
-    builder = Builder(plan.text, with_authors=plan.with_authors, vocabulary=plan.vocabulary)
+    how: dict[str, Any] = {"with_authors": plan.with_authors, "author_is": plan.author_is}
+    builder = Builder(plan.text, vocabulary=plan.vocabulary, **how)
     seen, vectors = 0, []
     for batch in batches:
         seen += batch.num_rows
@@ -126,7 +129,7 @@ def _whole_rows(batch: Any, plan: Reading) -> tuple[list[str], list[str] | None,
     good = [text is not None for text in texts]
     if plan.with_authors:
         authors = columns.pop(0).cast(pa.string()).to_pylist()
-        good = [g and not no_author(a) for g, a in zip(good, authors, strict=True)]
+        good = [g and not no_author(a, plan.author_is) for g, a in zip(good, authors, strict=True)]
     if plan.with_vectors:
         good = [g and v for g, v in zip(good, columns[0].is_valid().to_pylist(), strict=True)]
     if not all(good):

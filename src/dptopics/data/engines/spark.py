@@ -8,7 +8,7 @@ import os
 import sys
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -28,6 +28,7 @@ from dptopics.data.corpus import warn_if_delta_large
 from dptopics.data.engines import arrow_parts as parts
 from dptopics.data.engines.blocks import offsets, steps, too_many_units
 from dptopics.data.engines.spark_errors import check_java, explained
+from dptopics.data.names import PLACEHOLDER_TOLD, real_names
 from dptopics.errors import EngineError, InputError
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.axes import CELL_TEXT
@@ -63,12 +64,13 @@ def spark_session(master: str | None = None) -> Any:
 class SparkTable:
     """Sensitive texts in a Spark DataFrame: what :class:`dptopics.Corpus` is for texts in memory.
 
-    Make one with :meth:`from_table`, then fit it or bound it. The rows must be the same each time the DataFrame is
-    computed: what is drawn at random must be written to a table first.
+    Make one with :meth:`from_table`. The rows must be the same each time the DataFrame is computed: write what is drawn
+    at random to a table first.
     """
 
     frame: Any  # columns: text, and author and vector where there are any
-    with_authors: bool
+    author_column: str | None
+    author_is: frozenset[str]
     with_vectors: bool
     text: TextSettings
     vocabulary: Vocabulary | None
@@ -88,19 +90,19 @@ class SparkTable:
         settings: TextSettings | None = None,
         vocabulary: Vocabulary | None = None,
         drop_missing: bool = False,
+        author_is: Iterable[str] = (),
         partitions: int | None = None,
     ) -> Self:
         """From a DataFrame; or, with a ``session``, from the path of Parquet files or the name of a table.
 
         Columns: ``text`` holds strings, ``author`` strings or whole numbers, ``embedding`` arrays of numbers that a
         public model made from each text alone, not in a padded batch. ``drop_missing`` leaves out rows without text,
-        author or embedding. A ``vocabulary`` is public; other words are dropped while reading. ``partitions``: into how
-        many pieces the data is cut; by default as many as it comes in, but no fewer than the cluster has cores.
+        author or embedding; ``author_is`` as for a Corpus. A ``vocabulary`` is public; other words are dropped.
+        ``partitions``: how many pieces to cut the data into; by default as it comes, but no fewer than there are cores.
         """
         check_stated(vocabulary)
         frame = _frame(source, session)
-        columns = [column for column in (text, author, embedding) if column is not None]
-        check_columns(frame.columns, *columns)
+        check_columns(frame.columns, text, author, embedding)
         kinds = dict(frame.dtypes)
         _check_kind(text, kinds, _STRINGS, "text")
         _check_kind(author, kinds, _STRINGS + _WHOLE, "strings or whole numbers")
@@ -115,7 +117,8 @@ class SparkTable:
             frame = frame.select(*(frame[name].alias(role) for name, role in kept))
         return cls(
             frame=frame,
-            with_authors=author is not None,
+            author_column=author,
+            author_is=real_names(author_is),
             with_vectors=embedding is not None,
             text=settings or TextSettings(),
             vocabulary=vocabulary,
@@ -131,22 +134,22 @@ class SparkTable:
         cells: Callable[..., Any],
         *,
         vocabulary: Vocabulary,
-        with_authors: bool,
+        author: str | None,
         drop_missing: bool,
+        author_is: Iterable[str] = (),
         session: Any,
         assumptions: tuple[str, ...] = (),
     ) -> Self:
         """A table in which each text is the name of a cell: ``cells`` maps the columns, text and author first."""
-        author = columns[1] if with_authors else None
         cls.from_table(source, text=columns[0], author=author, session=session)  # refuses columns of another kind
         frame = _frame(source, session)
         check_columns(frame.columns, *columns)
         with _errors(frame):
-            named = [frame[f"`{name.replace('`', '``')}`"].alias(f"column{i}") for i, name in enumerate(columns)]
-            made = frame.select(*named).mapInArrow(cells, "text string, author string")
-        settings: dict[str, Any] = {"settings": CELL_TEXT, "vocabulary": vocabulary, "drop_missing": drop_missing}
-        table = cls.from_table(made, text="text", author="author" if with_authors else None, **settings)
-        return replace(table, assumptions=assumptions)
+            chosen = [frame[f"`{name.replace('`', '``')}`"].alias(f"column{i}") for i, name in enumerate(columns)]
+            made = frame.select(*chosen).mapInArrow(cells, "text string, author string")
+        rows: dict[str, Any] = {"vocabulary": vocabulary, "drop_missing": drop_missing, "author_is": author_is}
+        table = cls.from_table(made, text="text", author=author and "author", settings=CELL_TEXT, **rows)
+        return replace(table, assumptions=assumptions, author_column=author)
 
     def __repr__(self) -> str:
         return f"<SparkTable: sensitive, unit {str(self.default_unit)!r}>"
@@ -154,7 +157,7 @@ class SparkTable:
     @property
     def default_unit(self) -> Unit:
         """Author if there are authors."""
-        return Unit.AUTHOR if self.with_authors else Unit.DOCUMENT
+        return Unit.DOCUMENT if self.author_column is None else Unit.AUTHOR
 
     def warn_if_delta_large(self, delta: float, unit: Unit) -> None:
         """Tell the owner when δ would allow a mechanism that publishes somebody outright. Authors: within 5 %."""
@@ -174,17 +177,18 @@ class SparkTable:
         key: int = 0,
     ) -> "SparkCorpus":
         """Read the texts and limit what each unit contributes: the one pass over raw text."""
-        unit = self.default_unit if unit is None else Unit(unit)
-        if unit is Unit.AUTHOR and not self.with_authors:
+        unit, column = self.default_unit if unit is None else Unit(unit), self.author_column
+        if unit is Unit.AUTHOR and column is None:
             raise InputError("unit 'author' needs authors. Name the author column, or use unit 'document'.")
-        bounds = Bounds(unit=unit, max_docs=max_docs, max_words=max_words, key=key)
+        bounds = Bounds(unit=unit, max_docs=max_docs, max_words=max_words, key=key, column=column)
         plan = parts.Reading(
             text=self.text,
             bounds=bounds,
             buckets=self.partitions,
-            with_authors=self.with_authors,
+            with_authors=self.author_column is not None,
             with_vectors=self.with_vectors,
             vocabulary=self.vocabulary,
+            author_is=self.author_is,
         )
         return SparkCorpus(_Parts(self, plan), bounds)
 
@@ -214,7 +218,7 @@ class _Parts:
         if problem is None and narrow != self.vector_width:
             problem = "the embeddings differ in length. Embed all documents with one model."
         if problem is None and missing and not table.drop_missing:
-            needed = ", ".join(["text", *["author"] * table.with_authors, *["embedding"] * table.with_vectors])
+            needed = "text" + ", embedding" * table.with_vectors + f", author{PLACEHOLDER_TOLD}" * plan.with_authors
             problem = (
                 f"{missing:,} of {seen:,} rows lack one of: {needed}. Fill them in, or leave such rows out with "
                 "drop_missing=True (--drop-missing)."
