@@ -183,6 +183,7 @@ EXTRA_TESTS = {"docs", "edges", "gate", "papers"}
 # Tests at the top: of the house as a whole, and of the modules that stand directly under dptopics/.
 TOP_TESTS = {
     "architecture",
+    "check",
     "compositions",
     "door",
     "estimators",

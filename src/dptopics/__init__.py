@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dptopics.checking import Check, check
     from dptopics.counting.periods import Calendar, release_period
     from dptopics.counting.tables import release_counts, release_groups
     from dptopics.data.bounded import BoundedCorpus
@@ -57,6 +58,7 @@ _HOME = {
     "BudgetExceeded": "errors",
     "BundleError": "errors",
     "Calendar": "counting.periods",
+    "Check": "checking",
     "Client": "local.client",
     "Collection": "local.collection",
     "Corpus": "data.corpus",
@@ -89,6 +91,7 @@ _HOME = {
     "Trust": "privacy.guarantee",
     "Unit": "privacy.guarantee",
     "Vocabulary": "release.vocabulary",
+    "check": "checking",
     "fit_reports": "local.topics",
     "publish": "door",
     "release_counts": "counting.tables",
@@ -108,6 +111,7 @@ __all__ = [
     "BudgetExceeded",
     "BundleError",
     "Calendar",
+    "Check",
     "Client",
     "Collection",
     "Corpus",
@@ -140,6 +144,7 @@ __all__ = [
     "Trust",
     "Unit",
     "Vocabulary",
+    "check",
     "fit_reports",
     "publish",
     "release_counts",

@@ -26,6 +26,7 @@ from dptopics.privacy.durable import locked, same_file
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.ledger import Ledger
 from dptopics.privacy.ledger_file import Receipt
+from dptopics.privacy.mechanism import Job
 from dptopics.privacy.rehearsal import rehearse
 from dptopics.privacy.rng import secure_rng
 from dptopics.privacy.series import SeriesAccount
@@ -276,6 +277,22 @@ def warn_owner(data: Any, plan: Plan) -> None:
     data.warn_if_delta_large(plan.delta, plan.unit)
     if isinstance(data, Corpus) and data.text is not None:
         warn_if_other_language(data, data.text)
+
+
+def forecast(corpus: Corpus, plan: Plan) -> str:
+    """What to expect of so many units, in one sentence; empty where nothing is known. For the owner's eyes.
+
+    It decides nothing: one that fails is left out, whatever the data are.
+    """
+    from dptopics.preview import expected
+
+    units = corpus.n_authors if plan.unit is Unit.AUTHOR else corpus.n_documents
+    if not units or plan.job is Job.NGRAMS:
+        return ""
+    try:
+        return expected(plan, units).sentence(plan.unit)
+    except Exception:
+        return ""
 
 
 # Arguments of :func:`publish`; what else is given to a release_… function belongs to the plan.

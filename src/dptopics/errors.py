@@ -12,8 +12,8 @@
     ├── StoreError        the collector's store cannot be written or read just now
     └── BundleError       a saved release is damaged, incomplete or from a newer version
 
-A message says the rule, the value seen and what to do next. It never holds a word of the data: neither a cell, nor the
-name of a column that nobody asked for. Exceptions of other libraries do quote data: they end at :func:`shielded`.
+A message says the rule, the value seen and what to do next. It never holds a word of the data: no cell, and no row that
+should be names of columns and may be data. Exceptions of other libraries do quote data: they end at :func:`shielded`.
 """
 
 import warnings

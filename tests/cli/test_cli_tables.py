@@ -8,14 +8,14 @@ import sys
 import pytest
 
 from dptopics import cli
-from dptopics.cli import audit, count, fit, look, monitor, ngrams, vocabulary
+from dptopics.cli import audit, check, count, fit, look, monitor, ngrams, vocabulary
 from dptopics.public import tokenizers
 
 READERS = [
     fit.fit, vocabulary.vocabulary, ngrams.ngrams, count.count, count.groups, audit.audit, monitor.monitor,
-    look.transform,
+    look.transform, check.check,
 ]  # fmt: skip
-READING = {"source", "encoding", "separator", "table_format", "sql", "database", "drop_missing"}
+READING = {"source", "encoding", "separator", "table_format", "sheet", "header_row", "sql", "database", "drop_missing"}
 CSV = "note;patient\n" + "".join(f"{note};p{i}\n" for i, note in enumerate(["knee pain", "new glasses"] * 40))
 OPTIONS = ["--text", "note", "--author", "patient", "--epsilon", "9", "--delta", "1e-6"]
 

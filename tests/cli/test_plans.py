@@ -48,7 +48,9 @@ def test_a_release_can_be_run_again_from_its_plan(run, tmp_path):
     plan = json.loads((tmp_path / "r" / "bundle.json").read_text("utf-8"))["record"]["plan"]
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     code, out, err = run("fit", *DATA, "--plan", "plan.json", "--out", "again", "--json")
-    assert (code, err) == (0, "Read 240 texts of 240 authors. Written to again. Look again with: dptopics show again")
+    assert code == 0
+    assert err.startswith("Read 240 texts of 240 authors. At this size expect about 2 topics")
+    assert err.endswith("enough. Written to again. Look again with: dptopics show again")
     assert json.loads(out)["record"]["plan"] == plan
     assert bundle.load("again").guarantee.events == bundle.load("r").guarantee.events
     (tmp_path / "words.txt").write_text("knee\npain\n")

@@ -7,7 +7,9 @@ import zipfile
 import pytest
 
 from dptopics.data.corpus import Corpus
+from dptopics.data.files import TableFile
 from dptopics.errors import InputError
+from dptopics.public.text import TextSettings
 
 ROWS = [("my knee; hurts, a lot", "ann"), ("a rash", "bob"), ("two\nlines", "ann")]
 
@@ -35,10 +37,10 @@ def test_separators_are_found_by_the_names_of_columns(tmp_path, separator, suffi
     assert same(read(path))
 
 
-def test_a_header_without_the_columns_is_refused_as_before(tmp_path):
+def test_a_header_without_the_columns_is_told_by_its_own_separator(tmp_path):
     path = tmp_path / "notes.csv"
-    path.write_text("a;b\n1;2\n")
-    with pytest.raises(InputError, match="there is no column 'note' among the 1 of the table"):
+    path.write_text("a;b\n1;2\n3;4\n")
+    with pytest.raises(InputError, match="there is no column 'note' among the 2 of the table: 'a', 'b'"):
         read(path)
 
 
@@ -96,7 +98,7 @@ def test_workbooks_that_cannot_be_read_are_refused(tmp_path):
     with pytest.raises(InputError, match="2 sheets"):
         read(path)
     path = book(tmp_path / "merged.xlsx", one=[("Clinic notes 2026",), ("note", "patient"), ("a", "b")])
-    with pytest.raises(InputError, match=r"no sheet of 'merged\.xlsx' has 'note' and 'patient'"):
+    with pytest.raises(InputError, match=r"may be no names of columns .* \(--header-row\)"):
         read(path)
     (tmp_path / "damaged.xlsx").write_bytes(b"PK\x03\x04 nothing")
     with pytest.raises(InputError, match="damaged or no workbook"):
@@ -104,3 +106,68 @@ def test_workbooks_that_cannot_be_read_are_refused(tmp_path):
     missing = [("note", "patient"), ("a knee", None)]
     with pytest.raises(InputError, match="row 1 has no author"):
         read(book(tmp_path / "missing.xlsx", one=missing))
+
+
+TITLE = [("Survey of 2026",), (), ("note", "patient"), *ROWS]
+
+
+def of(path, **how):
+    return Corpus.from_table(TableFile(path, **how), text="note", author="patient", settings=TextSettings())
+
+
+def test_a_row_of_names_below_a_title(tmp_path):
+    path = book(tmp_path / "notes.xlsx", one=TITLE)
+    assert same(of(path, header_row=3))
+    (tmp_path / "notes.csv").write_text('"Survey,\nof 2026",\n\n' + csv(";"))
+    assert same(of(tmp_path / "notes.csv", header_row=3))
+    (tmp_path / "notes.csv").write_text("Survey\r\n" + csv(",").replace("\n", "\r\n"))
+    assert of(tmp_path / "notes.csv", header_row=2).n_documents == 3
+
+
+def test_a_row_that_looks_more_like_names_is_told(tmp_path):
+    rows = [("a text that is longer than names of columns are, as most are", f"p{i}") for i in range(9)]
+    for source in (
+        book(tmp_path / "notes.xlsx", one=[("Survey of 2026",), (), ("note", "who"), *rows]),
+        tmp_path / "notes.csv",
+    ):
+        if source.suffix == ".csv":
+            source.write_text("\nSurvey;\nnote;who\n" + "\n".join(map(";".join, rows)))
+        with pytest.raises(InputError, match=r"row 3 looks like one \(--header-row\)"):
+            of(source)
+
+
+def test_the_sheet_that_is_named(tmp_path):
+    path = book(tmp_path / "notes.xlsx", old=[("note", "patient"), ("old", "ann")], new=[("note", "patient"), *ROWS])
+    assert same(of(path, sheet="new"))
+    assert of(path, sheet="old").n_documents == 1
+    with pytest.raises(InputError, match=r"has no sheet 'newest'\. Its sheets: 'old', 'new'"):
+        of(path, sheet="newest")
+    with pytest.raises(InputError, match=r"2 sheets of .* have columns 'note' and 'patient': 'old', 'new'"):
+        of(path)
+
+
+def test_a_workbook_without_the_columns_tells_those_it_has(tmp_path):
+    one = book(tmp_path / "one.xlsx", one=[("note", "who"), ("a", "b")])
+    with pytest.raises(InputError, match="no column 'patient' among the 2 of the table: 'note', 'who'"):
+        of(one)
+    two = book(tmp_path / "two.xlsx", one=[("note", "who")], two=[("a", "b")])
+    with pytest.raises(InputError, match=r"no sheet of 'two.xlsx' has .* once each. Its sheets: 'one', 'two'"):
+        of(two)
+    with pytest.raises(InputError, match="no column 'patient' among the 2 of the table: 'note', 'who'"):
+        of(two, sheet="one")
+
+
+def names(source):
+    return {sheet: header.names for sheet, header in source.header().items()}
+
+
+def test_names_of_columns(tmp_path):
+    path = book(tmp_path / "notes.xlsx", one=TITLE, two=[("a", 7.0)])
+    assert names(TableFile(path)) == {"one": ["Survey of 2026", ""], "two": ["a", "7"]}
+    assert names(TableFile(path, sheet="one", header_row=3)) == {"one": ["note", "patient"]}
+    for separator in ",;|":
+        (tmp_path / "notes.csv").write_text(csv(separator))
+        assert names(TableFile(tmp_path / "notes.csv")) == {None: ["note", "patient"]}
+    (tmp_path / "notes.json").write_text('[{"note": 1, "patient": 2}]')
+    assert names(TableFile(tmp_path / "notes.json")) == {None: ["note", "patient"]}
+    assert names(TableFile(tmp_path)) == {None: ["text", "folder", "file"]}

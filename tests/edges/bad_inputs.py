@@ -65,6 +65,15 @@ def plan(file, said):
     return Bad(said, ("vocabulary", "good.csv", *READ, "--out", "out", "--plan", file))
 
 
+def checked(said, *more, reads=("good.csv", *READ), code=2, **file):
+    """The check, which spends nothing, of a good table or of a file that is given; code 0: it is told, not refused."""
+    return Bad(said, ("check", *reads, *more), code=code, **file)
+
+
+def checked_csv(name, content, said, *more, code=0):
+    return checked(said, *more, reads=(name, *READ), code=code, name=name, content=content.encode())
+
+
 # --- contents ---
 
 
@@ -156,7 +165,9 @@ ZSTD = pa.compress(CSV.encode(), codec="zstd", asbytes=True)
 TABLES = {
     "an empty file": bad("a.csv", "", "'a.csv' is empty"),
     "blank lines": bad("b.csv", "\n\n\n", "'b.csv' is empty"),
-    "no header": bad("c.csv", f"{CANARY},{CANARY} 2\nx,y\n", "there is no column 'note' among the 2"),
+    "no header": bad("c.csv", f'"{NOTE}",ann\nx,y\n', "among the 2 of the table. What stands there may be"),
+    "no header, short texts": bad("c2.csv", f"{CANARY},ann\nx,y\n", r"is not shown. .* \(--header-row\)"),
+    "a mistyped name": bad("c3.csv", f"nte,patient\n{CANARY},b\n", "'nte', 'patient'. Did you mean 'nte'"),
     "capital letters": bad("d.csv", f"Note,patient\n{CANARY},b\n", "differs only in capital letters"),
     "blanks in a name": bad("e.csv", f"note ,patient\n{CANARY},b\n", "differs only in capital letters or blanks"),
     "texts twice": bad("f.csv", f"note,note,patient\n{CANARY},a,b\n", "there are 2 columns 'note'"),
@@ -203,7 +214,7 @@ TABLES = {
     "one object on many lines": bad("f.json", json.dumps(GOOD, indent=1), "line 1 of 'f.json' is not valid JSON"),
     "a deep line": bad("g.jsonl", lines('{"note":' + "[" * 99_999), "line 2 of 'g.jsonl' is not valid JSON"),
     "a long number": bad("h.jsonl", lines('{"note": ' + "7" * 6000 + "}"), "line 2 of 'h.jsonl' is not valid JSON"),
-    "other keys": bad("i.jsonl", json.dumps({CANARY: NOTE}), "there is no column 'note' among the 1"),
+    "other keys": bad("i.jsonl", json.dumps({"words": NOTE}), "no column 'note' among .*: 'words'"),
     "an empty object": bad("j.jsonl", "{}\n", "there is no column 'note' among the 0"),
     "a text that is null": bad("k.jsonl", lines({"note": None, "patient": CANARY}), "row 2 has no text"),
     "a text that is not there": bad("l.jsonl", lines({"patient": CANARY}), "row 2 has no text"),
@@ -218,7 +229,7 @@ TABLES = {
     "an array cut off": bad("u.json", json.dumps([GOOD])[:-1], "begins as a JSON array but is not a valid one"),
     "an array of words": bad("v.json", json.dumps([CANARY]), "entry 1 of 'v.json' is not a JSON object"),
     "an array and more": bad("w.json", json.dumps([GOOD]) + CANARY, "is not a valid one"),
-    "an array without the column": bad("x.json", json.dumps([{CANARY: 1}]), "there is no column 'note'"),
+    "an array without the column": bad("x.json", json.dumps([{"words": CANARY}]), "no column 'note' among .*: 'words'"),
     "lines of 16 bits": bad("y.jsonl", lines(GOOD).encode("utf-16"), "not valid UTF-8"),
     "no Parquet": bad("a.parquet", CSV, "'a.parquet' is damaged"),
     "no bytes": bad("b.parquet", "", "'b.parquet' is damaged"),
@@ -233,7 +244,7 @@ TABLES = {
     "authors of halves": bad("i.parquet", table(note=[NOTE], patient=[0.5]), "column 'patient' holds double"),
     "authors of truths": bad("j.parquet", table(note=[NOTE], patient=[True]), "column 'patient' holds bool"),
     "authors of nothing": bad("k.parquet", table(note=[NOTE], patient=[None]), "row 1 has no author"),
-    "other columns": bad("l.parquet", table(**{CANARY: ["a"]}), "there is no column 'note' among the 1"),
+    "other columns": bad("l.parquet", table(words=[CANARY]), "no column 'note' among .*: 'words'"),
     "a workbook with a password": bad("a.xlsx", locked_book(), "'a.xlsx' is protected by a password"),
     "a damaged workbook": bad("b.xlsx", b"PK\x03\x04" + NOTE.encode(), "'b.xlsx' is damaged or no workbook"),
     "a text called a workbook": bad("c.xlsx", CSV, "'c.xlsx' is damaged or no workbook"),
@@ -241,8 +252,8 @@ TABLES = {
     "an open workbook that is none": bad("e.ods", CSV, "'e.ods' is damaged or no workbook"),
     "several sheets": bad("f.xlsx", book([("note", "patient")], [("note", "patient")]), "2 sheets of 'f.xlsx' have"),
     "an empty sheet": bad("g.xlsx", book([]), "no sheet of 'g.xlsx' has 'note' and 'patient'"),
-    "merged header rows": bad("h.xlsx", merged_book(), "Take rows above the names and merged cells away"),
-    "a column twice in a sheet": bad("i.xlsx", book([("note", "note", "patient")]), "once each"),
+    "merged header rows": bad("h.xlsx", merged_book(), "may be no names of columns"),
+    "a column twice in a sheet": bad("i.xlsx", book([("note", "note", "patient")]), "there are 2 columns 'note'"),
     "texts of numbers in a sheet": bad("j.xlsx", book([("note", "patient"), (3, "a")]), "must be a string, got int"),
     "no author in a sheet": bad("k.xlsx", book([("note", "patient"), (NOTE, None)]), "row 1 has no author"),
     "halves in a sheet": bad("l.xlsx", book([("note", "patient"), (NOTE, 0.5)]), "whole number, got float"),
@@ -255,7 +266,7 @@ PIPED = {
     "something packed": piped(gzip.compress(CSV.encode()), "standard input is packed"),
     "an archive": piped(archive(a_csv=CSV), "standard input is packed"),
     "Latin letters": piped(CSV.encode() + b"caf\xe9,b\n", "'standard input' is not valid UTF-8"),
-    "another header": piped(f"{CANARY},x\n1,2\n", "there is no column 'note'"),
+    "another header": piped(f"words,who\n{CANARY},2\n", "there is no column 'note' .*: 'words', 'who'"),
     "a row too long": piped(CSV + f"a,b,{CANARY}\n", "'standard input' has 2 columns but row 4 has 3"),
     "a broken line": piped(lines("{"), "line 2 of 'standard input' is not valid JSON"),
     "a broken array": piped("[{", "'standard input' begins as a JSON array but is not a valid one"),
@@ -286,7 +297,7 @@ QUERIES = {
     "no driver": query(SQL, "the driver of this database is not installed", url=f"mysql+mysqldb://a:{CANARY}@b/c"),
     "a file as well": Bad("one of the two", ("vocabulary", "good.csv", "--sql", SQL, *READ, *RELEASE)),
     "no database said": Bad("--sql needs the address", ("vocabulary", "--sql", SQL, *READ, *RELEASE)),
-    "on Spark": query(SQL, "leave --sql, --separator, --format and - out", "--engine", "spark"),
+    "on Spark": query(SQL, "leave --sql, --separator, .* and - out", "--engine", "spark"),
 }
 
 FOLDERS = {
@@ -370,10 +381,80 @@ OPTIONS = {
     "a preview of nothing": usage("--preview needs a number of units", "--preview"),
 }  # fmt: skip
 
+TWO_SHEETS = book([("note", "patient"), (NOTE, CANARY)], [("a", "b")])
+SHEET = ("--sheet", "sheet 0")
+ROW = "--header-row"
+MONTH = ("--by", "month:seen", "--from", "2026-01-01", "--to", "2026-03-31")
+WARDS = ("--by", "ward", "--groups", "wards.txt")
+SEEN = f"note,patient,seen,ward\n{CANARY} knee,{CANARY},2026-01-05,{CANARY}\nrash,b,5.1.2026,x\n"
+
+READING = {
+    "no such sheet": bad("p.xlsx", TWO_SHEETS, "no sheet 'one'. Its sheets: 'sheet 0', 'sheet 1'", "--sheet", "one"),
+    "a sheet without the columns": bad("q.xlsx", TWO_SHEETS, "no column 'note' among the 2", "--sheet", "sheet 1"),
+    "a sheet of CSV": usage(r"a sheet \(--sheet\) is for workbooks, but 'good.csv' is 'csv'", *SHEET),
+    "a sheet of a format": usage("but the format is 'json'", *SHEET, "--format", "json"),
+    "a sheet of a folder": usage("no sheets and no row of names", *SHEET, reads=("texts", *BY_FOLDER)),
+    "a sheet of standard input": piped(CSV, "a sheet .* but 'standard input' is 'csv'", *SHEET),
+    "a sheet of a query": query(SQL, "are for files", *SHEET),
+    "row 0": usage("--header-row must be at least 1, got 0", ROW, "0"),
+    "row -1": usage("--header-row must be at least 1, got -1", ROW, "-1"),
+    "a row that is a word": usage("Invalid value for '--header-row'", ROW, "two"),
+    "a row beyond the end": usage("'good.csv' has no names of columns in row 9", ROW, "9"),
+    "a row far beyond": bad("r2.csv", CSV * 3000, r"in row 9999 .* in its first 64 KiB", ROW, "9999"),
+    "a blank row": bad("s2.csv", f"note,patient\n\n{CANARY},b\n", "no names of columns in row 2", ROW, "2"),
+    "a row of data": bad("t2.csv", CSV + CSV, "is not shown", ROW, "3"),
+    "a row of JSON": bad("z.jsonl", lines(GOOD), r"is for CSV and workbooks, but 'z.jsonl' is 'json'", ROW, "2"),
+    "a row of piped JSON": piped(lines(GOOD), "but 'standard input' is 'json'", ROW, "2"),
+    "a row of Parquet": bad("m.parquet", table(note=[NOTE], patient=["a"]), "but 'm.parquet' is 'parquet'", ROW, "2"),
+    "a row beyond a workbook": bad("r.xlsx", TWO_SHEETS, "has no row 9 .* its longest sheet has 2 rows", ROW, "9"),
+    "a row of a folder": usage("no sheets and no row of names", ROW, "2", reads=("texts", *BY_FOLDER)),
+    "a row on Spark": usage("leave --sql, .* --header-row and - out", ROW, "2", "--engine", "spark"),
+}  # fmt: skip
+
+CHECKS = {
+    "no table": checked("one of the two", reads=READ),
+    "an empty table": checked_csv("a3.csv", "", "'a3.csv' is empty", code=2),
+    "a header alone": checked_csv("b3.csv", "note,patient\n", "Nobody is there: noise alone"),
+    "a folder": checked("'text', 'folder', 'file'", reads=("texts",), code=0),
+    "a folder by another column": checked("and no column 'note'", reads=("texts", *READ)),
+    "standard input": checked("Read 2 texts of 2 authors", reads=("-", *READ), code=0, piped=CSV.encode()),
+    "standard input without columns": checked("say which column holds the texts", reads=("-",), piped=CSV.encode()),
+    "no column of texts": checked("2 columns. .* may be no names .* could be the texts", reads=("good.csv",), code=0),
+    "another column": checked("no column 'nte' among the 2 of the table: 'note', 'patient'. Did you mean 'note'",
+                              reads=("good.csv", "--text", "nte", "--author", "patient")),
+    "one column for both": checked("name the same column", reads=("good.csv", "--text", "note", "--author", "note")),
+    "a query that is none": checked("the query was refused", reads=("--sql", "x", "--database", LITE, *READ)),
+    "texts of numbers": checked("row 1: a text must be a string", reads=("a3.jsonl", *READ), name="a3.jsonl",
+                                content=b'{"note": 3, "patient": "a"}'),
+    "texts all missing": checked("Rows without text: 1; without author: 0", reads=("b3.jsonl", *READ), name="b3.jsonl",
+                                 content=b'{"note": null, "patient": "a"}', code=0),
+    "one person": checked_csv("c3.csv", f"note,patient\nknee,{CANARY}\nrash,{CANARY}\n", "All texts are of one person"),
+    "mixed dates": checked_csv("d3.csv", SEEN, "1 of 2 understood .* of these 1 from 2026-01-01", *MONTH),
+    "other dates": checked_csv("e3.csv", SEEN.replace("2026-01-05", "6.1.2026"), r"%d.%m.%Y \(2 of 2\)", *MONTH),
+    "no dates": checked_csv("f3.csv", CSV, "there is no column 'seen'", *MONTH, code=2),
+    "a range the wrong way round": checked("must begin before it ends", *MONTH, "--to", "2025-01-01"),
+    "a range without an end": checked("needs a range that is public", *MONTH[:4]),
+    "a range of no days": checked("--from must be a day", *MONTH, "--from", "May"),
+    "a date format that is none": checked("'%Q' names no day", *MONTH, "--date-format", "%Q"),
+    "a date format of hours": checked("names no day", *MONTH, "--date-format", "%H:%M"),
+    "a date format of words": checked("'yesterday' names no day", *MONTH, "--date-format", "yesterday"),
+    "all of them other": checked_csv("g3.csv", SEEN, "0 of 2 rows match, 100% count as 'other'; 0 of the 2", *WARDS),
+    "no list of groups": checked("--by ward needs the list", "--by", "ward"),
+    "the table as groups": checked("is the private table itself", "--by", "patient", "--groups", "good.csv"),
+    "groups of texts": checked("would publish them one by one", "--by", "note", "--groups", "wards.txt"),
+    "a release of counts": checked("counts", "--release", "counted"),
+    "no release": checked("nowhere", "--release", "nowhere"),
+    "one topic": checked("n_topics must lie between 2", "--topics", "1"),
+    "epsilon 0": checked("epsilon must be", "--epsilon", "0"),
+    "no such language": checked("there are no stop words for language 'klingon'", "--language", "klingon"),
+    "results as JSON": checked("No such option", "--json"),
+}  # fmt: skip
+
 EVERYTHING = {
     f"{kind}: {name}": case
     for kind, cases in {
         "table": TABLES, "standard input": PIPED, "query": QUERIES, "folder": FOLDERS, "option": OPTIONS,
+        "reading": READING, "check": CHECKS,
     }.items()
     for name, case in cases.items()
 }  # fmt: skip

@@ -95,7 +95,7 @@ CALLS = {
     "counts with a word twice": lambda: Corpus.from_counts([[1, 1]], [CANARY, CANARY]),
     "counts and too many words": lambda: Corpus.from_counts([[1]], [CANARY, "b"]),
     "table without the column": lambda: Corpus.from_table(FRAME.rename(columns={"note": NOTE}), text="note"),
-    "table with a close column": lambda: Corpus.from_table(pd.DataFrame({CANARY: ["a"]}), text="nanzibarina"),
+    "table with a close column": lambda: Corpus.from_table(pd.DataFrame({"notes": [CANARY]}), text="note"),
     "table pivoted": lambda: Corpus.from_table(FRAME.set_index("note").T.reset_index(), text="x"),
     "table of mixed types": lambda: Corpus.from_table(pd.DataFrame({"note": [NOTE, 1]}), text="note"),
     "table of lists": lambda: Corpus.from_table(pd.DataFrame({"note": [[NOTE]]}), text="note"),

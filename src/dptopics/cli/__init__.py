@@ -15,6 +15,7 @@ from rich.markup import escape
 
 from dptopics.cli import (
     audit,
+    check,
     count,
     drift,
     fit,
@@ -44,6 +45,7 @@ local_app = typer.Typer(
 )
 for command in (fit.fit, vocabulary.vocabulary, look.show, look.transform, look.mechanisms, look.demo, audit.audit):
     app.command()(command)
+app.command()(check.check)
 app.command()(count.count)
 app.command()(count.groups)
 app.command()(drift.drift)

@@ -31,24 +31,10 @@ def count(
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
     author: o.AuthorColumn = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column to count by, with a public list (--groups); or month:COLUMN, week:COLUMN, day:COLUMN for "
-            "dates such as 2026-01-31, with a public range (--from, --to). Up to three.",
-            show_default=False,
-        ),
-    ] = None,
-    groups: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Public list of a column's values, one on each line: FILE, or COLUMN=FILE; or the folder of a release "
-            "by 'dptopics groups'. All others count as 'other'.",
-            show_default=False,
-        ),
-    ] = None,
-    first: Annotated[str | None, typer.Option("--from", help="First day of the range.", show_default=False)] = None,
-    last: Annotated[str | None, typer.Option("--to", help="Last day of the range.", show_default=False)] = None,
+    by: o.By = None,
+    groups: o.Groups = None,
+    first: o.FirstDay = None,
+    last: o.LastDay = None,
     date_format: o.DateFormat = None,
     max_cells: Annotated[
         int, typer.Option(help="Cells that an author counts in, kept by a keyed hash. Noise grows with it.")
@@ -103,6 +89,8 @@ def count(
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
     table_format: o.FormatOption = None,
+    sheet: o.Sheet = None,
+    header_row: o.HeaderRow = None,
     sql: o.Sql = None,
     database: o.Database = None,
     engine: o.EngineOption = o.EngineName.MEMORY,
@@ -125,7 +113,7 @@ def count(
     series = None if period is None else _calendar(period, at, first, last, date_format)
     if plan_file is None:
         days = (first, last) if series is None else (None, None)
-        axes = _axes(by or [], groups or [], source, *days, date_format)
+        axes = axes_of_options(by or [], groups or [], source, *days, date_format)
 
     def made() -> "Plan":
         own: dict[str, Any] = {"epsilon": epsilon or 0.0, "delta": delta or 0.0, "unit": table.unit(unit)}
@@ -174,6 +162,8 @@ def groups(
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
     table_format: o.FormatOption = None,
+    sheet: o.Sheet = None,
+    header_row: o.HeaderRow = None,
     sql: o.Sql = None,
     database: o.Database = None,
     ledger: o.LedgerOption = None,
@@ -207,7 +197,7 @@ def groups(
     )
 
 
-def _axes(
+def axes_of_options(
     by: list[str],
     groups: list[str],
     source: str | None,

@@ -104,6 +104,8 @@ def fit(
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
     table_format: o.FormatOption = None,
+    sheet: o.Sheet = None,
+    header_row: o.HeaderRow = None,
     sql: o.Sql = None,
     database: o.Database = None,
     engine: o.EngineOption = o.EngineName.MEMORY,

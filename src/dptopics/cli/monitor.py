@@ -33,6 +33,8 @@ def monitor(
     encoding: o.Encoding = "utf8",
     separator: o.Separator = None,
     table_format: o.FormatOption = None,
+    sheet: o.Sheet = None,
+    header_row: o.HeaderRow = None,
     sql: o.Sql = None,
     database: o.Database = None,
     as_json: o.Json = False,

@@ -74,6 +74,18 @@ FormatOption = Annotated[
         rich_help_panel=_READING,
     ),
 ]
+Sheet = Annotated[
+    str | None,
+    typer.Option(help="Sheet of a workbook.", show_default="the one that has the columns", rich_help_panel=_READING),
+]
+HeaderRow = Annotated[
+    int | None,
+    typer.Option(
+        help="Row of CSV or of a workbook that holds the names of the columns, from 1 on. Rows above it are left out.",
+        show_default="the first",
+        rich_help_panel=_READING,
+    ),
+]
 Sql = Annotated[
     str | None,
     typer.Option(
@@ -121,6 +133,24 @@ OutUnlessPreview = Annotated[
 ]
 UnitOption = Annotated[Unit | None, typer.Option(help="Whom to protect; default: author if --author is given.")]
 LedgerOption = Annotated[Path | None, typer.Option("--ledger", help="Ledger to charge.", show_default=False)]
+By = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Column to count by, with a public list (--groups); or month:COLUMN, week:COLUMN, day:COLUMN for dates "
+        "such as 2026-01-31, with a public range (--from, --to). Up to three.",
+        show_default=False,
+    ),
+]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Public list of a column's values, one on each line: FILE, or COLUMN=FILE; or the folder of a release by "
+        "'dptopics groups'. All others count as 'other'.",
+        show_default=False,
+    ),
+]
+FirstDay = Annotated[str | None, typer.Option("--from", help="First day of the range.", show_default=False)]
+LastDay = Annotated[str | None, typer.Option("--to", help="Last day of the range.", show_default=False)]
 DateFormat = Annotated[
     str | None,
     typer.Option(help="How dates are written, as in strptime: %d.%m.%Y. Default: as 2026-01-31.", show_default=False),

@@ -37,6 +37,8 @@ class Table:
     encoding: str = "utf8"
     separator: str | None = None
     table_format: str | None = None
+    sheet: str | None = None
+    header_row: int | None = None
     sql: str | None = None
     database: str | None = field(default=None, repr=False)  # it may hold a password
     engine: o.EngineName = o.EngineName.MEMORY
@@ -54,10 +56,13 @@ class Table:
             )
         if self.sql is not None and not self.database:
             raise InputError("--sql needs the address of the database: --database, or the variable DPTOPICS_DATABASE.")
+        if self.sql is not None and self._of_files:
+            raise InputError("--separator, --format, --sheet and --header-row are for files: a query has none of them.")
         if self.engine is o.EngineName.SPARK:
-            if self.sql is not None or self.separator or self.table_format or self.source == "-":
+            if self.sql is not None or self._of_files or self.source == "-":
                 raise InputError(
-                    "Spark reads Parquet files or a table of its own: leave --sql, --separator, --format and - out."
+                    "Spark reads Parquet files or a table of its own: leave --sql, --separator, --format, --sheet, "
+                    "--header-row and - out."
                 )
         else:
             _ = self.data  # what it is given is checked now
@@ -78,7 +83,13 @@ class Table:
 
         if self.sql is not None:
             return Query(self.sql, self.database or "")
-        return TableFile(self.source or "", self.encoding, self.separator, self.table_format)
+        how = (self.encoding, self.separator, self.table_format, self.sheet, self.header_row)
+        return TableFile(self.source or "", *how)
+
+    @property
+    def _of_files(self) -> bool:
+        """Whether something is said that only files have."""
+        return any(one is not None for one in (self.separator, self.table_format, self.sheet, self.header_row))
 
     def unit(self, asked: Unit | None) -> Unit:
         """Whom to protect: authors if there are any."""
@@ -108,11 +119,14 @@ class Table:
 
         def read(plan: "Plan") -> "BoundedCorpus":
             from dptopics import progress
-            from dptopics.door import warn_owner
+            from dptopics.data.corpus import Corpus
+            from dptopics.door import forecast, warn_owner
 
             with progress_bar("Reading texts") as sink, progress.shown_by(sink):
                 table = self.read(plan.text, embed=embed, vocabulary=vocabulary)
                 warn_owner(table, plan)
+                if isinstance(table, Corpus):  # on Spark nobody has counted yet
+                    say(forecast(table, plan))
                 return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
 
         return read
@@ -170,5 +184,6 @@ def allow_tokenizer(name: str | None) -> None:
 
 
 def say(account: str) -> None:
-    """What was read, on standard error: a quotation mark left open swallows rows in silence."""
-    err.print(account, highlight=False)
+    """What was read and what to expect of it, on standard error: a stray quotation mark swallows rows in silence."""
+    if account:
+        err.print(account, highlight=False)

@@ -17,7 +17,7 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.cells import corpus_of_cells, in_period
 from dptopics.data.period import PeriodCorpus
 from dptopics.data.tables import read_columns
-from dptopics.door import OF_PUBLISH, publish, reader
+from dptopics.door import OF_PUBLISH, forecast, publish, reader
 from dptopics.errors import InputError
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
@@ -186,7 +186,8 @@ def publish_period(
             assumptions=assumptions,
         )
         if columns.tell is not None:
-            columns.tell(corpus.account())
+            for line in filter(None, (corpus.account(), forecast(corpus, plan))):
+                columns.tell(line)
         return PeriodCorpus(reader(corpus)(plan), account.earlier, account.sums)
 
     opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)

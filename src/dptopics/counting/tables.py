@@ -19,7 +19,7 @@ from dptopics.data.cells import Topics, arrow_cells, corpus_of_cells, corpus_of_
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines.spark import SparkTable
 from dptopics.data.tables import read_columns
-from dptopics.door import OF_PUBLISH, publish, reader, warn_owner
+from dptopics.door import OF_PUBLISH, forecast, publish, reader, warn_owner
 from dptopics.errors import InputError
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
@@ -60,8 +60,9 @@ def release_counts(
     ``topics`` is a release of topics, the folder of one, or its value; ``data`` a table as for ``Corpus.from_table``,
     with the columns ``text`` and ``author`` and those that the axes in ``by`` name. ``embedding`` is the model of the
     topics, if it is not built in. ``drop_missing`` leaves out rows without text or author; placeholders such as
-    "unknown" are no authors, but for those that ``author_is`` lists. ``tell`` is called with what was read:
-    the owner's eyes only. ``how`` are settings of the mechanism (max_cells, min_units) and of :func:`publish`.
+    "unknown" are no authors, but for those that ``author_is`` lists. ``tell`` is called with what was read
+    and what to expect: the owner's eyes only. ``how`` are settings of the mechanism (max_cells, min_units) and of
+    :func:`publish`.
 
     >>> import numpy as np, pyarrow as pa
     >>> model = TopicModel(
@@ -86,7 +87,7 @@ def release_counts(
 class Columns:
     """Where texts and authors are in a table, and how it is read; with a ``session``, on Spark.
 
-    ``tell`` is called with what was read: the owner's eyes only.
+    ``tell`` is called with what was read, and with what to expect of it: the owner's eyes only.
     """
 
     text: str
@@ -147,7 +148,8 @@ def publish_counts(
             assumptions=assumptions,
         )
         if columns.tell is not None:
-            columns.tell(corpus.account())
+            for line in filter(None, (corpus.account(), forecast(corpus, plan))):
+                columns.tell(line)
         return reader(corpus)(plan)
 
     return publish(plan, read, **how)

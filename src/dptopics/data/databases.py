@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from importlib.util import find_spec
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
-from dptopics.data.columns import BATCH_ROWS, Rows, check_columns, of_rows
+from dptopics.data.columns import BATCH_ROWS, Header, Rows, check_columns, of_rows
 from dptopics.errors import DptopicsError, InputError
 
 T = TypeVar("T")
@@ -33,6 +33,23 @@ class Query:
 
     def columns(self, names: Sequence[str], values: int) -> Iterator[Rows]:
         """Batches of columns, read as the database sends them, in a transaction that may not write."""
+        with self._answer() as (result, found):
+            check_columns(found, *names)
+            places = [found.index(name) for name in names]
+            parts = result.partitions(BATCH_ROWS)
+            while rows := _shielded(
+                lambda: next(parts, None), "the database went away, or failed, while it was read. Run it again"
+            ):
+                yield of_rows([[_value(row[place]) for place in places] for row in rows])
+
+    def header(self) -> dict[str | None, Header]:
+        """Names of the columns. The query is asked for them; its rows are left."""
+        with self._answer() as (_, found):
+            return {None: Header(found)}
+
+    @contextmanager
+    def _answer(self) -> Iterator[tuple[Any, list[str]]]:
+        """What the database answers, and the names of its columns."""
         connection = _shielded(
             lambda: _engine(self.url).connect(),
             "the database cannot be reached, or refuses this user. Check the address, user and password",
@@ -42,13 +59,7 @@ class Query:
             result, found = _shielded(
                 lambda: _asked(connection, self.sql), "the query was refused. Try it in the database's own tool"
             )
-            check_columns(found, *names)
-            places = [found.index(name) for name in names]
-            parts = result.partitions(BATCH_ROWS)
-            while rows := _shielded(
-                lambda: next(parts, None), "the database went away, or failed, while it was read. Run it again"
-            ):
-                yield of_rows([[_value(row[place]) for place in places] for row in rows])
+            yield result, found
         finally:
             for one in (result, connection):
                 with suppress(Exception):  # a connection that is broken already

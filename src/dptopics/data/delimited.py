@@ -1,14 +1,17 @@
 """CSV and its like, by Arrow: the separator is found by the names of the columns, or given."""
 
-import csv as plain_csv
+import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 
 from dptopics import progress
-from dptopics.data.columns import check_columns
+from dptopics.data.columns import BELOW, Below, Header, check_columns
 from dptopics.data.streams import Opened
 from dptopics.errors import InputError, tell_owner
 
@@ -30,25 +33,33 @@ def checked_separator(separator: str | None) -> str | None:
     return found
 
 
-def read_delimited(table: Opened, columns: Sequence[str], *, usual: str, separator: str | None) -> Iterator[Any]:
-    """Arrow batches, by the separator that is given, or else found: the ``usual`` one if there is a choice."""
-    from pyarrow import csv
+@dataclass(frozen=True)
+class _Beginning:
+    """The names of columns, by which separator they are read, and how many lines are above."""
 
-    rows, found = (
-        _header(table.head, usual, columns) if separator is None else (_rows(table.head, separator), separator)
-    )
-    names = next((row for row in rows if row), None)
-    if names is None:
-        raise InputError(f"{table.name!r} is empty: it holds no documents.")
-    check_columns(names, *columns)
-    if next((row for row in rows if row), None) is None and table.whole:
+    header: Header
+    separator: str
+    lines_above: int
+
+
+def read_delimited(
+    table: Opened, columns: Sequence[str], *, usual: str, separator: str | None, header_row: int | None = None
+) -> Iterator[Any]:
+    """Arrow batches, by the separator that is given, or else found: the ``usual`` one if there is a choice."""
+    from pyarrow import csv as arrow_csv
+
+    found = _beginning(table, columns, usual, separator, header_row)
+    check_columns(found.header, *columns)
+    if not any(found.header.below or ()) and table.whole:
         return  # a header and nothing else, which Arrow takes for an empty file
-    watch = _Watch(found)
-    for batch in csv.open_csv(
+    watch = _Watch(found.separator)
+    for batch in arrow_csv.open_csv(
         table.stream,
-        read_options=csv.ReadOptions(block_size=BLOCK_BYTES, encoding=table.encoding, use_threads=False),
-        parse_options=csv.ParseOptions(delimiter=found, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(
+        read_options=arrow_csv.ReadOptions(
+            block_size=BLOCK_BYTES, encoding=table.encoding, use_threads=False, skip_rows=found.lines_above
+        ),
+        parse_options=arrow_csv.ParseOptions(delimiter=found.separator, newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(
             include_columns=list(columns),
             column_types={c: pa.string() for c in columns},
             strings_can_be_null=False,  # an empty text is an empty text
@@ -61,20 +72,47 @@ def read_delimited(table: Opened, columns: Sequence[str], *, usual: str, separat
     watch.tell()
 
 
-def _header(head: str, usual: str, columns: Sequence[str]) -> tuple[Iterator[list[str]], str]:
-    """Rows of the beginning, by the separator under which the first row has all the columns; else by the usual one.
+def delimited_header(table: Opened, *, usual: str, separator: str | None, header_row: int | None) -> Header:
+    """The names of columns."""
+    return _beginning(table, (), usual, separator, header_row).header
 
-    Excel writes semicolons where commas are for decimals. Only names that were asked for decide.
+
+def _beginning(
+    table: Opened, columns: Sequence[str], usual: str, separator: str | None, header_row: int | None
+) -> _Beginning:
+    """By the separator that is given, else the first under which the row of names has all the columns.
+
+    Excel writes semicolons where commas are for decimals. Where no separator gives all columns, or none is asked for,
+    it is the one that gives most names, or the most regular rows.
     """
-    for separator in dict.fromkeys((usual, *_SEPARATORS)):
-        names = next((row for row in _rows(head, separator) if row), [])
-        if all(names.count(column) == 1 for column in columns):
-            return _rows(head, separator), separator
-    return _rows(head, usual), usual
+    tried = dict.fromkeys((usual, *_SEPARATORS) if separator is None else (separator,))
+    found = [one for sign in tried if (one := _read_beginning(table.head, sign, header_row)) is not None]
+    if not found and header_row is None:
+        raise InputError(f"{table.name!r} is empty: it holds no documents.")
+    if not found:
+        where = "" if table.whole else ", at least not in its first 64 KiB"
+        raise InputError(f"{table.name!r} has no names of columns in row {header_row} (--header-row){where}.")
+    for one in found:
+        if columns and all(one.header.names.count(column) == 1 for column in columns):
+            return one
+    return max(found, key=lambda one: (len(one.header.names), _alike(one.header.below or ())))
 
 
-def _rows(head: str, separator: str) -> Iterator[list[str]]:
-    return plain_csv.reader(io.StringIO(head, newline=""), delimiter=separator)
+def _alike(rows: Below) -> int:
+    """How many rows have one number of cells, which is more than one: below a title the separator shows there."""
+    return max(Counter(len(row) for row in rows if len(row) > 1).values(), default=0)
+
+
+def _read_beginning(head: str, separator: str, header_row: int | None) -> _Beginning | None:
+    """The names in the row that is given, or in the first that is not blank. Blank rows count."""
+    rows = csv.reader(io.StringIO(head, newline=""), delimiter=separator)
+    lines_above = 0
+    for number, row in enumerate(rows, start=1):
+        if number == header_row or (header_row is None and row):
+            header = Header(row, list(islice(rows, BELOW)), number)
+            return _Beginning(header, separator, lines_above) if row else None
+        lines_above = rows.line_num
+    return None
 
 
 class _Watch:

@@ -10,12 +10,12 @@ from typing import Any
 
 from dptopics import progress
 from dptopics.data import delimited
-from dptopics.data.columns import BATCH_ROWS, Rows, check_columns, of_arrow
-from dptopics.data.delimited import checked_separator, read_delimited
-from dptopics.data.folders import read_folder
-from dptopics.data.json_tables import read_json
-from dptopics.data.streams import STANDARD_INPUT, opened
-from dptopics.data.workbooks import WORKBOOKS, read_workbook
+from dptopics.data.columns import BATCH_ROWS, Header, Rows, check_columns, of_arrow
+from dptopics.data.delimited import checked_separator, delimited_header, read_delimited
+from dptopics.data.folders import COLUMNS, read_folder
+from dptopics.data.json_tables import json_names, read_json
+from dptopics.data.streams import STANDARD_INPUT, Opened, opened
+from dptopics.data.workbooks import WORKBOOKS, read_workbook, workbook_header
 from dptopics.errors import DptopicsError, InputError
 from dptopics.public.packed import suffix_of
 
@@ -37,39 +37,47 @@ _SUFFIXES = {
 }  # fmt: skip
 
 
+# What only some formats have: the field, what it is called, and which.
+_ONLY_OF = (
+    ("separator", "a separator is for CSV", (Format.CSV, Format.TSV)),
+    ("sheet", "a sheet (--sheet) is for workbooks", (Format.EXCEL,)),
+    ("header_row", "a row of names (--header-row) is for CSV and workbooks", (Format.CSV, Format.TSV, Format.EXCEL)),
+)
+
+
 @dataclass(frozen=True)
 class TableFile:
     """A file, a folder of text files, or "-" for standard input; and how it is written, where its name does not say.
 
     The separator is found by the names of the columns if none is given. A folder is a table of its .txt files with the
-    columns text, folder (the sub-folder, at the first level) and file.
+    columns text, folder (the sub-folder, at the first level) and file. ``sheet`` names one of a workbook; without it,
+    it is the only one that has the columns. ``header_row`` (from 1 on) is the row with the names of the columns, if it
+    is not the first: what is above is left out.
     """
 
     path: str | Path
     encoding: str = "utf8"
     separator: str | None = None
     format: Format | str | None = None
+    sheet: str | None = None
+    header_row: int | None = None
 
     def __post_init__(self) -> None:
         check_encoding(self.encoding)
         object.__setattr__(self, "separator", checked_separator(self.separator))
         if self.format is not None and self.format not in list(Format):
             raise InputError(f"there is no format {str(self.format)!r}. Use one of: {', '.join(Format)}.")
-        if self.separator is not None and self.format not in (None, Format.CSV, Format.TSV):
-            raise InputError(f"a separator is for CSV, but the format is {str(self.format)!r}. Leave one of them out.")
+        if self.header_row is not None and self.header_row < 1:
+            raise InputError(f"rows are counted from 1 on: --header-row must be at least 1, got {self.header_row}.")
+        if self.format is not None:
+            self._check_fits(Format(self.format), "the format")
 
     def columns(self, names: Sequence[str], values: int) -> Iterator[Rows]:
         """Batches of columns: the first ``values`` are texts and authors, the others anything."""
-        path = Path(self.path)
-        if not str(self.path):  # which is the folder one works in, for a path
-            raise InputError("there is no file ''.")
-        if str(path) != STANDARD_INPUT:
-            if path.is_dir():
-                if self.separator is not None or self.format is not None:
-                    raise InputError("a folder of text files has no separator and no format. Leave them out.")
-                yield from read_folder(path, names, self.encoding)
-                return
-            check_file(path)
+        path = self._checked_path()
+        if path.is_dir() and str(path) != STANDARD_INPUT:
+            yield from read_folder(path, names, self.encoding)
+            return
         try:
             yield from self._read(path, names, values)
         except (DptopicsError, MemoryError):
@@ -80,21 +88,70 @@ class TableFile:
             return
         raise InputError(reason)
 
+    def header(self) -> dict[str | None, Header]:
+        """Names of the columns, of each sheet where it is a workbook. Standard input is read once, and not for this."""
+        path = self._checked_path()
+        if path.is_dir():
+            return {None: Header(list(COLUMNS))}
+        try:
+            return self._header(path)
+        except (DptopicsError, MemoryError):
+            raise
+        except Exception as error:
+            reason = explain(error, path, self.encoding)
+        raise InputError(reason)
+
+    def _checked_path(self) -> Path:
+        """The path, if something that can be a table lies there."""
+        path = Path(self.path)
+        if not str(self.path):  # which is the folder one works in, for a path
+            raise InputError("there is no file ''.")
+        if str(path) != STANDARD_INPUT:
+            if not path.is_dir():
+                check_file(path)
+            elif (self.separator, self.format, self.sheet, self.header_row) != (None,) * 4:
+                raise InputError(
+                    "a folder of text files has no separator and no format, no sheets and no row of names. Leave them "
+                    "out."
+                )
+        return path
+
     def _read(self, path: Path, names: Sequence[str], values: int) -> Iterator[Rows]:
         known = self._format(path)
         if known is Format.PARQUET:
             yield from of_arrow(_parquet(path, names), names, values)
         elif known is Format.EXCEL:
-            yield from read_workbook(path, names)
+            yield from read_workbook(path, names, sheet=self.sheet, header_row=self.header_row)
         else:
             with opened(path, self.encoding) as table:
-                begins = table.head.lstrip()[:1]
-                if known is Format.JSON or (known is None and begins in ("{", "[")):
-                    yield from read_json(table, names, array=begins == "[")
+                if self._is_json(table, known):
+                    yield from read_json(table, names, array=_is_array(table))
                 else:
-                    usual = "\t" if known is Format.TSV else ","
-                    batches = read_delimited(table, names, usual=usual, separator=self.separator)
+                    batches = read_delimited(table, names, **self._delimiters(known))
                     yield from of_arrow(batches, names, values)
+
+    def _header(self, path: Path) -> dict[str | None, Header]:
+        known = self._format(path)
+        if known is Format.PARQUET:
+            from pyarrow import parquet
+
+            return {None: Header(parquet.read_schema(path).names)}
+        if known is Format.EXCEL:
+            return workbook_header(path, sheet=self.sheet, header_row=self.header_row)
+        with opened(path, self.encoding) as table:
+            if self._is_json(table, known):
+                return {None: Header(json_names(table, array=_is_array(table)))}
+            return {None: delimited_header(table, **self._delimiters(known))}
+
+    def _delimiters(self, known: Format | None) -> dict[str, Any]:
+        usual = "\t" if known is Format.TSV else ","
+        return {"usual": usual, "separator": self.separator, "header_row": self.header_row}
+
+    def _is_json(self, table: Opened, known: Format | None) -> bool:
+        """As was said, or by the first byte of standard input."""
+        found = known if known is not None else Format.JSON if table.head.lstrip()[:1] in ("{", "[") else Format.CSV
+        self._check_fits(found, repr(table.name))
+        return found is Format.JSON
 
     def _format(self, path: Path) -> Format | None:
         """What was said, or what the name says; None: the first byte of standard input decides."""
@@ -107,9 +164,19 @@ class TableFile:
                 f"cannot tell the format of {path.name!r}. Use .csv, .tsv, .jsonl, .parquet or .xlsx, or name the "
                 "format (--format)."
             )
-        if self.separator is not None and known not in (None, Format.CSV, Format.TSV):
-            raise InputError(f"a separator is for CSV, but {path.name!r} is {str(known)!r}. Leave it out.")
+        if known is not None:
+            self._check_fits(known, repr(path.name))
         return known
+
+    def _check_fits(self, known: Format, what: str) -> None:
+        """Refuse what tables of this format have not."""
+        for field, rule, formats in _ONLY_OF:
+            if getattr(self, field) is not None and known not in formats:
+                raise InputError(f"{rule}, but {what} is {str(known)!r}. Leave one of them out.")
+
+
+def _is_array(table: Opened) -> bool:
+    return table.head.lstrip()[:1] == "["
 
 
 def check_encoding(encoding: str) -> None:

@@ -26,6 +26,11 @@ def read_json(table: Opened, columns: Sequence[str], *, array: bool) -> Iterator
         yield of_rows(rows)
 
 
+def json_names(table: Opened, *, array: bool) -> list[str]:
+    """The names in the first object."""
+    return list(next(_array(table) if array else _lines(table), {}))
+
+
 def _lines(table: Opened) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(read_lines(table.stream, table.encoding), start=1):
         if not line.strip():
