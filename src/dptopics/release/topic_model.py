@@ -113,7 +113,7 @@ class TopicModel:
 
     @property
     def shown_weights(self) -> NDArray[np.float64]:
-        """The topic-word matrix for other people's tools: in each topic, words below the noise weigh all the same."""
+        """The topic-word matrix for other people's tools, in which a topic's words below the noise weigh all the same."""
         above = self.above_noise()
         rest = np.where(above, 0.0, self.topic_word).sum(axis=1) / np.maximum(1, (~above).sum(axis=1))
         return np.where(above, self.topic_word, rest[:, None])
