@@ -28,7 +28,6 @@ from dptopics.public.axes import cell_words
 from dptopics.public.text import TextSettings
 from dptopics.release import bundle
 from dptopics.release.counts import Z95, CountTable
-from dptopics.release.topic_model import main_topic
 from results import bar, save
 
 RUNS, EPSILON, DELTA = 1000, 1.0, 1e-6
@@ -128,7 +127,7 @@ def order(data: Path, n_topics: int, max_cells: int, runs: int = 10) -> dict[str
     ]
     batch = [[texts, authors, table["label"], days]]
     cells = corpus_of_cells(
-        batch, lambda part: main_topic(model.transform(part)), model.n_topics + 1, axes, author="author"
+        batch, lambda part: model.assign(part) % (model.n_topics + 1), model.n_topics + 1, axes, author="author"
     ).bounded()
     values = (tuple(map(str, range(model.n_topics + 1))), *(axis.values for axis in axes))
     settings: dict[str, Any] = {"axes": ("topic", "airline", "day"), "values": values, "delta": DELTA}

@@ -33,7 +33,7 @@ from dptopics.privacy.guarantee import Unit
 from dptopics.public.axes import TOPIC, Axis, plain_value, read_day
 from dptopics.public.text import AUTO, TextSettings
 from dptopics.release.release import Release
-from dptopics.release.topic_model import TopicModel, main_topic
+from dptopics.release.topic_model import TopicModel
 
 EPSILON, DELTA = 1.0, 1e-6  # where none are given
 HEADING = "NOT FOR RELEASE: exact figures, for the owner's eyes only. Nothing was spent, and they decide nothing."
@@ -202,7 +202,9 @@ class _Table:
             kept = [i for i, lacking in enumerate(zip(no_text, nobody, strict=True)) if not any(lacking)]
             missing += (len(texts), sum(no_text), sum(nobody))
             left = iter(columns)
-            places = [] if model is None or not kept else [main_topic(model.transform([texts[i] for i in kept]))]
+            places = (
+                [] if model is None or not kept else [model.assign([texts[i] for i in kept]) % (model.n_topics + 1)]
+            )
             for axis, counted in zip(by, values, strict=True):
                 column = texts if axis.of_text is not None else next(left)
                 here = [column[i] for i in kept]

@@ -11,7 +11,6 @@ from dptopics.data.cells import arrow_cells, corpus_of_cells, in_period, invente
 from dptopics.data.tables import read_columns
 from dptopics.errors import InputError, PrivacyWarning
 from dptopics.public.axes import Axis
-from dptopics.release.topic_model import main_topic
 
 WARDS = Axis.groups("ward", ["north", "south"])
 MONTHS = Axis.periods("month:date", first="2026-01-01", last="2026-02-28")
@@ -81,10 +80,6 @@ def test_columns_of_lists_are_refused():
     with pytest.raises(InputError, match="not single values") as error:
         read(rows)
     assert "secret" not in str(error.value)
-
-
-def test_a_text_of_which_topics_know_nothing_has_none():
-    assert main_topic(np.array([[0.2, 0.5, 0.3], [1 / 3] * 3])).tolist() == [1, 3]
 
 
 def test_rows_of_one_period_are_told_by_the_day_that_is_written():

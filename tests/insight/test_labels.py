@@ -112,6 +112,8 @@ def test_what_does_not_answer(server):
     ):
         with pytest.raises(InputError, match=message):
             label(RELEASE, by=by, model="small")
+    with pytest.raises(InputError, match="would be run with your rights"):
+        label(RELEASE, by="os:getcwd", allow="cosmos")
     with pytest.raises(InputError, match="there is no function"):
         label(RELEASE, by="nowhere:function", allow=["nowhere"])
     with pytest.raises(InputError, match="needs the name of a model"):

@@ -304,6 +304,10 @@ def test_auto_reads_each_text_by_its_own_language():
     again = TextSettings.from_dict(json.loads(json.dumps(auto.to_dict())))
     assert again == auto
     assert again.words(german) == auto.words(german)
+    with pytest.raises(InputError, match="word lengths must satisfy"):  # now, not at the first English text
+        TextSettings(language="auto", min_length=18)
+    with pytest.raises(InputError, match="clients read texts in one language"):
+        Collection(name="a", randomizer=BitFlips(vocabulary=Vocabulary.of(["knee"]), f=0.5, max_words=3), text=auto)
     for more in ({"lemmas": True}, {"ngrams": 2}, {"tokenizer": "thai"}):
         with pytest.raises(InputError, match="goes with words alone"):
             TextSettings(language="auto", **more)

@@ -34,7 +34,7 @@ def test_terminal_and_page_round_alike_and_outward(table, capsys, monkeypatch):
         found = table.count(topic=name)
         shown = Shown.of(found)
         assert list(shown) == number(table, {0: k})
-        assert (shown.low, shown.high) == (max(0, floor(found.low)), ceil(found.high))
+        assert (shown.low, shown.high) == (max(0, floor(found.low)), ceil(max(found.high, found.deviation)))
         assert shown.low <= shown.value <= shown.high
         line = next(line for line in lines if line.split()[1:2] == [name])
         assert line.split()[3::2][:1] == [f"{shown.value:,}"]
@@ -42,7 +42,7 @@ def test_terminal_and_page_round_alike_and_outward(table, capsys, monkeypatch):
 
 
 def test_what_is_not_possible_is_shown_as_nothing():
-    assert Shown.of(Estimate.of(-50.0, 100.0)) == (0, 0, 0)
+    assert Shown.of(Estimate.of(-50.0, 100.0)) == (0, 0, 10)  # below 0 is no proof of nothing
 
 
 def test_files_keep_what_was_measured(table):
@@ -88,6 +88,16 @@ def test_columns_called_like_a_number_do_not_replace_it(axis):
     assert len(set(head)) == 7
     assert head[1] == (axis if axis == "self" else f"{axis}_group")
     assert len(table.to_arrow().column_names) == 7
+
+
+def test_heads_of_columns_are_never_two_alike():
+    cells = np.full((2, 2, 2), 5.0)
+    table = CountTable(axes=("topic", "count", "count_group"), values=(("0", "1"), ("a", "b"), ("c", "d")),
+                       cube=cube(cells), weights=np.ones(8), noise=1.0)  # fmt: skip
+    assert len(set(table.heads)) == 3
+    lines = table.tables()["counts.csv"].splitlines()
+    assert {len(line.split(",")) for line in lines} == {8}
+    assert len(table.to_arrow().column_names) == 8
 
 
 def test_sums_of_pairs_are_not_called_authors(capsys, monkeypatch):

@@ -46,6 +46,7 @@ def registry(
         "justification": why, "sources": sources, "author": author,
     }  # fmt: skip
     who = Curator(**{name: text for name, text in asked.items() if text is not None})
+    _verified(release_folder)
     _give(to_yaml(entry(bundle.load(release_folder), who, tier=tier)), out_file)
     if who.missing():
         warn(f"{len(who.missing())} fields are left to fill in: {', '.join(who.missing())}.")

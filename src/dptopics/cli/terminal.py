@@ -45,7 +45,7 @@ def show_topics(model: "TopicModel", words: int, min_deviations: float | None = 
     others = "; in brackets: may be chance" if asked < SURE else ""
     above = f"Words at least {max(asked, SURE):g} standard deviations above the noise{others}"
     unknown = "Heaviest words; how far the noise reaches is not known"
-    sized = [] if model.sizes is None else [model.sizes.title]
+    sized = [model.sizes.title] if model.sizes is not None else [model.shares_of] if model.shares_of else []
     table = Table("Topic", *sized, unknown if model.deviation is None else above)
     sure = model.top_words(words, min_deviations=max(asked, SURE))
     phrases = model.top_phrases(5)
@@ -56,7 +56,7 @@ def show_topics(model: "TopicModel", words: int, min_deviations: float | None = 
         line = Text(", ").join(marked) if marked else Text("none: this topic is mostly noise", "dim")
         seeded = "" if model.seeds is None or model.seeds[k] < 0 else f" (seed {model.seeds[k] + 1})"
         more = [", ".join(phrases[k])] if any(phrases) else []
-        size = [] if model.sizes is None else [model.sizes.of(k)]
+        size = [model.shown_size(k)] if sized else []
         table.add_row(f"{k}{seeded}", *size, line, *more)
     out.print(table)
     if model.sizes is not None:

@@ -29,7 +29,7 @@ from dptopics.public.text_models import check_repeatable
 from dptopics.release import bundle
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
-from dptopics.release.topic_model import TopicModel, fingerprint, main_topic
+from dptopics.release.topic_model import TopicModel, fingerprint
 from dptopics.release.vocabulary import Vocabulary
 
 OWN_MODEL = (
@@ -179,7 +179,8 @@ def _plain(value: Any) -> Any:
 
 def _main_topics(model: TopicModel, embedding: Any, texts: list[str]) -> NDArray[np.int64]:
     """By name, so that it can be sent to executors."""
-    return main_topic(model.transform(texts, embedding=embedding))
+    topic = model.assign(texts, embedding=embedding)
+    return np.where(topic < 0, model.n_topics, topic)
 
 
 def spark_cells(

@@ -146,7 +146,8 @@ class Corpus:
             embed=embed,
         )
         builder.add_all(texts, authors)
-        return builder.build(cls)
+        named = getattr(authors, "name", None)  # of a pandas or Polars column
+        return replace(builder.build(cls), author_column=named if isinstance(named, str) else None)
 
     @classmethod
     def from_table(

@@ -111,7 +111,7 @@ def naming(by: str | Name, model: str | None = None, allow: Sequence[str] = ()) 
         if model is None:
             raise InputError("openai:URL needs the name of a model: --model NAME.")
         return _chat(rest.rstrip("/"), model), f"{by} {model}"
-    if kind not in allow:
+    if kind not in ((allow,) if isinstance(allow, str) else tuple(allow)):
         raise InputError(
             f"{by!r} is code that would be run with your rights. Say that this is meant: --allow {kind} (allow=). It "
             "gets the released words of a topic, as a list, and returns its name."

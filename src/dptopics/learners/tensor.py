@@ -8,7 +8,7 @@ parameters, a = α₀/(α₀+1), b = α₀/(α₀+2), c = 2α₀²/((α₀+1)(α
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -55,12 +55,14 @@ class Moments(Protocol):
 class Parameters:
     """``topic_word``: μ, a distribution in each row. ``alpha``: Dirichlet parameters. ``column_norm``: what noise of
     deviation one on every number of M₂ would do to a weight of each topic, to first order. ``rows``: μ as it came out,
-    before the nearest distribution was taken."""
+    before the nearest distribution was taken. ``noise_share``: how much of each topic lies along axes that noise made.
+    """
 
     topic_word: Floats
     alpha: Floats
     column_norm: Floats
     rows: Floats
+    noise_share: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 def parameters(moments: Moments, n_topics: int, alpha0: float, *, key: int = 0) -> Parameters:
@@ -71,6 +73,7 @@ def parameters(moments: Moments, n_topics: int, alpha0: float, *, key: int = 0) 
     if size < n_topics:
         raise InputError(f"{n_topics} topics need at least as many words, but there are {size}.")
     values, vectors = top_eigenpairs(second_moment(moments, alpha0), size, n_topics, key)
+    noise = noise_in_axes(values, moments.noise_norm, size)
     if moments.noise_norm > 0:
         values = np.maximum(values, moments.noise_norm)
     elif values[-1] <= _LEAST * max(values[0], 0.0):
@@ -81,7 +84,20 @@ def parameters(moments: Moments, n_topics: int, alpha0: float, *, key: int = 0) 
         )
     whitening, back = vectors / np.sqrt(values), vectors * np.sqrt(values)
     weights, axes = orthogonal_components(third_moment(moments, whitening, alpha0), key)
-    return unwhitened(weights, axes, whitening, back, alpha0)
+    return replace(unwhitened(weights, axes, whitening, back, alpha0), noise_share=noise @ axes**2)
+
+
+def noise_in_axes(values: Floats, edge: float, size: int) -> Floats:
+    """How much of each eigenvector is noise, if noise alone gives eigenvalues up to ``edge`` (Benaych-Georges 2011).
+
+    An eigenvalue v above the edge e comes from θ = (v + √(v² − e²))/2, and e²/4θ² of its vector's square is noise; of
+    the vectors of others, all. The largest one of noise alone lies within some size^(−2/3) of the edge.
+    """
+    if edge <= 0:
+        return np.zeros(values.size)
+    true = (values + np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2
+    above = values > edge * (1 + 4 * size ** (-2 / 3))
+    return np.where(above, edge**2 / (4 * np.maximum(true, edge / 2) ** 2), 1.0)
 
 
 def coefficients(alpha0: float) -> tuple[float, float, float]:

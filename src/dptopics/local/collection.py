@@ -11,7 +11,7 @@ from dptopics.local.hashing import HashedPair, ThreeWords
 from dptopics.local.periods import check_kind
 from dptopics.local.randomizer import BitFlips
 from dptopics.privacy.guarantee import Guarantee
-from dptopics.public.text import TextSettings
+from dptopics.public.text import AUTO, TextSettings
 from dptopics.release.vocabulary import Vocabulary
 
 SCHEMA = 1
@@ -49,6 +49,8 @@ class Collection:
                 f"a question is one printable line of at most {_LONGEST_QUESTION} characters, this one has "
                 f"{len(self.question)}. Shorten it, or put the rest on the survey's own page."
             )
+        if self.text.language == AUTO:
+            raise InputError("clients read texts in one language: say which, or 'none'. 'auto' is for tables.")
         if self.text.cutter is not None:
             raise InputError(
                 f"clients cut texts where there is no letter, so that words by the tokenizer {self.text.cutter.name!r} "

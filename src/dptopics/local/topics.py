@@ -88,6 +88,7 @@ def fit_reports(
         alpha=alpha,
         deviation=deviation,
         text=collection.text,
+        shares_of="Estimated share of reports, without an interval",
     )
     settings = describe(randomizer) | {"collection": collection.name, "version": collection.version}
     if clip is not None:

@@ -19,7 +19,7 @@ from numpy.random import Generator
 
 from dptopics import notebook
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.errors import BudgetExceeded, DptopicsError, InputError, LedgerError, PrivacyError
+from dptopics.errors import BudgetExceeded, DptopicsError, InputError, LedgerError, PrivacyError, warn_user
 from dptopics.privacy.card import show, show_left
 from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit, check_budget, weakest
 from dptopics.privacy.ledger_file import Receipt, read, rename_charge, transaction, write_charge, write_terms
@@ -343,6 +343,12 @@ class Ledger:
     def _check_column(self, receipts: list[Receipt], by: str | None) -> None:
         """Refuse authors of another column than those charged before: a sum over two kinds of people protects none."""
         known = _columns(receipts)
+        if known and by is None:
+            warn_user(
+                f"ledger {self.name!r} protects the authors of column {known[0]!r}, and this release does not say "
+                "which column its authors are of. If they are other people, or the same under other names, use another "
+                "ledger."
+            )
         if known and by is not None and by not in known:
             raise PrivacyError(
                 f"ledger {self.name!r} protects the authors of column {known[0]!r}, but this release goes by column "

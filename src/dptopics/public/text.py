@@ -99,8 +99,8 @@ class TextSettings:
             raise InputError("language 'auto' goes with words alone: leave lemmas, n-grams and tokenizers out.")
         if find_spec("py3langid") is None:
             raise InputError("language 'auto' needs an extra: pip install 'dptopics[languages]'. Or say the language.")
-        for name in PACKAGES:
-            Tokenizer.of(name)
+        for code in ("", "th", *sorted(language_codes())):
+            self._in(code)  # lengths that one language cannot have, a package that is missing
 
     @property
     def lengths(self) -> tuple[int, int]:

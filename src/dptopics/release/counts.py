@@ -48,8 +48,12 @@ class Shown(NamedTuple):
 
     @classmethod
     def of(cls, found: Estimate) -> Self:
-        """What is possible: nothing below 0. The interval is rounded outward, and holds the value."""
-        return cls(*(max(0, n) for n in (round(found.value), floor(found.low), ceil(found.high))))
+        """What is possible: nothing below 0. The interval is rounded outward, and holds the value.
+
+        An interval that lies below 0 is no proof of nothing: it reaches one standard deviation at least.
+        """
+        high = ceil(max(found.high, found.deviation))
+        return cls(*(max(0, n) for n in (round(found.value), floor(found.low), high)))
 
     @property
     def interval(self) -> str:
@@ -189,7 +193,12 @@ class CountTable:
     @property
     def heads(self) -> tuple[str, ...]:
         """Names of the axes as heads of columns: none of them stands in for a number."""
-        return tuple(f"{axis}_group" if axis in _NUMBERS else axis for axis in self.axes)
+        found: list[str] = []
+        for axis in self.axes:
+            while axis in (*_NUMBERS, *found) or (axis in self.axes and axis in found):
+                axis += "_group"
+            found.append(axis)
+        return tuple(found)
 
     def _shares(self) -> tuple[Any, ...]:
         """Fieller sets of each count as a share of all on the first axis, in the same group and period."""

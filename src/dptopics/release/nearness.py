@@ -36,13 +36,12 @@ def topic_or_far(
 ) -> NDArray[np.int64]:
     """The main topic of each text; one past the last for a text that is far from all of them."""
     if far is None:
-        scores = model.transform(texts, embedding=embedding)
-        near = np.ptp(scores, axis=1) > 0  # a text without known words has equal shares
-    else:
-        scores = model.cosines(texts, embedding=embedding)
-        near = scores.max(axis=1) >= far
-        doubtful = np.flatnonzero(~near)
-        near[doubtful] = _some_word_stands_out(model, [texts[i] for i in doubtful.tolist()])
+        topic = model.assign(texts, embedding=embedding)
+        return np.where(topic < 0, model.n_topics, topic)
+    scores = model.cosines(texts, embedding=embedding)
+    near = scores.max(axis=1) >= far
+    doubtful = np.flatnonzero(~near)
+    near[doubtful] = _some_word_stands_out(model, [texts[i] for i in doubtful.tolist()])
     return np.asarray(np.where(near, scores.argmax(axis=1), model.n_topics), np.int64)
 
 

@@ -21,7 +21,6 @@ from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.doc_topics import doc_shares
 from dptopics.kernels.embedded import mean_of_words, projected
 from dptopics.public.text import TextSettings
-from dptopics.release.counts import Shown
 from dptopics.release.document_space import DocumentSpace
 from dptopics.release.saved import Arrays, known
 from dptopics.release.topic_sizes import TopicSizes
@@ -57,6 +56,7 @@ class TopicModel:
     alpha: float
     deviation: NDArray[np.float64] | None = None
     sizes: TopicSizes | None = None
+    shares_of: str = ""  # what topic_share is an estimate of, where it may be shown without an interval
     text: TextSettings | None = None
     space: DocumentSpace | None = None
     seeds: NDArray[np.int64] | None = None  # which row of the seed words each topic began from; −1: none
@@ -68,10 +68,9 @@ class TopicModel:
 
     def _repr_html_(self) -> str:
         words = [", ".join(row) or "none above the noise" for row in self.top_words()]
-        if self.sizes is None:
-            return notebook.table(("Topic", "Words above the noise"), [(str(k), row) for k, row in enumerate(words)])
-        rows = [(str(k), self.sizes.of(k), row) for k, row in enumerate(words)]
-        return notebook.table(("Topic", self.sizes.title, "Words above the noise"), rows)
+        title = self.shares_of if self.sizes is None else self.sizes.title
+        rows = [(str(k), *([self.shown_size(k)] if title else []), row) for k, row in enumerate(words)]
+        return notebook.table(("Topic", *([title] if title else []), "Words above the noise"), rows)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -113,7 +112,7 @@ class TopicModel:
 
     @property
     def shown_weights(self) -> NDArray[np.float64]:
-        """The topic-word matrix for other people's tools, in which a topic's words below the noise weigh all the same."""
+        """The topic-word matrix for other people's tools, where a topic's words below the noise weigh all the same."""
         above = self.above_noise()
         rest = np.where(above, 0.0, self.topic_word).sum(axis=1) / np.maximum(1, (~above).sum(axis=1))
         return np.where(above, self.topic_word, rest[:, None])
@@ -133,29 +132,37 @@ class TopicModel:
 
         A model that was made with embeddings other than the built-in ones needs the same ``embedding`` again.
         """
-        if isinstance(texts, str):
-            raise InputError("texts must be a list of strings, one per document, got a single string.")
-        if hasattr(texts, "columns"):
-            raise InputError(f"texts must be a list or one column of strings, got {type(texts).__name__}.")
+        texts = _checked(texts)
         if self.space is not None and not self.space.of_words:
-            return self._embedded_shares(texts, embedding)
-        settings = self.text or TextSettings()
-        index = self.vocabulary.index
-        rows = []
-        texts = _stream(texts)
-        while batch := _next(texts):
+            space = self.space
+            vectors = self._vectors(texts, embedding)
+            rows = [space.shares(projected(raw, space.mean, space.projection, space.middle)) for raw in vectors]
+        else:
+            rows = [self._shares(*counts) for counts in self._counted(texts)]
+        return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
+
+    def _counted(self, texts: Iterable[str]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]]:
+        """Batches of texts as counts of known words: where each begins, words, counts."""
+        settings, index, stream = self.text or TextSettings(), self.vocabulary.index, _stream(texts)
+        while batch := _next(stream):
             found = [[index[w] for w in settings.words(_string(text)) if w in index] for text in batch]
             tokens = np.array([w for words in found for w in words], np.int32)
             sizes, word, count = count_tokens(tokens, np.array([len(words) for words in found], np.int64))
-            rows.append(self._shares(np.concatenate([[0], np.cumsum(sizes)]), word, count))
-        return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
+            yield np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), word, count
 
     def assign(self, texts: Iterable[str], *, embedding: Any = None) -> NDArray[np.int64]:
         """The topic of each text: the one with the largest share, −1 for a text of which the topics know no word.
 
         Sizes and counts of topics go by this rule.
         """
-        topic = main_topic(self.transform(texts, embedding=embedding))
+        of_texts = self.space is not None and not self.space.of_words
+        nothing = np.zeros(1, np.int64)
+        found = (
+            [self.placed(nothing, nothing, nothing, raw) for raw in self._vectors(texts, embedding)]
+            if of_texts
+            else [self.placed(*counts, None) for counts in self._counted(_checked(texts))]
+        )
+        topic = np.concatenate([np.empty(0, np.int64), *found])
         return np.where(topic < self.n_topics, topic, -1)
 
     def placed(
@@ -165,11 +172,19 @@ class TopicModel:
 
         Each depends on its document alone, to the last bit.
         """
-        if self.space is None or self.space.of_words:
-            return main_topic(self._shares(doc_start, word, count))
-        assert vectors is not None
         space = self.space
-        return main_topic(space.shares(projected(vectors, space.mean, space.projection, space.middle)))
+        if space is None:
+            shares, known = self._shares(doc_start, word, count), np.diff(doc_start) > 0
+        else:
+            if space.of_words:
+                assert self._word_means is not None
+                start, times = doc_start.astype(np.int64), count.astype(np.float64)
+                places = mean_of_words(start, word.astype(np.int32), times, self._word_means, space.middle)  # type: ignore[arg-type]
+            else:
+                assert vectors is not None
+                places = projected(vectors, space.mean, space.projection, space.middle)
+            shares, known = space.shares(places), np.asarray(places.any(axis=1))
+        return np.asarray(np.where(known, shares.argmax(axis=1), self.n_topics), np.int64)
 
     def reordered(self, order: NDArray[np.int64]) -> Self:
         """The same topics in another order, without their sizes."""
@@ -241,7 +256,8 @@ class TopicModel:
         language = "english" if self.text is None else self.text.language
         return place_words(self.vocabulary, self.space.embedding, language, self.space.mean, self.space.projection)
 
-    def _embedded_shares(self, texts: Iterable[str], embedding: Any) -> NDArray[np.float64]:
+    def _vectors(self, texts: Iterable[str], embedding: Any) -> Iterator[NDArray[np.float32]]:
+        """Batches of texts as the public model's own vectors."""
         from dptopics.public.embeddings import embedding as public_model
 
         assert self.space is not None
@@ -249,17 +265,15 @@ class TopicModel:
         if embedding is None and self.space.embedding.startswith("a "):
             raise InputError(f"these topics were made with {self.space.embedding}: pass the same model as embedding=.")
         model = public_model(self.space.embedding if embedding is None else embedding)
-        rows = []
-        texts = _stream(texts)
-        while batch := [_string(text) for text in _next(texts)]:
+        stream = _stream(_checked(texts))
+        while batch := [_string(text) for text in _next(stream)]:
             raw = model(batch)
             if raw.shape[1] != space.mean.size:
                 raise InputError(
                     f"this embedding has {raw.shape[1]} numbers for each text, the topics need {space.mean.size}: "
                     "it is another model."
                 )
-            rows.append(space.shares(projected(raw, space.mean, space.projection, space.middle)))
-        return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
+            yield raw
 
     def to_arrow(self) -> Any:
         """Words above the noise as an Arrow table: topic, word, weight, standard deviation of the noise in it.
@@ -290,6 +304,8 @@ class TopicModel:
             space = {"embedding": self.space.embedding, "of_words": self.space.of_words}
         if self.sizes is not None:
             space["sizes_of"] = self.sizes.unit
+        if self.shares_of:
+            space["shares_of"] = self.shares_of
         return {"alpha": self.alpha, **space, "text": None if self.text is None else self.text.to_dict()}
 
     @classmethod
@@ -311,10 +327,17 @@ class TopicModel:
             alpha=float(fields["alpha"]),
             deviation=arrays.get("deviation"),
             sizes=sizes,
+            shares_of=str(fields.get("shares_of", "")),
             seeds=arrays.get("seeds"),
             text=None if fields["text"] is None else TextSettings.from_dict(fields["text"]),
             space=space,
         )
+
+    def shown_size(self, topic: int) -> str:
+        """How large a topic is, as words: with an interval where it was counted, "" where nothing is known."""
+        if self.sizes is not None:
+            return self.sizes.of(topic)
+        return f"{self.topic_share[topic]:.1%}" if self.shares_of else ""
 
     def tables(self) -> dict[str, str]:
         """The words of each topic that stand above the noise, its phrases and its size, where there are any."""
@@ -330,8 +353,7 @@ class TopicModel:
             listed = [(topic, rank, phrase) for topic, row in enumerate(phrases) for rank, phrase in enumerate(row, 1)]
             found["phrases.csv"] = _table(("topic", "rank", "phrase"), listed)
         if self.sizes is not None:
-            rows = [(name, *Shown.of(self.sizes.estimate(k))) for k, name in enumerate([*range(self.n_topics), "none"])]
-            found["sizes.csv"] = _table(("topic", f"{self.sizes.unit}s", "low", "high"), rows)
+            found["sizes.csv"] = _table(("topic", f"{self.sizes.unit}s", "low", "high"), self.sizes.rows())
         return found
 
     def summary(self) -> list[str]:
@@ -369,13 +391,14 @@ class TopicModel:
             "topics": [
                 {
                     **({} if self.sizes is None else {"size": self.sizes.estimate(k)._asdict()}),
+                    **({"share": float(self.topic_share[k])} if self.shares_of else {}),
                     "words": row,
                     "above_noise": sum(word in sure[k] for word in row),
                     **({"phrases": phrases[k]} if any(phrases) else {}),
                 }
                 for k, row in rows
             ],
-            **({} if self.sizes is None else {"sizes": self.sizes.note}),
+            **({} if self.sizes is None else {"sizes": self.sizes.to_dict()}),
         }
 
     def to_gensim(self) -> Any:
@@ -438,9 +461,12 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return out.getvalue()
 
 
-def main_topic(shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The topic with the largest share; one past the last for a text of which the topics know no word."""
-    return np.asarray(np.where(np.ptp(shares, axis=1) > 0, shares.argmax(axis=1), shares.shape[1]), np.int64)
+def _checked(texts: Any) -> Any:
+    if isinstance(texts, str):
+        raise InputError("texts must be a list of strings, one per document, got a single string.")
+    if hasattr(texts, "columns"):
+        raise InputError(f"texts must be a list or one column of strings, got {type(texts).__name__}.")
+    return texts
 
 
 def fingerprint(topic_word: NDArray[np.float64], words: Sequence[str]) -> str:

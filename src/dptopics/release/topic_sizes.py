@@ -1,6 +1,7 @@
 """TopicSizes: how many units each released topic has, counted once under the released rule of assignment. Public."""
 
 from dataclasses import dataclass, replace
+from math import ceil, floor
 from typing import Any, Self
 
 import numpy as np
@@ -38,19 +39,23 @@ class TopicSizes:
     @property
     def note(self) -> str:
         """What is counted, in a sentence or two."""
-        unknown = f"{self.of(-1)} {self.unit}s have no topic: the topics know no word of their texts."
-        how = (
-            "Each document counts for one topic."
-            if self.unit == "document"
-            else "Each author counts once, shared out evenly over the topics of their texts."
-        )
-        return f"{how} About {self.total} {self.unit}s in all; {unknown}"
+        if self.unit == "document":
+            how, unknown = "Each document counts for one topic", "have no topic: the topics know no word of them"
+        else:
+            how = "Each author counts once, shared out evenly over the topics of their texts"
+            unknown = "of these fall to texts without a topic, of which the topics know no word"
+        return f"{how}. About {self.total} {self.unit}s in all; {self.of(-1)} {unknown}."
 
     @property
     def total(self) -> str:
         """All units, as words."""
         found = Shown.of(Estimate.of(float(self.noisy.sum()), float((self.noise**2).sum())))
         return f"{found.value:,} ({found.interval})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is not a topic's, as plain data: the unit, all of them, and those without a topic."""
+        whole = Estimate.of(float(self.noisy.sum()), float((self.noise**2).sum()))
+        return {"unit": self.unit, "all": whole._asdict(), "none": self.estimate(-1)._asdict(), "note": self.note}
 
     def estimate(self, topic: int) -> Estimate:
         """The noisy size of a topic with its 95 % interval, as measured: noise may take it below 0."""
@@ -61,12 +66,20 @@ class TopicSizes:
         found = Shown.of(self.estimate(topic))
         return f"{found.value:,} ({found.interval})"
 
+    def rows(self) -> list[tuple[object, float, int, int]]:
+        """For tables: number of the topic, size, interval rounded outward. As measured: sums of them stay right."""
+        names = [*range(self.noisy.size - 1), "none"]
+        found = [self.estimate(k) for k in range(self.noisy.size)]
+        return [(k, round(one.value, 1), floor(one.low), ceil(one.high)) for k, one in zip(names, found, strict=True)]
+
     def share(self, topic: int) -> Share | None:
         """Of all units, with its 95 % set (Fieller 1940). None: the noise allows no statement."""
         whole, variance = float(self.noisy.sum()), float((self.noise**2).sum())
         own = float(self.noise[topic]) ** 2  # also the covariance with the sum, which holds this entry
         low, high = fieller(float(self.noisy[topic]), whole, own, own, variance)
-        return None if np.isnan(low) else Share(max(0.0, float(self.noisy[topic])) / whole, float(low), float(high))
+        if np.isnan(low):
+            return None
+        return Share(min(1.0, max(0.0, float(self.noisy[topic]) / whole)), float(low), float(high))
 
     @property
     def weights(self) -> Floats:
@@ -79,11 +92,6 @@ class TopicSizes:
         parts = np.zeros((len(of) + 1, self.noisy.size))
         parts[:-1, :-1], parts[-1, -1] = of, 1.0
         return replace(self, noisy=parts @ self.noisy, noise=np.sqrt(parts @ self.noise**2))
-
-    def take(self, order: NDArray[np.int64]) -> Self:
-        """Topics in another order."""
-        index = np.append(order, self.noisy.size - 1)
-        return replace(self, noisy=self.noisy[index], noise=self.noise[index])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """For a bundle."""

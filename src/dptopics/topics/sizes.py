@@ -34,9 +34,13 @@ class _Placed:
 
 
 def sized(model: TopicModel, corpus: BoundedCorpus, *, sigma: float, rng: Generator) -> TopicModel:
-    """The topics with their noisy sizes, the largest first. No topic is dropped after the count."""
+    """The topics with their noisy sizes, the largest first by what was known before.
+
+    No topic is dropped after the count, and none is numbered by it: the one that is counted largest is so by its noise
+    too, and its interval would not hold.
+    """
+    model = model.reordered(np.argsort(-model.topic_share, kind="stable"))
     with progress.part(0.97, 1.0):
         noisy = noisy_sum(corpus, _Placed(model), bound=1.0, sigma=sigma, rng=rng)[:, 0]
     sizes = TopicSizes(noisy=noisy, noise=np.full(noisy.size, sigma), unit=str(corpus.bounds.unit))
-    order = np.argsort(-noisy[:-1], kind="stable")
-    return replace(model.reordered(order), sizes=sizes.take(order), topic_share=sizes.take(order).weights)
+    return replace(model, sizes=sizes, topic_share=sizes.weights)

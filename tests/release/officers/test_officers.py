@@ -15,6 +15,7 @@ from dptopics.cli import app
 from dptopics.errors import BundleError, DptopicsError, InputError
 from dptopics.privacy import events as ev
 from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
+from dptopics.privacy.pricing import epsilon_of, smallest
 from dptopics.registry import mechanisms
 from dptopics.release import bundle
 from dptopics.release.officers import signature
@@ -231,12 +232,12 @@ def forged(folder, name, change):
 
 
 def test_verify_sees_the_card_of_another_release(folder):
-    """With right checksums and a right price for the noise that it states: not the noise of the plan."""
-    forged(
-        folder,
-        "guarantee.json",
-        lambda text: replace(Guarantee.from_dict(json.loads(text)), events=(ev.Gaussian(90.0),)).to_json(),
-    )
+    """With right checksums, and a right price for the noise that it states: not the noise of the plan."""
+    before = bundle.load(folder).guarantee
+    tail = next(event.probability for event in before.events if isinstance(event, ev.Failure)) / 2
+    sigma = smallest(lambda sigma: epsilon_of((ev.Gaussian(sigma), ev.Failure(tail)), before.delta) <= before.epsilon)
+    other = replace(before, events=(ev.Gaussian(sigma), ev.Failure(tail)))
+    forged(folder, "guarantee.json", lambda text: other.to_json())
     done = run("verify", folder)
     assert done.exit_code == 2
     assert "not those of its plan: events" in str(done.exception)
@@ -256,6 +257,16 @@ def test_verify_of_another_version_says_what_it_could_not_check(folder):
     done = run("verify", folder)
     assert done.exit_code == 0
     assert "dptopics 0.1.0 made this release" in " ".join(done.stdout.split())
+
+
+def test_card_and_plan_must_agree_whatever_version_made_them(folder):
+    other = replace(bundle.load(folder).guarantee, events=(ev.Gaussian(90.0),))
+    forged(folder, "guarantee.json", lambda text: other.to_json())
+    forged(folder, "bundle.json", lambda text: text.replace(f'"version": "{__version__}"', '"version": "0.1.9"'))
+    for command in ("verify", "approve", "registry"):
+        done = run(command, folder)
+        assert done.exit_code == 2
+        assert "not that of its plan: epsilon" in str(done.exception)
 
 
 @pytest.mark.parametrize("kind", ["extra file", "extra folder", "extra link", "linked file"])

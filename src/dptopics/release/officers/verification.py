@@ -14,6 +14,7 @@ from dptopics.release.officers.second_price import SecondPrice, second_price
 from dptopics.release.release import Release, describe
 
 _SIGNATURE = "signature.json"
+_STATED = 1e-2  # relative: an ε of a plan, and what the noise costs that was found for it
 _CLOSE = 1e-6  # relative: two searches for the same noise
 Rebuild = Callable[[Release[Any], Path], Any]  # a release and its folder to the mechanism of its plan
 
@@ -99,6 +100,7 @@ def _check_plan(release: Release[Any], folder: Path, rebuild: Rebuild | None) ->
         return "nothing is promised, so it was not compared with the card"
     if rebuild is None or release.record.plan is None:
         return "the release holds none, so the card was checked by itself alone"
+    _check_stated(release)
     try:
         mechanism = rebuild(release, folder)
     except DptopicsError as error:
@@ -124,14 +126,25 @@ def _check_plan(release: Release[Any], folder: Path, rebuild: Rebuild | None) ->
     )
 
 
+def _check_stated(release: Release[Any]) -> None:
+    """What plan and card both state must agree, whatever version made them."""
+    plan, card = release.record.plan or {}, release.guarantee
+    pairs = [("delta", plan.get("delta"), card.delta), ("unit", plan.get("unit"), str(card.unit))]
+    if plan.get("vocabulary_epsilon") is None:  # where parts have an ε each, what composition saves stays unspent
+        pairs.append(("epsilon", plan.get("epsilon"), card.epsilon))
+    differ = [name for name, planned, stated in pairs if planned is not None and not _same(planned, stated, _STATED)]
+    if differ:
+        raise BundleError(f"its card is not that of its plan: {', '.join(differ)} differ.")
+
+
 def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], names: tuple[str, ...]) -> list[str]:
     return [name for name in names if not _same(found.get(name), wanted.get(name))]
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: Any, other: Any, close: float = _CLOSE) -> bool:
     """Equal, numbers up to what a search leaves open."""
     if isinstance(one, float) and isinstance(other, float | int):
-        return abs(one - other) <= _CLOSE * max(abs(one), abs(other))
+        return abs(one - other) <= close * max(abs(one), abs(other))
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):

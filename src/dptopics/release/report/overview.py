@@ -33,7 +33,7 @@ def check_counts(model: TopicModel, counts: CountTable) -> None:
 def sizes(model: TopicModel, counts: CountTable | None) -> list[str]:
     """How large each topic is, as words with an interval; nothing where no size was counted."""
     if counts is None:
-        return ["" if model.sizes is None else model.sizes.of(k) for k in range(model.n_topics)]
+        return [model.shown_size(k) for k in range(model.n_topics)]
     shown = [number(counts, {0: counts.values[0].index(str(k))}) for k in range(model.n_topics)]
     return ["suppressed" if one is None else f"{one[0]:,} ({one[1]:,} to {one[2]:,})" for one in shown]
 
@@ -45,6 +45,8 @@ def sized(model: TopicModel, counts: CountTable | None) -> dict[str, str]:
         return {"sized": f"{of} (95 % interval)", "size_note": counts.bounded, "unit": of.lower()}
     if model.sizes is not None:
         return {"sized": model.sizes.title, "size_note": model.sizes.note, "unit": f"{model.sizes.unit}s"}
+    if model.shares_of:
+        return {"sized": model.shares_of, "size_note": "", "unit": "of all reports"}
     return {"sized": "", "size_note": "How many units each topic has was not counted.", "unit": ""}
 
 

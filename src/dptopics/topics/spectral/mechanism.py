@@ -30,6 +30,8 @@ Floats = NDArray[np.float64]
 LARGEST_VOCABULARY = 10_000  # a number for each pair of words: 50 million
 _SLACK = 1.5  # of the bound on whitened triples over what a typical document has
 _LEAST_FILLED = 1e-3  # of a topic's weight is smoothed at least
+_COUNTED = 4.0  # of the number of units: if that is not known, nothing is
+_LOST = 0.3  # of a topic along axes that noise made: then no word of it stands above the noise
 _FLOOR = 1e-6  # of a topic's weight goes to all words alike, so that no word is impossible
 
 
@@ -221,6 +223,8 @@ class SpectralTopics(GaussianTopics):
         found = parameters(moments, self.n_topics, self.alpha0)
         order = np.argsort(-found.alpha, kind="stable")
         spread = found.column_norm[order] * deviation[2] / sqrt(2)
+        known = units > _COUNTED * self.first_sigma / scaling[0]  # so many standard deviations of its noise
+        lost = found.noise_share[order] if known else np.ones(self.n_topics)
         common = np.maximum(moments.mean, 0.5 * deviation[1])
         weights = _filled(found.rows[order], found.topic_word[order], common / common.sum(), spread)
         model = TopicModel(
@@ -228,7 +232,8 @@ class SpectralTopics(GaussianTopics):
             vocabulary=vocabulary,
             topic_share=found.alpha[order] / found.alpha.sum(),
             alpha=self.alpha0 / self.n_topics,
-            deviation=spread,
+            # To first order noise is half of what it is where it rules; a topic of which it is most says nothing.
+            deviation=np.where(lost > _LOST, 1.0, np.minimum(spread * np.sqrt(1 + 3 * lost), 1.0)),
             text=corpus.text,
         )
         return Release.of(self.sized(model, every, rng), self, rng)
