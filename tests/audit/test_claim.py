@@ -19,7 +19,7 @@ from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import secure_rng
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.release.vocabulary import Vocabulary
-from dptopics.topics import variational
+from dptopics.topics import sizes, variational
 
 QUICK = Effort(trials=300, runs=12, units=20, seconds=10)
 LIST = Vocabulary.public(sorted(f"word{a}{b}" for a in "abcdef" for b in "ghijkl"))
@@ -142,13 +142,15 @@ def test_noise_out_of_sight_is_inconclusive_and_its_absence_is_found(monkeypatch
 
         return noisy_sum
 
-    monkeypatch.setattr(variational, "noisy_sum", own(1.0))
+    for module in (variational, sizes):
+        monkeypatch.setattr(module, "noisy_sum", own(1.0))
     found = audit_claim(topics("variational"), data(), effort=QUICK)
     assert found.verdict == INCONCLUSIVE
     assert found.light is Light.AMBER
     assert not found.controls
     assert any("cannot watch" in note for note in found.notes)
-    monkeypatch.setattr(variational, "noisy_sum", own(0.0))
+    for module in (variational, sizes):
+        monkeypatch.setattr(module, "noisy_sum", own(0.0))
     assert audit_claim(topics("variational"), data(), effort=QUICK).verdict == "violated"
 
 

@@ -265,7 +265,8 @@ def test_a_ledger_protects_the_authors_of_one_column(tmp_path):
         PrivateTopics(n_topics=2, epsilon=1.0, mechanism="mixture", ledger=ledger).fit(corpus)
     assert len(ledger.receipts()) == 1
     released(Ledger.open(tmp_path / "ledger"), "patient")
-    release_vocabulary(["knee"] * 9, authors=range(9), epsilon=1.0, delta=1e-6, ledger=ledger)  # no column to compare
+    with pytest.warns(PrivacyWarning, match="does not say which column"):
+        release_vocabulary(["knee"] * 9, authors=range(9), epsilon=1.0, delta=1e-6, ledger=ledger)
     assert len(ledger.receipts()) == 3
 
 
@@ -318,3 +319,13 @@ def test_authors_as_a_second_argument_are_refused_with_a_hint():
     assert alone.fit(texts, ids).guarantee_.unit is Unit.DOCUMENT  # labels for a classifier behind it
     with pytest.warns(PrivacyWarning, match="No authors were given"):
         PrivateTopics(n_topics=2, mechanism="mixture", vocabulary=words).fit(texts, None)
+
+
+def test_a_column_of_a_frame_has_its_name(tmp_path):
+    """Passing the columns themselves does not get around it."""
+    ledger = Ledger.create(tmp_path / "ledger", epsilon=8, delta=1e-4)
+    released(ledger, "patient")
+    frame = people().to_pandas()
+    with pytest.raises(PrivacyError, match="column 'doctor'"):
+        release_vocabulary(frame["note"], authors=frame["doctor"], epsilon=1.0, delta=1e-6, ledger=ledger)
+    assert len(ledger.receipts()) == 1

@@ -311,7 +311,9 @@ def test_every_step_draws_noise_on_every_cell(monkeypatch, clip, rate):
         return draw_gaussian(rng, sigma, size)
 
     monkeypatch.setattr(noise, "gaussian", spy)
-    mechanism = VariationalTopics(n_topics=2, sigma=3.0, steps=5, delta=DELTA, clip=clip, sampling_rate=rate)
+    mechanism = VariationalTopics(
+        n_topics=2, sigma=3.0, steps=5, delta=DELTA, clip=clip, sampling_rate=rate, size_share=0.0
+    )
     corpus = Observed(bounded(["skin knee"] * 9, WORDS))
     mechanism(corpus, np.random.default_rng(0))
     assert [size for _, size in calls] == [(2, 2)] * 5
@@ -345,7 +347,7 @@ def test_vocabulary_draws_noise_on_every_word(kind, monkeypatch):
 
 
 def test_every_step_samples_anew():
-    mechanism = VariationalTopics(n_topics=2, sigma=3.0, steps=4, delta=DELTA, sampling_rate=0.25)
+    mechanism = VariationalTopics(n_topics=2, sigma=3.0, steps=4, delta=DELTA, sampling_rate=0.25, size_share=0.0)
     corpus = Observed(bounded(["skin knee"] * 9, WORDS))
     rng = secure_rng()
     for _ in range(5):
@@ -358,7 +360,7 @@ def test_every_step_samples_anew():
 
 def test_each_unit_is_sampled_at_the_stated_rate(monkeypatch):
     silence(monkeypatch)
-    mechanism = VariationalTopics(n_topics=2, sigma=1.0, steps=1, delta=DELTA, sampling_rate=0.3)
+    mechanism = VariationalTopics(n_topics=2, sigma=1.0, steps=1, delta=DELTA, sampling_rate=0.3, size_share=0.0)
     corpus = Observed(bounded(["knee " * 50, "skin " * 50], WORDS))
     rng = np.random.default_rng(4)
     for _ in range(1000):

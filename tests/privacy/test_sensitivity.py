@@ -186,7 +186,7 @@ def test_reacting_units_move_weights_by_one(kind, law, others, unit, position, b
     st.sampled_from([1.0, 0.3, 7.0]),
 )
 def test_first_step_of_topics_moves_by_at_most_clip(others, unit, position, by, clip):
-    mechanism = VariationalTopics(n_topics=3, sigma=1.0, delta=1e-2, steps=1, clip=clip, unit=by)
+    mechanism = VariationalTopics(n_topics=3, sigma=1.0, delta=1e-2, steps=1, clip=clip, unit=by, size_share=0.0)
     corpora = neighbours(others, unit, position, by)
     for corpus in corpora:
         mechanism(corpus.limited(vocabulary=PUBLIC), np.random.default_rng(0))
@@ -198,7 +198,7 @@ def test_first_step_of_topics_moves_by_at_most_clip(others, unit, position, by, 
 @given(CORPUS, UNIT, st.integers(0, 99))
 def test_later_steps_move_by_at_most_clip_given_the_same_topics(others, unit, start):
     # A later step is a first step from other public topics: what the noisy past released.
-    mechanism = VariationalTopics(n_topics=4, sigma=1.0, delta=1e-2, steps=1, start=start)
+    mechanism = VariationalTopics(n_topics=4, sigma=1.0, delta=1e-2, steps=1, start=start, size_share=0.0)
     corpora = neighbours(others, unit, 0, "author")
     for corpus in corpora:
         mechanism(corpus.limited(vocabulary=PUBLIC), np.random.default_rng(0))
@@ -210,7 +210,7 @@ def test_the_bound_is_reached():
     # A heavy unit uses all of its bound: the property above is not true for want of movement.
     for mechanism, public in (
         (WeightedVocabulary(scale=1.0, tail=1e-3, max_words=5, delta=1e-2), False),
-        (VariationalTopics(n_topics=2, sigma=1.0, delta=1e-2, steps=1), True),
+        (VariationalTopics(n_topics=2, sigma=1.0, delta=1e-2, steps=1, size_share=0.0), True),
     ):
         corpora = neighbours([[[("church", 1)]]], [[("doctor", 9000)]], 1, "author")
         for corpus in corpora:
@@ -221,7 +221,7 @@ def test_the_bound_is_reached():
 
 def test_author_is_clipped_as_a_whole():
     # Many documents of one author count together, and no more than one.
-    mechanism = VariationalTopics(n_topics=2, sigma=1.0, delta=1e-2, steps=1)
+    mechanism = VariationalTopics(n_topics=2, sigma=1.0, delta=1e-2, steps=1, size_share=0.0)
     documents = [[(word, 100)] for word in WORDS[:6]] * 5
     corpora = neighbours([[[("church", 1)]]], documents, 0, "author")
     for corpus in corpora:
@@ -258,8 +258,8 @@ class Replayed:
 
 
 SEVERAL_SUMS = {
-    EmbeddedTopics: {"steps": 1, "dimensions": 4, "candidates": 4},  # all words, middle, start, one round, words
-    MixtureTopics: {"steps": 4},  # all words, four rounds
+    EmbeddedTopics: {"steps": 1, "dimensions": 4, "candidates": 4},  # all words, middle, start, one round, words, sizes
+    MixtureTopics: {"steps": 4},  # all words, four rounds, sizes
 }
 
 
@@ -274,7 +274,7 @@ def test_every_sum_moves_by_at_most_its_bound(kind, by, others, unit, position):
     mechanism(watched, np.random.default_rng(0))
     other = Replayed(second, [exact for exact, _, _ in watched.seen])
     mechanism(other, np.random.default_rng(0))
-    assert len(other.seen) == len(watched.seen) == 5
+    assert len(other.seen) == len(watched.seen) == 6
     for (exact, limit, _), twin in zip(watched.seen, other.seen, strict=True):
         moved = (exact - twin).ravel().tolist()
         assert sum(step * step for step in moved) <= limit**2

@@ -29,7 +29,7 @@ def bounded(texts):
 
 
 def mechanism_for():
-    return SpectralTopics(n_topics=2, sigma=SIGMA, delta=DELTA)
+    return SpectralTopics(n_topics=2, sigma=SIGMA, delta=DELTA, size_share=0.0)
 
 
 # One word many times has norm one in every moment.

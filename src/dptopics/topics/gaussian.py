@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 from numpy.random import Generator
 
+from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import InputError
 from dptopics.privacy.card import SMALL_GROUPS
@@ -62,7 +63,10 @@ class GaussianTopics(Calibrated):
 
     def sized(self, model: TopicModel, corpus: BoundedCorpus, rng: Generator) -> TopicModel:
         """The topics with their sizes, if these are counted."""
-        return sized(model, corpus, sigma=self.size_sigma, rng=rng) if self.size_share else model
+        if not self.size_share:
+            progress.report(1.0)
+            return model
+        return sized(model, corpus, sigma=self.size_sigma, rng=rng)
 
     def with_topics(self, n_topics: int) -> Self:
         """The same with fewer topics: no noise depends on their number."""

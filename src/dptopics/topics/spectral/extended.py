@@ -185,6 +185,7 @@ class ExtendedTopics(Calibrated):
         )
         if self.size_sigma is not None:
             model = sized(model, corpus, sigma=self.size_sigma, rng=rng)
+        progress.report(1.0)
         return Release.of(model, self, rng)
 
 
