@@ -18,13 +18,11 @@ def test_weak_and_double_clusters_go():
     found = strong(Clusters.of(places, np.array([50.0, 40, 30, 2, 60])), 10.0)
     np.testing.assert_array_equal(found.centres, places[[4, 0, 2]])
     np.testing.assert_array_equal(found.sizes, [60, 90, 30])
-    np.testing.assert_array_equal(found.parts, [1, 2, 1])
     assert len(strong(Clusters.of(places, np.full(5, -3.0)), 10.0).centres) == 2
 
 
 def test_merging_joins_what_costs_least():
     found = merged(Clusters.of(PLACES, np.array([10.0, 30.0, 20.0, 5.0])), 3)
-    assert found.parts.tolist() == [2, 1, 1]
     assert found.sizes.tolist() == [40, 20, 5]
     assert found.centres[0] @ PLACES[1] > found.centres[0] @ PLACES[0] > 0.98  # the larger one pulls more
     np.testing.assert_allclose(np.linalg.norm(found.centres, axis=1), 1)

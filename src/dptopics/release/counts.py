@@ -195,7 +195,7 @@ class CountTable:
         """Names of the axes as heads of columns: none of them stands in for a number."""
         found: list[str] = []
         for axis in self.axes:
-            while axis in (*_NUMBERS, *found) or (axis in self.axes and axis in found):
+            while axis in (*_NUMBERS, *found):
                 axis += "_group"
             found.append(axis)
         return tuple(found)

@@ -173,16 +173,11 @@ class TopicModel:
         Each depends on its document alone, to the last bit.
         """
         space = self.space
-        if space is None:
+        if space is None or space.of_words:
             shares, known = self._shares(doc_start, word, count), np.diff(doc_start) > 0
         else:
-            if space.of_words:
-                assert self._word_means is not None
-                start, times = doc_start.astype(np.int64), count.astype(np.float64)
-                places = mean_of_words(start, word.astype(np.int32), times, self._word_means, space.middle)  # type: ignore[arg-type]
-            else:
-                assert vectors is not None
-                places = projected(vectors, space.mean, space.projection, space.middle)
+            assert vectors is not None
+            places = projected(vectors, space.mean, space.projection, space.middle)
             shares, known = space.shares(places), np.asarray(places.any(axis=1))
         return np.asarray(np.where(known, shares.argmax(axis=1), self.n_topics), np.int64)
 

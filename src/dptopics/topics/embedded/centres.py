@@ -66,23 +66,22 @@ def _trust(sums: Floats, deviation: float | Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """Centres with their noisy sizes, of how many clusters each is made, and which seed each began from (−1: none)."""
+    """Centres with their noisy sizes, and which seed each began from (−1: none)."""
 
     centres: Floats
     sizes: Floats
-    parts: Floats
     seeds: NDArray[np.int64]
 
     @classmethod
     def of(cls, centres: Floats, sizes: Floats, n_seeds: int = 0) -> "Clusters":
         """As they came out of the rounds: those that were seeded first."""
         number = np.arange(len(centres))
-        return cls(centres, np.maximum(sizes, 1.0), np.ones(len(centres)), np.where(number < n_seeds, number, -1))
+        return cls(centres, np.maximum(sizes, 1.0), np.where(number < n_seeds, number, -1))
 
     def take(self, chosen: Sequence[int] | NDArray[np.int64]) -> "Clusters":
         """Some of them, in this order."""
         index = np.asarray(chosen, np.int64)
-        return Clusters(self.centres[index], self.sizes[index], self.parts[index], self.seeds[index])
+        return Clusters(self.centres[index], self.sizes[index], self.seeds[index])
 
 
 def merged(clusters: Clusters, n: int) -> Clusters:
@@ -90,12 +89,7 @@ def merged(clusters: Clusters, n: int) -> Clusters:
 
     Two that were seeded stay apart.
     """
-    centres, sizes, parts, seeds = (
-        clusters.centres.copy(),
-        clusters.sizes.copy(),
-        clusters.parts.copy(),
-        clusters.seeds,
-    )
+    centres, sizes, seeds = clusters.centres.copy(), clusters.sizes.copy(), clusters.seeds
     while len(centres) > n:
         apart = ((centres[:, None] - centres[None]) ** 2).sum(axis=2)
         cost = sizes[:, None] * sizes / (sizes[:, None] + sizes) * apart
@@ -105,22 +99,19 @@ def merged(clusters: Clusters, n: int) -> Clusters:
         both = sizes[stays] + sizes[goes]
         centres[stays] = (sizes[stays] * centres[stays] + sizes[goes] * centres[goes]) / both
         sizes[stays] = both
-        parts[stays] += parts[goes]
-        centres, sizes, parts = np.delete(centres, goes, axis=0), np.delete(sizes, goes), np.delete(parts, goes)
-        seeds = np.delete(seeds, goes)
-    return Clusters(unit(centres), sizes, parts, seeds)
+        centres, sizes, seeds = np.delete(centres, goes, axis=0), np.delete(sizes, goes), np.delete(seeds, goes)
+    return Clusters(unit(centres), sizes, seeds)
 
 
 def strong(clusters: Clusters, least: float) -> Clusters:
     """Clusters of at least the given noisy size; those whose centres lie together are merged. The largest two stay."""
     kept: list[int] = []
-    centres, sizes, parts, seeds = clusters.centres, clusters.sizes.copy(), clusters.parts.copy(), clusters.seeds.copy()
+    centres, sizes, seeds = clusters.centres, clusters.sizes.copy(), clusters.seeds.copy()
     for k in np.argsort(-sizes, kind="stable"):
         twins = [j for j in kept if centres[j] @ centres[k] > _ALIKE]
         if len(kept) < 2 or (sizes[k] >= least and not twins):
             kept.append(int(k))
         elif twins:
             sizes[twins[0]] += sizes[k]
-            parts[twins[0]] += parts[k]
             seeds[twins[0]] = max(seeds[twins[0]], seeds[k])
-    return Clusters(centres, sizes, parts, seeds).take(kept)
+    return Clusters(centres, sizes, seeds).take(kept)
