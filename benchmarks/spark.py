@@ -30,6 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark
 
+from charging import charged
 from dptopics import Ledger, SparkTable, Vocabulary, secure_rng
 from dptopics.data.engines.spark import spark_session
 from dptopics.privacy import noise
@@ -116,7 +117,7 @@ def run(folder: Path, workers: int, extra: str | None) -> dict[str, Any]:
         ledger = Ledger.create(
             folder.parent / f"{folder.name}{workers}.ledger", name="bench", unit="author", epsilon=9, delta=1e-4
         )
-        calm = timed("topics", lambda: ledger.run(topics, public, fixed_key()).value, seconds)
+        calm = timed("topics", lambda: charged(ledger, topics, public, fixed_key()).value, seconds)
         result: dict[str, Any] = {
             "workers": workers,
             "documents": documents,
@@ -184,7 +185,7 @@ def killed(
     before = executors()
     timer = threading.Timer(seconds["topics"] / 2, before[0].kill)
     timer.start()
-    rough = timed("topics, an executor killed", lambda: ledger.run(topics, public, fixed_key()).value, seconds)
+    rough = timed("topics, an executor killed", lambda: charged(ledger, topics, public, fixed_key()).value, seconds)
     timer.join()
     return {
         "executors_lost": len({p.pid for p in before} - {p.pid for p in executors()}),

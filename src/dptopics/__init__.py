@@ -102,7 +102,6 @@ _HOME = {
     "secure_rng": "privacy.rng",
 }
 
-__version__ = "0.2.0"
 __all__ = [
     "Axis",
     "BitFlips",

@@ -15,7 +15,7 @@ from typing import Any
 
 from numpy.random import Generator
 
-from dptopics import __version__
+from dptopics.core import __version__
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
 from dptopics.data.estimator_input import check_column_names, check_only_data
@@ -112,9 +112,11 @@ def publish(
             by = corpus.bounds.column
             charged.append(account.charge(promised, mechanism.name, by=by, accept_unproven=accept_unproven))
             with phase(_TITLES[plan.job]):
-                release = account.noted(mechanism(corpus, generator)).assuming(corpus.assumptions)
+                made = mechanism(corpus, generator)
+                release = replace(made, guarantee=account.finalize(made.guarantee, made.value))
             record = _record(plan, account, charged[0], title, about)
-            release = replace(release, record=record, guarantee=release.guarantee.about(about_units))
+            promised = release.guarantee.assuming(corpus.assumptions).about(about_units)
+            release = replace(release, record=record, guarantee=promised)
             return release if out is None else _saved(release, Path(out))
 
 
@@ -145,14 +147,16 @@ def _from_the_charge_on(account: Any, charged: list[Receipt | None]) -> Iterator
     except SpentError:
         raise
     except KeyboardInterrupt:
-        cost = account.told(charged[0]) if charged else account.unsure
+        cost = account.charge_message(charged[0]) if charged else account.unsure
         raise Stopped(f"Stopped. Nothing was written. {cost}") from None
     except Exception as error:
         if not charged or (charged[0] is None and not isinstance(error, MemoryError)):
             raise  # nothing was recorded: the error itself says most
         reason = str(error).rstrip(".") if isinstance(error, DptopicsError) else type(error).__name__
         # The other exception may quote data: it is not shown as the cause.
-        raise ReleaseLost(f"the run failed: {reason}. Nothing was written. {account.told(charged[0])}") from None
+        raise ReleaseLost(
+            f"the run failed: {reason}. Nothing was written. {account.charge_message(charged[0])}"
+        ) from None
 
 
 def _saved(release: Release[Any], out: Path) -> Release[Any]:

@@ -14,12 +14,12 @@ from typing import Any, Self
 from dptopics.errors import InputError, PrivacyError
 from dptopics.ngrams.pipeline import VocabularyThenNgrams
 from dptopics.privacy.events import Noise
-from dptopics.privacy.fields import check_fields, whole
+from dptopics.privacy.fields import check_fields, difference, whole
 from dptopics.privacy.guarantee import Unit, check_budget
 from dptopics.privacy.mechanism import Job, Mechanism, calibrate
 from dptopics.privacy.relation import Relation
 from dptopics.public.embeddings import available, check_language, common_words, embedding
-from dptopics.public.given import Given, described, difference, file_finder, replayable, restored, words_or_name
+from dptopics.public.given import Given, described, file_finder, replayable, restored, words_or_name
 from dptopics.public.ngrams import PublicNgrams
 from dptopics.public.text import TextSettings
 from dptopics.registry import mechanism_class, mechanisms

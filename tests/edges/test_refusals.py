@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from charging import charged
 from dptopics import Corpus, Guarantee, Ledger, PrivateTopics, Release, TopicModel, Vocabulary
 from dptopics.errors import NothingReleased, PrivacyWarning
 from dptopics.plan import Plan
@@ -33,7 +34,7 @@ def outcomes(mechanism, corpora):
         bounded = corpus.bounded(unit=mechanism.unit)
         mechanism.check(bounded)  # what a data set may not decide
         try:
-            door.run(mechanism, bounded, secure_rng(), accept_unproven=True)
+            charged(door, mechanism, bounded, secure_rng(), accept_unproven=True)
             yield "released"
         except NothingReleased:
             yield "nothing"

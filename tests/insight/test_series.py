@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dptopics.data.corpus import Corpus
-from dptopics.data.period import Earlier, PeriodCorpus
+from dptopics.data.earlier import Earlier
+from dptopics.data.period import PeriodCorpus
 from dptopics.errors import InputError
 from dptopics.insight.counts import CountsWithMargins
 from dptopics.insight.series import CountsOfPeriod

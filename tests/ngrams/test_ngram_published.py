@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
+from charging import charged
 from dptopics import Corpus, Vocabulary, progress
 from dptopics.audit.canaries import audit_by_trials
 from dptopics.audit.ngram_attack import attack_most_contributing
@@ -138,10 +139,10 @@ def test_what_it_cannot_run_on(name):
 def test_without_consent_nothing_runs(name, tmp_path):
     mechanism = MECHANISMS[name](Unit.AUTHOR)
     with pytest.raises(PrivacyError, match=r"'none', not 'proved'.*--accept-unproven"):
-        Unrecorded().run(mechanism, raw().bounded(), secure_rng())
+        charged(Unrecorded(), mechanism, raw().bounded(), secure_rng())
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=100, delta=1e-2)
     with pytest.raises(PrivacyError, match="promises nothing"):
-        ledger.run(mechanism, raw().bounded(), secure_rng(), accept_unproven=True)
+        charged(ledger, mechanism, raw().bounded(), secure_rng(), accept_unproven=True)
     assert ledger.receipts() == []
     assert "Nothing is promised" in mechanism.guarantee.card()
     assert (mechanism.guarantee.epsilon == float("inf")) == (name == "k-anonymity")

@@ -23,6 +23,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from charging import charged
 from dptopics.errors import BudgetExceeded, InputError, LedgerError, PrivacyError
 from dptopics.privacy import ledger_file as module
 from dptopics.privacy.events import Failure, Gaussian, Laplace, SampledGaussian
@@ -316,7 +317,7 @@ def test_refusal_says_what_is_left(path):
 def test_what_the_form_of_the_data_assumes_is_charged_and_released(ledger):
     corpus = SimpleNamespace(bounds=CORPUS.bounds, assumptions=("Each row is of one document.",))
     for account in (ledger, Unrecorded()):
-        release = account.run(fake(), corpus, secure_rng())
+        release = charged(account, fake(), corpus, secure_rng())
         assert release.guarantee.assumptions[0] == "Each row is of one document."
     assert ledger.receipts()[0].guarantee.assumptions[0] == "Each row is of one document."
 
@@ -483,7 +484,7 @@ def test_strength_none_is_never_recorded(ledger):
 
 def test_run_charges_then_runs(ledger):
     mechanism = fake()
-    release = ledger.run(mechanism, CORPUS, secure_rng())
+    release = charged(ledger, mechanism, CORPUS, secure_rng())
     assert release.value == "topics"
     assert release.guarantee == mechanism.guarantee
     assert mechanism.ran == [CORPUS]
@@ -496,7 +497,7 @@ def test_the_charge_is_on_disk_before_the_data_is_seen(ledger, path):
             assert len(Ledger.open(path).receipts()) == 1
             return super().__call__(corpus, rng)
 
-    ledger.run(Looks(promise(), []), CORPUS, secure_rng())
+    charged(ledger, Looks(promise(), []), CORPUS, secure_rng())
 
 
 def test_run_refuses_before_charging(ledger):
@@ -513,32 +514,32 @@ def test_run_refuses_before_charging(ledger):
     ]
     for mechanism, corpus, rng, error in refused:
         with pytest.raises(error):
-            ledger.run(mechanism, corpus, rng)
+            charged(ledger, mechanism, corpus, rng)
         assert mechanism.ran == []
     assert ledger.receipts() == []
-    ledger.run(fake(strength=Strength.CLAIMED), CORPUS, secure_rng(), accept_unproven=True)
+    charged(ledger, fake(strength=Strength.CLAIMED), CORPUS, secure_rng(), accept_unproven=True)
 
 
 def test_a_failing_mechanism_keeps_its_charge(ledger):
     with pytest.raises(ZeroDivisionError):
-        ledger.run(Fake(promise(), [], ZeroDivisionError()), CORPUS, secure_rng())
+        charged(ledger, Fake(promise(), [], ZeroDivisionError()), CORPUS, secure_rng())
     assert ledger.spent.epsilon == 1.0
 
 
 def test_unrecorded():
     door = Unrecorded()
-    release = door.run(fake(), CORPUS, secure_rng())
+    release = charged(door, fake(), CORPUS, secure_rng())
     assert release.guarantee.strength is Strength.PROVED
     assert release.guarantee.assumptions[-1].startswith("Other releases of the same data are not counted")
-    seeded = door.run(fake(), CORPUS, np.random.default_rng(1))
+    seeded = charged(door, fake(), CORPUS, np.random.default_rng(1))
     assert seeded.guarantee.strength is Strength.NONE
     claimed = fake(strength=Strength.CLAIMED)
-    for attempt in (lambda: door.run(claimed, CORPUS, secure_rng()), lambda: door.check(claimed.guarantee)):
+    for attempt in (lambda: charged(door, claimed, CORPUS, secure_rng()), lambda: door.check(claimed.guarantee)):
         with pytest.raises(PrivacyError, match="--accept-unproven"):
             attempt()
     assert claimed.ran == []
     door.check(claimed.guarantee, accept_unproven=True)
-    door.run(claimed, CORPUS, secure_rng(), accept_unproven=True)
+    charged(door, claimed, CORPUS, secure_rng(), accept_unproven=True)
 
 
 # For people
@@ -613,11 +614,11 @@ def test_a_ledger_in_use_is_a_clear_error(ledger, path, monkeypatch):
     holder.execute("BEGIN IMMEDIATE")
     mechanism = fake()
     with pytest.raises(LedgerError, match=r"in use by another process.*Try again"):
-        ledger.run(mechanism, CORPUS, secure_rng())
+        charged(ledger, mechanism, CORPUS, secure_rng())
     assert mechanism.ran == []
     assert ledger.receipts() == []  # reading is still possible
     holder.close()
-    ledger.run(mechanism, CORPUS, secure_rng())
+    charged(ledger, mechanism, CORPUS, secure_rng())
 
 
 @posix
@@ -639,7 +640,7 @@ def test_killed_a_hundred_times_never_runs_uncharged(tmp_path):
 
             rng = secure_rng()
             while True:
-                ledger.run(Writes(promise(1.0, 0.0), []), CORPUS, rng)
+                charged(ledger, Writes(promise(1.0, 0.0), []), CORPUS, rng)
 
         for number in range(20):
             pid = fork(child)
@@ -691,7 +692,7 @@ def test_full_disk(ledger, path, limit):
         mechanism = Wordy(promise(), [])
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
         try:
-            ledger.run(mechanism, CORPUS, secure_rng())
+            charged(ledger, mechanism, CORPUS, secure_rng())
         except LedgerError as error:
             os.write(write, f"{mechanism.ran} {error}".encode())
 
@@ -703,7 +704,7 @@ def test_full_disk(ledger, path, limit):
     assert report.startswith("[] ")
     assert "disk is full or failing" in report
     assert Ledger.open(path).receipts() == []
-    ledger.run(fake(), CORPUS, secure_rng())
+    charged(ledger, fake(), CORPUS, secure_rng())
 
 
 def test_a_commit_that_fails_stops_the_mechanism(ledger, monkeypatch):
@@ -714,7 +715,7 @@ def test_a_commit_that_fails_stops_the_mechanism(ledger, monkeypatch):
     monkeypatch.setattr(module, "_commit", broken)
     mechanism = fake()
     with pytest.raises(LedgerError):
-        ledger.run(mechanism, CORPUS, secure_rng())
+        charged(ledger, mechanism, CORPUS, secure_rng())
     assert mechanism.ran == []
 
 
@@ -736,7 +737,7 @@ def test_read_only(what):
             mechanism = fake()
             assert Ledger.open(path).left.epsilon == 2
             try:
-                ledger.run(mechanism, CORPUS, secure_rng())
+                charged(ledger, mechanism, CORPUS, secure_rng())
             except LedgerError as error:
                 os.write(write, f"{mechanism.ran} {error}".encode())
 

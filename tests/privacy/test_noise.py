@@ -22,6 +22,7 @@ from randomgen import ChaCha
 from scipy import stats
 from scipy.special import ndtri
 
+from charging import charged
 from dptopics import Corpus, Ledger
 from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels import rounded
@@ -378,7 +379,7 @@ def test_a_ledger_refuses_a_generator_whose_state_was_set(tmp_path):
     rng = secure_rng()
     force(rng, ChaCha(key=1, rounds=20).state)
     with pytest.raises(PrivacyError, match="secure_rng"):
-        ledger.run(mechanism, corpus, rng)
+        charged(ledger, mechanism, corpus, rng)
     assert ledger.receipts() == []
 
 

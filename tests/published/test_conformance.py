@@ -6,6 +6,7 @@ from dataclasses import FrozenInstanceError, fields, replace
 import numpy as np
 import pytest
 
+from charging import charged
 from dptopics import Corpus, PrivateTopics, progress
 from dptopics.errors import InputError, PrivacyError
 from dptopics.plan import Plan
@@ -130,7 +131,7 @@ def test_what_it_cannot_run_on(name):
 @every
 def test_without_consent_nothing_runs(name):
     with pytest.raises(PrivacyError, match=rf"'{STRENGTH[name]}', not 'proved'.*--accept-unproven"):
-        Unrecorded().run(MECHANISMS[name](Unit.AUTHOR), corpus_for(Unit.AUTHOR), secure_rng())
+        charged(Unrecorded(), MECHANISMS[name](Unit.AUTHOR), corpus_for(Unit.AUTHOR), secure_rng())
 
 
 @refuted
@@ -138,7 +139,7 @@ def test_a_ledger_never_records_what_promises_nothing(name, tmp_path):
     mechanism = MECHANISMS[name](Unit.AUTHOR)
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=100, delta=1e-2, relation=mechanism.guarantee.relation)
     with pytest.raises(PrivacyError, match="promises nothing"):
-        ledger.run(mechanism, corpus_for(Unit.AUTHOR), secure_rng(), accept_unproven=True)
+        charged(ledger, mechanism, corpus_for(Unit.AUTHOR), secure_rng(), accept_unproven=True)
     assert ledger.receipts() == []
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from charging import charged
 from dptopics import Corpus
 from dptopics.data.bounded import string_keys
 from dptopics.errors import PrivacyError
@@ -70,7 +71,7 @@ def test_it_promises_nothing_and_asks_for_consent():
     assert "one unit can let words of others appear" in " ".join(mechanism.guarantee.assumptions)
     corpus = Corpus.from_texts(["some words"], ["a"]).bounded()
     with pytest.raises(PrivacyError, match="--accept-unproven"):
-        Unrecorded().run(mechanism, corpus, secure_rng())
+        charged(Unrecorded(), mechanism, corpus, secure_rng())
     whole = Plan.topics(
         mechanism="variational", vocabulary="greedy-published", n_topics=2, epsilon=1.0, delta=1e-5, unit=Unit.AUTHOR
     ).build()

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from charging import charged
 from dptopics import Corpus
 from dptopics.data.counts import Counts
 from dptopics.errors import InputError
@@ -71,7 +72,7 @@ def test_laplace_noise_is_that_of_the_price(monkeypatch):
 
 def test_laplace_is_proved_and_needs_no_consent():
     assert laplace().guarantee.strength is Strength.PROVED
-    Unrecorded().run(laplace(), corpus(), secure_rng())
+    charged(Unrecorded(), laplace(), corpus(), secure_rng())
 
 
 def test_laplace_refusals():

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
+from charging import charged
 from dptopics import Corpus
 from dptopics.errors import InputError, NothingReleased, PrivacyError
 from dptopics.learners.spectral import SpectralLda
@@ -273,7 +274,7 @@ def test_refusal_explains_itself(kind):
     corpus, _ = planted(n=60)
     mechanism = kind.calibrated(n_topics=3, epsilon=1.0, delta=DELTA, unit=Unit.DOCUMENT)
     with pytest.raises(NothingReleased, match=r"lower bound on .* is 0.*the budget was charged.*Give more data"):
-        Unrecorded().run(mechanism, corpus.bounded(), secure_rng(), accept_unproven=True)
+        charged(Unrecorded(), mechanism, corpus.bounded(), secure_rng(), accept_unproven=True)
 
 
 def test_configuration_1_is_charged_to_a_ledger_of_its_relation(tmp_path):
@@ -281,11 +282,11 @@ def test_configuration_1_is_charged_to_a_ledger_of_its_relation(tmp_path):
     terms = {"epsilon": 2.0, "delta": 1e-2, "unit": "document"}
     mechanism = SpectralMomentsTopics.calibrated(n_topics=3, epsilon=1.0, delta=DELTA, unit=Unit.DOCUMENT)
     ledger = Ledger.create(tmp_path / "a.ledger", relation="replace", **terms)
-    ledger.run(mechanism, corpus.bounded(), secure_rng(), accept_unproven=True)
+    charged(ledger, mechanism, corpus.bounded(), secure_rng(), accept_unproven=True)
     assert len(ledger.receipts()) == 1
     other = Ledger.create(tmp_path / "b.ledger", **terms)
     with pytest.raises(PrivacyError, match="one ledger, one unit, one relation"):
-        other.run(mechanism, corpus.bounded(), secure_rng(), accept_unproven=True)
+        charged(other, mechanism, corpus.bounded(), secure_rng(), accept_unproven=True)
 
 
 # --- bad input ---

@@ -6,6 +6,7 @@ from math import log
 import numpy as np
 import pytest
 
+from charging import charged
 from dptopics.data.corpus import Corpus
 from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels.noisy_gibbs import sweep_fixed
@@ -103,11 +104,11 @@ def test_guarantee_does_not_overstate():
 def test_ledgers_of_other_relations_refuse_it(tmp_path):
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1e5, delta=1e-3, unit="document")
     with pytest.raises(PrivacyError, match="one ledger, one unit, one relation"):
-        ledger.run(mechanism(), corpus(), secure_rng(), accept_unproven=True)
+        charged(ledger, mechanism(), corpus(), secure_rng(), accept_unproven=True)
     own = Ledger.create(tmp_path / "b.ledger", epsilon=1e5, delta=1e-3, unit="document", relation="replace-word")
     with pytest.raises(PrivacyError, match="not 'proved'"):
-        own.run(mechanism(), corpus(), secure_rng())
-    assert own.run(mechanism(), corpus(), secure_rng(), accept_unproven=True).value.n_topics == 2
+        charged(own, mechanism(), corpus(), secure_rng())
+    assert charged(own, mechanism(), corpus(), secure_rng(), accept_unproven=True).value.n_topics == 2
     assert own.strength is Strength.CLAIMED
 
 

@@ -7,6 +7,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from charging import charged
 from dptopics import Corpus, Ledger, PrivateTopics, progress
 from dptopics.errors import BudgetExceeded, BundleError, InputError, PrivacyError
 from dptopics.learners.lda_gibbs import GibbsLda
@@ -402,7 +403,7 @@ def test_words_then_noisy_topics():
         mechanism="output", vocabulary="weighted", n_topics=2, epsilon=60.0, delta=0.02, unit=Unit.AUTHOR,
         public=public(), gamma=0.3, steps=2,
     ).build()  # fmt: skip
-    release = Unrecorded().run(whole, bounded(TEXTS), secure_rng(), accept_unproven=True)
+    release = charged(Unrecorded(), whole, bounded(TEXTS), secure_rng(), accept_unproven=True)
     assert release.value.n_topics == 2
 
 
@@ -425,17 +426,17 @@ def test_exchange_is_two_steps():
 def test_ledger_counts_gamma(tmp_path):
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=5, delta=1e-2, relation="replace")
     with pytest.raises(PrivacyError, match="'random', not 'proved'"):
-        ledger.run(mechanism(), private(), secure_rng())
+        charged(ledger, mechanism(), private(), secure_rng())
     for _ in range(2):
-        ledger.run(mechanism(), private(), secure_rng(), accept_unproven=True)
+        charged(ledger, mechanism(), private(), secure_rng(), accept_unproven=True)
     assert ledger.gamma == pytest.approx(0.4)
     assert ledger.strength is Strength.RANDOM
     assert "γ = 0.4" in ledger.card()
     with pytest.raises(BudgetExceeded):
-        ledger.run(mechanism(), private(), secure_rng(), accept_unproven=True)
+        charged(ledger, mechanism(), private(), secure_rng(), accept_unproven=True)
     other = Ledger.create(tmp_path / "b.ledger", epsilon=5, delta=1e-2)
     with pytest.raises(PrivacyError, match="one relation"):
-        other.run(mechanism(), private(), secure_rng(), accept_unproven=True)
+        charged(other, mechanism(), private(), secure_rng(), accept_unproven=True)
     assert "γ" not in other.card()
 
 

@@ -73,7 +73,7 @@ app.add_typer(local_app, name="local")
 
 def _version(asked: bool) -> None:
     if asked:
-        from dptopics import __version__
+        from dptopics.core import __version__
 
         out.print(f"dptopics {__version__}", highlight=False)
         raise typer.Exit

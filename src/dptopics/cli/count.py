@@ -227,7 +227,7 @@ def axes_of_options(
     for path in lists.values():
         check_not_the_data(path, source)
     days: dict[str, Any] = {"first": first, "last": last, "date_format": date_format}
-    return [Axis.periods(one, **days) if one in periods else Axis.from_file(one, lists[one]) for one in by]
+    return [Axis.periods(one, **days) if one in periods else _groups(one, lists[one]) for one in by]
 
 
 def _calendar(period: str, at: str | None, first: str | None, last: str | None, date_format: str | None) -> "Calendar":
@@ -257,3 +257,14 @@ def _axes_of(plan: "Plan", by: list[str], date_format: str | None = None) -> "li
     if named:
         raise InputError("--by names a column that the plan does not count by.")
     return axes
+
+
+def _groups(column: str, path: str) -> "Axis":
+    """Public values of a column: lines of a file, or the words of a release (``release_groups``)."""
+    from dptopics.public.axes import Axis
+    from dptopics.release.bundle import load
+    from dptopics.release.vocabulary import Vocabulary
+
+    if Path(path).is_dir():
+        return Axis.groups(column, load(path).value_of(Vocabulary).words)
+    return Axis.from_file(column, path)

@@ -37,8 +37,9 @@ def create(
     from dptopics.local.hashing import HashedPair, ThreeWords
     from dptopics.local.randomizer import BitFlips
     from dptopics.local.report_files import write_collection
+    from dptopics.public.packed import read_list
     from dptopics.public.text import TextSettings
-    from dptopics.public.word_lists import read_list, read_words
+    from dptopics.public.word_lists import read_words
 
     words = read_words(vocabulary)
     randomizer: BitFlips | HashedPair | ThreeWords

@@ -29,7 +29,7 @@ def serve(
     """Collect reports over HTTP. A report is accepted once it is on disk; nothing about its sender is kept."""
     from dptopics.local.report_files import read_collection
     from dptopics.local.server.store import open_store
-    from dptopics.public.word_lists import read_list
+    from dptopics.public.packed import read_list
 
     try:
         from dptopics.local.server.app import Settings, make_app

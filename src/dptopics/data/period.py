@@ -1,42 +1,17 @@
 """One period of a series: its documents, bounded, and what was counted in the periods before. Sensitive."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.data.bounded import Block, BoundedCorpus, Bounds, Sample, Statistic
+from dptopics.data.earlier import Earlier
 from dptopics.public.text import TextSettings
 from dptopics.release.vocabulary import Vocabulary
 
 S = TypeVar("S")
-
-
-@dataclass(frozen=True, eq=False)
-class Earlier:
-    """Periods before this one, from the first on. ``exact`` is private: sums without noise; ``cells`` was released."""
-
-    exact: NDArray[np.int64]  # [period, row of the sum]
-    cells: NDArray[np.float64]  # [period, cell]: what was made of each period's measurement
-
-    @classmethod
-    def none(cls) -> Self:
-        """There is none."""
-        return cls(np.zeros((0, 0), np.int64), np.zeros((0, 0)))
-
-    def counts(self, place: int, now: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Exact sums of all periods up to the one at ``place``, whose own are ``now``; zeros for those left out."""
-        every = np.zeros((place + 1, now.size), np.int64)
-        every[: len(self.exact)] = self.exact.reshape(-1, now.size)
-        every[place] = now
-        return every
-
-    def followed_by(self, place: int, now: NDArray[np.int64], cells: NDArray[np.float64]) -> "Earlier":
-        """The same after the period at ``place``; ``cells`` is what was released since."""
-        new = cells.reshape(len(cells), -1)
-        return Earlier(self.counts(place, now), np.concatenate([self.cells.reshape(-1, new.shape[1]), new]))
 
 
 class PeriodCorpus:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from dptopics import progress
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.data.period import Earlier, PeriodCorpus
+from dptopics.data.earlier import Earlier
+from dptopics.data.period import PeriodCorpus
 from dptopics.errors import InputError
 from dptopics.insight.counts import CountsWithMargins
 from dptopics.privacy.events import Noise

@@ -1,5 +1,7 @@
 """What a field of settings may hold, by its declaration: checked when settings are made, not when they run."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import fields
 from enum import StrEnum
 from math import isnan
@@ -60,3 +62,17 @@ def number(name: str, value: object) -> float:
     if not isinstance(value, Real) or isinstance(value, bool) or isnan(value):
         raise InputError(f"{name} must be a number, got {value!r}.")
     return float(value)
+
+
+def difference(one: Any, other: Any, where: str = "") -> list[str]:
+    """Names of the fields in which two descriptions differ, with what each says.
+
+    >>> difference({"epsilon": 1.0, "settings": {"steps": 3}}, {"epsilon": 1.0, "settings": {"steps": 15}})
+    ['settings.steps is 3, not 15']
+    """
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        found = []
+        for name in sorted({*one, *other}):
+            found += difference(one.get(name), other.get(name), f"{where}.{name}" if where else str(name))
+        return found
+    return [] if one == other else [f"{where} is {json.dumps(one)}, not {json.dumps(other)}"]

@@ -13,24 +13,19 @@ from fractions import Fraction
 from math import inf
 from pathlib import Path
 from textwrap import fill
-from typing import Any, TypeVar
+from typing import Any
 
 from numpy.random import Generator
 
 from dptopics import notebook
-from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import BudgetExceeded, DptopicsError, InputError, LedgerError, PrivacyError, warn_user
 from dptopics.privacy.card import show, show_left
 from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit, check_budget, weakest
 from dptopics.privacy.ledger_file import Receipt, read, rename_charge, transaction, write_charge, write_terms
-from dptopics.privacy.mechanism import Mechanism
 from dptopics.privacy.pricing import largest_rho, smallest, zcdp_delta, zcdp_of
 from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import is_secure
 from dptopics.privacy.unrecorded import check_strength
-from dptopics.release.release import Release
-
-T = TypeVar("T")
 
 
 class Composition(StrEnum):
@@ -141,19 +136,6 @@ class Ledger:
         with transaction(file) as connection:
             return _read(file, connection)[0]
 
-    def run(
-        self, mechanism: Mechanism[T], corpus: BoundedCorpus, rng: Generator, *, accept_unproven: bool = False
-    ) -> Release[T]:
-        """Charge for ``mechanism``, then run it once and return its release.
-
-        If the mechanism fails after the charge, the charge stays: the failure may have told something.
-        """
-        self.check_generator(rng)
-        mechanism.check(corpus)
-        promised = mechanism.guarantee.assuming(corpus.assumptions)
-        self.charge(promised, mechanism.name, by=corpus.bounds.column, accept_unproven=accept_unproven)
-        return mechanism(corpus, rng).assuming(corpus.assumptions)
-
     def check_generator(self, rng: Generator) -> None:
         """Refuse a generator whose draws somebody else can repeat."""
         if not is_secure(rng):
@@ -162,16 +144,16 @@ class Ledger:
                 "Use secure_rng(), or run without a ledger if nothing will be published."
             )
 
-    def noted(self, release: Release[T]) -> Release[T]:
-        """The release as it is: the ledger counts it."""
-        return release
+    def finalize(self, guarantee: Guarantee, value: object) -> Guarantee:
+        """What the release promises: as it is, since the ledger counts it."""
+        return guarantee
 
     @property
     def unsure(self) -> str:
         """What to say where it is not known whether a charge was made."""
         return f"The charge may have been made: see dptopics ledger show {self.path}."
 
-    def told(self, receipt: Receipt) -> str:
+    def charge_message(self, receipt: Receipt) -> str:
         """What a charge was, for messages."""
         price = f"ε = {show(receipt.epsilon)}, δ = {show(receipt.delta)}"
         return f"The budget is spent: {price}, charge {receipt.number} of ledger {self.name!r}."

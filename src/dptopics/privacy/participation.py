@@ -21,8 +21,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dptopics.data.earlier import Earlier
 from dptopics.data.names import NAME_RULE
-from dptopics.data.period import Earlier
 from dptopics.errors import InputError, PrivacyError
 from dptopics.privacy.durable import replace_file
 

@@ -19,22 +19,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dptopics.data.period import Earlier
+from dptopics.data.earlier import Earlier
 from dptopics.errors import PrivacyError
 from dptopics.privacy.durable import alone_with
 from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.privacy.ledger import Budget, Ledger
 from dptopics.privacy.ledger_file import Receipt
 from dptopics.privacy.participation import LOST, Participation
-from dptopics.release.release import Release
 
-T = TypeVar("T")
 _OPEN = ", under way"
 _NOTE = re.compile(
     r".*: (?P<period>\S+) of series (?P<series>[0-9a-f]{16}), run (?P<run>[0-9a-f]{16})(?:, charged with the first)?"
@@ -144,9 +142,8 @@ class SeriesAccount:
         self.state = begun
         return receipt
 
-    def noted(self, release: Release[T]) -> Release[T]:
+    def finalize(self, guarantee: Guarantee, value: Any) -> Guarantee:
         """Close the period, in the file and then in the ledger, before anything of it leaves."""
-        value: Any = release.value
         earlier = self.earlier
         if value.latest is not None:
             earlier = earlier.followed_by(self.series.place, self.sums[0][:, 0], value.latest)
@@ -154,16 +151,18 @@ class SeriesAccount:
         if self.path is not None:
             self.state.save(self.path)
         self.ledger.charge_after(self._closed)
-        return self.ledger.noted(release)
+        return self.ledger.finalize(guarantee, value)
 
     @property
     def unsure(self) -> str:
         """What to say where it is not known whether a charge was made."""
         return self.ledger.unsure
 
-    def told(self, receipt: Receipt) -> str:
+    def charge_message(self, receipt: Receipt) -> str:
         """What a charge was, and what became of the period."""
-        paid = self.ledger.told(receipt) if receipt.price else f"Series {self.series.name} was charged before."
+        paid = (
+            self.ledger.charge_message(receipt) if receipt.price else f"Series {self.series.name} was charged before."
+        )
         rest = "will not be counted again" if self.state.closed else "may be counted again: nothing of it was given out"
         return f"{paid} Period {self.series.period} {rest}."
 

@@ -1,17 +1,9 @@
 """Releases without a ledger: priced alone, and they say so."""
 
-from dataclasses import replace
-from typing import TypeVar
-
 from numpy.random import Generator
 
-from dptopics.data.bounded import BoundedCorpus
 from dptopics.errors import PrivacyError
 from dptopics.privacy.guarantee import Guarantee, Strength
-from dptopics.privacy.mechanism import Mechanism
-from dptopics.release.release import Release
-
-T = TypeVar("T")
 
 
 class Unrecorded:
@@ -21,14 +13,6 @@ class Unrecorded:
         """Refuse what is not proved, unless that was accepted."""
         check_strength(guarantee, accept_unproven)
 
-    def run(
-        self, mechanism: Mechanism[T], corpus: BoundedCorpus, rng: Generator, *, accept_unproven: bool = False
-    ) -> Release[T]:
-        """Run ``mechanism`` once. A seeded ``rng`` is allowed here; it marks the release as not private."""
-        self.check(mechanism.guarantee, accept_unproven=accept_unproven)
-        mechanism.check(corpus)
-        return self.noted(mechanism(corpus, rng).assuming(corpus.assumptions))
-
     def check_generator(self, rng: Generator) -> None:
         """Any will do: a seeded one marks the release as not private."""
 
@@ -36,17 +20,16 @@ class Unrecorded:
         """Nothing is recorded."""
         self.check(guarantee, accept_unproven=accept_unproven)
 
-    def noted(self, release: Release[T]) -> Release[T]:
-        """The release, with a word on what nobody counts."""
-        alone = "Other releases of the same data are not counted: this one was priced alone."
-        return replace(release, guarantee=release.guarantee.noting(alone))
+    def finalize(self, guarantee: Guarantee, value: object) -> Guarantee:
+        """What the release promises, with a note on what nobody counts."""
+        return guarantee.noting("Other releases of the same data are not counted: this one was priced alone.")
 
     @property
     def unsure(self) -> str:
         """What to say where it is not known whether a charge was made."""
-        return self.told(None)
+        return self.charge_message(None)
 
-    def told(self, receipt: None) -> str:
+    def charge_message(self, receipt: None) -> str:
         """What a charge was, for messages."""
         return "There is no ledger: nothing was recorded."
 

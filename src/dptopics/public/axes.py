@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.errors import InputError
+from dptopics.public.packed import read_list
 from dptopics.public.text import TextSettings
 from dptopics.public.tokenizers import check_pure
-from dptopics.public.word_lists import read_list
 from dptopics.release.vocabulary import Vocabulary
 
 OTHER = "other"
@@ -111,11 +111,7 @@ class Axis:
 
     @classmethod
     def from_file(cls, column: str, path: str | Path) -> Self:
-        """A column whose public values are the lines of a file, or the words of a release (``release_groups``)."""
-        if Path(path).is_dir():
-            from dptopics.release.bundle import load
-
-            return cls.groups(column, load(path).value_of(Vocabulary).words)
+        """A column whose public values are the lines of a file."""
         return cls.groups(column, read_list(path, "list of groups"))
 
     @classmethod

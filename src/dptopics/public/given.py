@@ -2,7 +2,6 @@
 
 import hashlib
 import inspect
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import import_module, metadata
@@ -104,20 +103,6 @@ def replayable(data: Any) -> bool:
     if isinstance(data, Mapping):
         return not ("code" in data and data["code"] is None) and all(replayable(part) for part in data.values())
     return all(replayable(part) for part in data) if isinstance(data, list | tuple) else True
-
-
-def difference(one: Any, other: Any, where: str = "") -> list[str]:
-    """Names of the fields in which two descriptions differ, with what each says.
-
-    >>> difference({"epsilon": 1.0, "settings": {"steps": 3}}, {"epsilon": 1.0, "settings": {"steps": 15}})
-    ['settings.steps is 3, not 15']
-    """
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        found = []
-        for name in sorted({*one, *other}):
-            found += difference(one.get(name), other.get(name), f"{where}.{name}" if where else str(name))
-        return found
-    return [] if one == other else [f"{where} is {json.dumps(one)}, not {json.dumps(other)}"]
 
 
 def _model(model: Any) -> dict[str, Any]:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.errors import InputError
+from dptopics.public.packed import read_list
 from dptopics.public.text import TextSettings
-from dptopics.public.word_lists import check_entries, read_list
+from dptopics.public.word_lists import check_entries
 from dptopics.release.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

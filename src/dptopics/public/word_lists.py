@@ -10,28 +10,11 @@ from pathlib import Path
 from unicodedata import normalize
 
 from dptopics.errors import InputError
-from dptopics.public.packed import suffix_of, unpacked
+from dptopics.public.packed import read_list, unpacked
 from dptopics.public.text import TextSettings
 from dptopics.release.vocabulary import Vocabulary
 
-_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
 _CHUNK = 1 << 20
-
-
-def read_list(path: str | Path, what: str) -> list[str]:
-    """Lines of a file of public words or n-grams; refuses a table. ``what`` names the list in messages."""
-    path = Path(path)
-    if suffix_of(path) in _TABLES and path.exists():
-        raise InputError(
-            f"{path.name!r} is a table, no {what}: whatever is in it would be published. Give a text file (.txt) of "
-            "entries that were public before, one on each line."
-        )
-    try:
-        return path.read_text("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise InputError(f"the {what} {path.name!r} is not valid UTF-8.") from None
-    except OSError as error:
-        raise InputError(f"cannot read the {what} {str(path)!r}: {error.strerror}.") from None
 
 
 def read_words(path: str | Path) -> Vocabulary:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from numpy.random import Generator
 
@@ -16,11 +16,19 @@ from dptopics.release.record import Record
 
 if TYPE_CHECKING:
     from dptopics.insight.hierarchy import TopicTree
-    from dptopics.privacy.mechanism import Mechanism
     from dptopics.release.topic_model import TopicModel
 
 T = TypeVar("T")
 V = TypeVar("V")
+
+
+class Guaranteed(Protocol):
+    """Whatever states its guarantee: a mechanism."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one run promises."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +77,7 @@ class Release(Generic[T]):
         )
 
     @classmethod
-    def of(cls, value: T, mechanism: "Mechanism[T]", rng: Generator) -> Self:
+    def of(cls, value: T, mechanism: Guaranteed, rng: Generator) -> Self:
         """The release of a mechanism that drew its noise from ``rng``: a seeded generator voids the guarantee."""
         guarantee = mechanism.guarantee
         if not is_secure(rng):

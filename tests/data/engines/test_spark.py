@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from collisions import crowded, weights
 
+from charging import charged
 from dptopics import Axis, Corpus, Ledger, PrivateTopics, SparkTable, TopicModel, Unit, Vocabulary, cli, secure_rng
 from dptopics.data.bounded import Sample, UnitRows
 from dptopics.data.engines import spark_errors
@@ -294,7 +295,7 @@ def test_failed_and_repeated_tasks_change_nothing_and_draw_nothing(frame, rows, 
     assert numbers(mechanism(corpus, np.random.default_rng(7))) == numbers(calm)
     assert drawn == [*each, *each]  # no more for the tasks that ran twice
     ledger = Ledger.create(tmp_path / "l", name="x", unit="author", epsilon=99, delta=0.1)
-    ledger.run(replace(mechanism, steps=1), corpus, secure_rng())
+    charged(ledger, replace(mechanism, steps=1), corpus, secure_rng())
     assert len(drawn) == 8
     assert len(ledger.receipts()) == 1
     # All that the executors keep is lost: computed again, the release is the same.
@@ -503,7 +504,7 @@ def test_a_session_that_stops_half_way(session, frame, tmp_path):
     stopper = threading.Timer(2.0, session.stop)
     stopper.start()
     with pytest.raises(EngineError, match=r"stopped half-way\. If a release was running, its budget is spent"):
-        ledger.run(mechanism, corpus, secure_rng())
+        charged(ledger, mechanism, corpus, secure_rng())
     stopper.join()
     assert len(ledger.receipts()) == 1
     with pytest.raises(EngineError, match="stopped half-way"):

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from charging import charged
 from dptopics import (
     Corpus,
     CountTable,
@@ -264,7 +265,7 @@ def test_the_demo_with_its_audit(browser, tmp_path):
     plan = Plan.topics(
         mechanism="variational", vocabulary="weighted", n_topics=4, epsilon=8.0, delta=1e-6, unit=Unit.AUTHOR, steps=3
     ).build()
-    made = Unrecorded().run(plan, corpus.bounded(), secure_rng())
+    made = charged(Unrecorded(), plan, corpus.bounded(), secure_rng())
     audit = audit_membership(
         of_mechanism(plan, corpus), corpus, n_shadows=4, by_author=True, claim=plan.guarantee,
         settings={"mechanism": describe(plan)},

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-import dptopics
+from dptopics.core import __version__
 from dptopics.data.bounded import Block, Bounds, Sample, Statistic
 from dptopics.data.builder import Builder, numbered_authors
 from dptopics.data.corpus import Corpus
@@ -75,7 +75,7 @@ class Reading:
     with_vectors: bool
     vocabulary: Vocabulary | None
     author_is: frozenset[str] = frozenset()
-    version: str = dptopics.__version__
+    version: str = __version__
 
 
 def read(batches: Batches, plan: Reading) -> Batches:
@@ -85,9 +85,9 @@ def read(batches: Batches, plan: Reading) -> Batches:
     nothing, and an author of a million documents never travels.
     """
     try:
-        if plan.version != dptopics.__version__:
+        if plan.version != __version__:
             raise InputError(
-                f"the executors have dptopics {dptopics.__version__}, the driver {plan.version}. Install one version."
+                f"the executors have dptopics {__version__}, the driver {plan.version}. Install one version."
             )
         part, seen = _tokenised(batches, plan)
     except InputError as error:  # an exception would run the task again, three times, and come back as a stack trace

@@ -4,8 +4,8 @@ from math import isclose
 from typing import Any
 
 from dptopics.errors import InputError
+from dptopics.privacy.fields import difference
 from dptopics.privacy.guarantee import Guarantee
-from dptopics.public.given import difference
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel, fingerprint
 
