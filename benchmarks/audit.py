@@ -12,12 +12,11 @@ import pyarrow.parquet as pq
 from scipy.optimize import minimize
 
 from dptopics import Corpus, Vocabulary
-from dptopics.audit.lira import attack, threshold_attack
-from dptopics.audit.shadows import train_shadows
-from dptopics.audit.statistics import STATISTICS, document_statistics
-from dptopics.audit.targets import of_learner
-from dptopics.data.counts import Counts
-from dptopics.learners.lda_gibbs import GibbsLda
+from dptopics.audit.membership.models import of_learner
+from dptopics.audit.membership.rates import STATISTICS, document_statistics, train_shadows
+from dptopics.audit.membership.scores import attack, threshold_attack
+from dptopics.core.counts import Counts
+from dptopics.learners.lda import GibbsLda
 from results import bar, save
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dptopics.audit.curves import curve_bound_from_trials
-from dptopics.audit.epsilon import lower_bound_from_trials
+from dptopics.audit.claim.curves import curve_bound_from_trials, lower_bound_from_trials
 from dptopics.privacy.pricing import gaussian_delta, smallest
 
 RESULT = Path(__file__).parent / "results" / "audit_curves.json"

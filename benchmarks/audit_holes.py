@@ -14,13 +14,13 @@ from time import perf_counter, process_time
 
 import pyarrow.parquet as pq
 
-from dptopics.audit.claim import Effort, audit_claim
+from dptopics.audit.claim.examiner import Effort, audit_claim
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.corpus import Corpus
+from dptopics.data.public_inputs import PublicNgrams
 from dptopics.plan import Plan
 from dptopics.public.embeddings import common_words
-from dptopics.public.ngrams import PublicNgrams
-from dptopics.public.text import TextSettings
-from dptopics.release.vocabulary import Vocabulary
 from planted_holes import HOLES
 
 RESULT = Path(__file__).parent / "results" / "audit_holes.json"

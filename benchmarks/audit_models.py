@@ -17,10 +17,10 @@ import numpy as np
 from scipy.stats import norm
 
 from dptopics import Corpus
-from dptopics.audit.membership import audit_membership
-from dptopics.audit.rates import Attack
-from dptopics.audit.reuse import attack_target, read_shadows
-from dptopics.audit.targets import audited_learner, of_learner
+from dptopics.audit.membership.attack import audit_membership
+from dptopics.audit.membership.models import audited_learner, of_learner
+from dptopics.audit.membership.rates import Attack
+from dptopics.audit.membership.target_attack import attack_target, read_shadows
 from results import bar, save
 
 TOPICS = 5

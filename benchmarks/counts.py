@@ -19,13 +19,13 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from dptopics import Axis, Corpus, TopicModel, publish, secure_rng
+from dptopics.core.axes import cell_words
+from dptopics.core.text import TextSettings
 from dptopics.data.cells import corpus_of_cells
-from dptopics.insight.counts import CountsWithMargins
+from dptopics.mechanisms.counts.cells import CountsWithMargins
+from dptopics.mechanisms.mechanism import Mechanism
 from dptopics.plan import Plan
 from dptopics.privacy.controls import under_noised
-from dptopics.privacy.mechanism import Mechanism
-from dptopics.public.axes import cell_words
-from dptopics.public.text import TextSettings
 from dptopics.release import bundle
 from dptopics.release.counts import Z95, CountTable
 from results import bar, save

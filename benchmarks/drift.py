@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from dptopics.insight.series import CountsOfPeriod
+from dptopics.mechanisms.counts.periods import CountsOfPeriod
 from dptopics.release import margins
 from dptopics.release.counts import CountTable
 from dptopics.release.drift import drift

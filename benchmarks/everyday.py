@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from dptopics.public.datasets import demo_corpus
+from dptopics.public.demo import demo_corpus
 from results import bar, save
 
 COUNT = """

@@ -20,8 +20,8 @@ from gate_plans import compositions, each
 from gate_search import Found, search
 from gate_watching import quick
 
+from dptopics.mechanisms.mechanism import Job
 from dptopics.privacy.guarantee import Strength
-from dptopics.privacy.mechanism import Job
 
 LEAST = 20_000  # sums
 PAIRS = 30  # of neighbouring corpora, for each of them

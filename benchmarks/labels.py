@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from scipy.optimize import linear_sum_assignment
 
 from dptopics import Corpus, publish
-from dptopics.insight.labels import label
+from dptopics.core.text import TextSettings
 from dptopics.plan import Plan
 from dptopics.public.embeddings import embedding, unit
-from dptopics.public.text import TextSettings
+from dptopics.release.labels import label
 from results import bar, save
 
 WRITTEN = {"comp": "computer", "sys": "system", "os": "operating system", "ms-windows": "windows", "ibm": "ibm",

@@ -16,10 +16,9 @@ import numpy as np
 from scipy.special import gammaln, psi
 
 from dptopics import Corpus, Vocabulary
-from dptopics.data.counts import Counts
+from dptopics.core.counts import Counts
 from dptopics.kernels.doc_topics import doc_shares
-from dptopics.learners.lda_gibbs import GibbsLda, log_likelihood
-from dptopics.learners.lda_variational import VariationalLda
+from dptopics.learners.lda import GibbsLda, VariationalLda, log_likelihood
 from results import bar, save
 
 ALPHA, BETA = 0.1, 0.01

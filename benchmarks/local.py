@@ -34,9 +34,9 @@ PEAKED = (0.02, 0.05, 0.1)  # Dirichlet parameter of topics; the bar is for 0.05
 
 AGGREGATE = """
 import json, resource, sys, time
-from dptopics.local.reconstruct import count_ones, estimated_counts, rebuilt
+from dptopics.local.inference import count_ones, estimated_counts, rebuilt
 from dptopics.local.report_files import Inbox, read_collection
-from dptopics.kernels.flip_channel import repair
+from dptopics.kernels.local_hash import repair
 import numpy as np
 repair(np.zeros((1, 1), np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64), np.uint64(0))  # compile
 begin = time.perf_counter()

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from dptopics import Corpus
-from dptopics.audit.gibbs_monitor import monitor_gibbs
-from dptopics.data.counts import Counts
+from dptopics.audit.monitor import monitor_gibbs
+from dptopics.core.counts import Counts
 from dptopics.kernels.gibbs_monitor import monitored_sweep
-from dptopics.learners.lda_gibbs import GibbsLda
+from dptopics.learners.lda import GibbsLda
 from results import bar, save
 
 TOPICS, WORDS = 50, 1000

@@ -18,9 +18,9 @@ import time
 import numpy as np
 
 from dptopics import Corpus, Unit, Vocabulary
+from dptopics.data.public_inputs import PublicNgrams
 from dptopics.kernels.counts import count_tokens
 from dptopics.plan import Plan
-from dptopics.public.ngrams import PublicNgrams
 from results import bar, save
 
 AUTHORS, CONTRIBUTIONS, LIST = 4_400_000, 100, 50_000

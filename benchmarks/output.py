@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 
 from dptopics import Corpus, Vocabulary
-from dptopics.data.counts import Counts
+from dptopics.core.counts import Counts
 from dptopics.learners import Learner
 from dptopics.learners.adapters import GensimLearner
-from dptopics.learners.lda_variational import VariationalLda
-from dptopics.topics.output.matrix import units_of
-from dptopics.topics.output.neighbours import DrawnUnits
-from dptopics.topics.output.rows import Topics
-from dptopics.topics.output.sensitivity import n_pairs, sample_sensitivity
+from dptopics.learners.lda import VariationalLda
+from dptopics.mechanisms.topics.output_matrix import Topics, units_of
+from dptopics.mechanisms.topics.output_sensitivity import DrawnUnits, n_pairs, sample_sensitivity
 from learners import held_out_bound
 from results import bar, save
 

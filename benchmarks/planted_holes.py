@@ -8,8 +8,8 @@ import numpy as np
 
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines.memory import MemoryCorpus
+from dptopics.mechanisms.vocabulary.threshold import ThresholdVocabulary
 from dptopics.privacy import noise
-from dptopics.vocabulary.threshold import ThresholdVocabulary
 
 
 @contextmanager
@@ -74,9 +74,9 @@ def seeded_noise():
 
 def noise_where_there_is_something():
     """Cells of nobody get no noise: zero says that nobody is there."""
-    from dptopics.privacy import looks
+    from dptopics.mechanisms import queries
 
-    honest = looks.noisy
+    honest = queries.noisy
 
     def noisy(exact, **how):
         empty = exact == 0
@@ -84,7 +84,7 @@ def noise_where_there_is_something():
         found[empty] = 0
         return found
 
-    return patch.object(looks, "noisy", noisy)
+    return patch.object(queries, "noisy", noisy)
 
 
 @contextmanager

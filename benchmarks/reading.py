@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dptopics.public.datasets import demo_corpus
+from dptopics.public.demo import demo_corpus
 from results import bar, save
 
 COPIES = 100  # 2 million messages

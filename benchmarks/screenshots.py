@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 
 from dptopics import PrivateTopics
-from dptopics.insight.labels import label
-from dptopics.public.datasets import demo_corpus
+from dptopics.public.demo import demo_corpus
 from dptopics.release import report
+from dptopics.release.labels import label
 
 IMAGE = Path(__file__).parents[1] / "docs" / "images" / "page.png"
 QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")

@@ -33,10 +33,9 @@ import pyspark
 from charging import charged
 from dptopics import Ledger, SparkTable, Vocabulary, secure_rng
 from dptopics.data.engines.spark import spark_session
+from dptopics.mechanisms.topics.variational import VariationalTopics
+from dptopics.mechanisms.vocabulary.threshold import EqualWeights, WeightedVocabulary
 from dptopics.privacy import noise
-from dptopics.topics.variational import VariationalTopics
-from dptopics.vocabulary.threshold import EqualWeights
-from dptopics.vocabulary.weighted import WeightedVocabulary
 from results import bar, save
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from dptopics.data.counts import Counts
+from dptopics.core.counts import Counts
 from dptopics.learners.spectral import SpectralLda
 from results import bar, save
 

@@ -19,7 +19,7 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from dptopics import Corpus, PrivateTopics
 from dptopics.evaluate import npmi
-from dptopics.public.datasets import demo_corpus
+from dptopics.public.demo import demo_corpus
 from results import save
 
 

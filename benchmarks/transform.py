@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from dptopics import Corpus, Vocabulary
-from dptopics.public.datasets import demo_corpus
+from dptopics.public.demo import demo_corpus
 from dptopics.release.topic_model import TopicModel
 from results import bar, save
 

@@ -25,12 +25,12 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
 from dptopics import Corpus, TextSettings, TopicModel
-from dptopics.errors import DptopicsError
+from dptopics.core.errors import DptopicsError
 from dptopics.evaluate import diversity, npmi
 from dptopics.kernels.embedded import mean_of_words, projected
+from dptopics.mechanisms.topics.embedded_space import of_words
 from dptopics.plan import Plan
 from dptopics.public.embeddings import common_words, embedding, unit
-from dptopics.topics.embedded.public_space import of_words
 from results import RESULTS
 from utility_corpora import CORPORA, Data
 from utility_figures import write

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 from scipy import sparse
 
 from dptopics import Corpus, Unit
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.public.embeddings import Embedding, cached, embedding
-from dptopics.release.vocabulary import Vocabulary
 from results import RESULTS
 
 SAMPLE = 7000

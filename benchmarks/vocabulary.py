@@ -5,9 +5,8 @@ import time
 import numpy as np
 
 from dptopics import Corpus, secure_rng
-from dptopics.vocabulary.greedy import GreedyVocabulary
-from dptopics.vocabulary.policy import PolicyVocabulary
-from dptopics.vocabulary.weighted import WeightedVocabulary
+from dptopics.mechanisms.vocabulary.policy import GreedyVocabulary, PolicyVocabulary
+from dptopics.mechanisms.vocabulary.threshold import WeightedVocabulary
 from results import bar, save
 
 AUTHORS, WORDS, VOCABULARY = 1_000_000, 50, 200_000

@@ -22,17 +22,16 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from dptopics import Corpus, TopicModel, publish, secure_rng
+from dptopics.core.axes import FAR, cell_words
+from dptopics.core.text import TextSettings
+from dptopics.counting import far_below, topic_or_far
 from dptopics.data.corpus import Corpus as Cells
-from dptopics.insight.counts import CountsWithMargins
-from dptopics.insight.series import CountsOfPeriod
+from dptopics.mechanisms.counts.cells import CountsWithMargins
+from dptopics.mechanisms.counts.periods import CountsOfPeriod, Strategy
 from dptopics.plan import Plan
-from dptopics.public.axes import FAR, cell_words
-from dptopics.public.datasets import demo_corpus
-from dptopics.public.text import TextSettings
+from dptopics.public.demo import demo_corpus
 from dptopics.release.counts import CountTable
 from dptopics.release.drift import drift
-from dptopics.release.nearness import far_below, topic_or_far
-from dptopics.release.running import Strategy
 from results import bar, save
 
 EPSILON, DELTA, RUNS, WEEKS, UNITS, START, BY = 1.0, 1e-6, 100, 52, 2000, 20, 22

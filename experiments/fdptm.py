@@ -22,16 +22,15 @@ from membership_data import profile, tweets
 from store import made
 
 from dptopics import Corpus, TextSettings, TopicModel, Unit, Vocabulary
+from dptopics.core.errors import NothingReleased
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.errors import NothingReleased
 from dptopics.evaluate import diversity, npmi, umass
-from dptopics.learners.lda_gibbs import GibbsLda
-from dptopics.published.fdptm.zhao import ZhaoTopics
-from dptopics.published.fdptm.zhu import ZhuTopics
-from dptopics.published.vocabulary.greedy import GreedyAsPublished
-from dptopics.topics.variational import VariationalTopics
-from dptopics.vocabulary.greedy import GreedyVocabulary
-from dptopics.vocabulary.weighted import WeightedVocabulary
+from dptopics.learners.lda import GibbsLda
+from dptopics.mechanisms.topics.variational import VariationalTopics
+from dptopics.mechanisms.vocabulary.policy import GreedyVocabulary
+from dptopics.mechanisms.vocabulary.threshold import WeightedVocabulary
+from dptopics.published.fdptm import ZhaoTopics, ZhuTopics
+from dptopics.published.vocabulary import GreedyAsPublished
 
 FOLDER = Path(__file__).parent / "results"
 COMMAND = "python experiments/fdptm.py --data FOLDER --wordnet FOLDER"
@@ -39,12 +38,12 @@ CODE = (
     "experiments/fdptm.py",
     "experiments/membership_data.py",
     "src/dptopics/kernels/gibbs.py",
-    "src/dptopics/learners/lda_gibbs.py",
-    "src/dptopics/published/fdptm/zhu.py",
-    "src/dptopics/published/vocabulary/greedy.py",
-    "src/dptopics/topics/variational.py",
-    "src/dptopics/vocabulary/greedy.py",
-    "src/dptopics/vocabulary/weighted.py",
+    "src/dptopics/learners/lda.py",
+    "src/dptopics/published/fdptm.py",
+    "src/dptopics/published/vocabulary.py",
+    "src/dptopics/mechanisms/topics/variational.py",
+    "src/dptopics/mechanisms/vocabulary/policy.py",
+    "src/dptopics/mechanisms/vocabulary/threshold.py",
 )
 TOPICS, DELTA, WORDS, MORE_WORDS = 5, 1e-5, 10, 30
 SWEEPS = 100

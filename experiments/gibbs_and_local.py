@@ -28,11 +28,10 @@ from store import made
 from dptopics import Corpus, TextSettings, TopicModel, Unit, Vocabulary
 from dptopics.evaluate import perplexity
 from dptopics.kernels.gibbs_monitor import monitored_sweep
-from dptopics.learners.lda_gibbs import GibbsLda
-from dptopics.local.inference import FlipChannelLda
+from dptopics.learners.lda import GibbsLda
+from dptopics.local.inference import FlipChannelLda, as_counts, rebuilt
 from dptopics.local.randomizer import BitFlips
-from dptopics.local.reconstruct import as_counts, rebuilt
-from dptopics.published.gibbs.laplace_counts import LaplaceCountsTopics
+from dptopics.published.gibbs import LaplaceCountsTopics
 
 FOLDER = Path(__file__).parent / "results"
 TEXT = TextSettings(links=True)  # the papers say nothing of links
@@ -40,13 +39,13 @@ TOPICS, SWEEPS, ALPHA, BETA, WORDS = 50, 300, 0.1, 0.01, 1000
 FLIPS = (0.5, 0.1, 0.001, 0.25, 0.01, 0.05)  # the paper: "from 0.5 to 0.001"; ends and middle first
 MONITORED = 5  # runs from other starts
 COMMAND = "python experiments/gibbs_and_local.py --data FOLDER"
-CODE = ("src/dptopics/kernels/gibbs_monitor.py", "src/dptopics/kernels/simd.py", "src/dptopics/learners/lda_gibbs.py")
+CODE = ("src/dptopics/kernels/gibbs_monitor.py", "src/dptopics/kernels/simd.py", "src/dptopics/learners/lda.py")
 LOCAL_CODE = (
-    "src/dptopics/learners/lda_gibbs.py",
+    "src/dptopics/learners/lda.py",
     "src/dptopics/local/inference.py",
     "src/dptopics/local/randomizer.py",
-    "src/dptopics/local/reconstruct.py",
-    "src/dptopics/published/gibbs/laplace_counts.py",
+    "src/dptopics/local/inference.py",
+    "src/dptopics/published/gibbs.py",
 )
 TRAINING = {"KOS": 3000, "NIPS": 1349, "Enron": 8000}
 TESTS = {"KOS": 430, "NIPS": 150, "Enron": 2000}

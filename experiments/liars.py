@@ -14,14 +14,14 @@ from store import note
 from dptopics import Vocabulary
 from dptopics.kernels.local_hash import buckets
 from dptopics.local.hashing import ANSWER, HashedPair
-from dptopics.local.robust import ClippedPairs
+from dptopics.local.inference import ClippedPairs
 
 N, LIARS, TOPICS, WORDS, SEEDS = 100_000, 1_000, 20, 200, 1 << 16
 CODE = (
     "experiments/liars.py",
     "src/dptopics/kernels/local_hash.py",
     "src/dptopics/local/hashing.py",
-    "src/dptopics/local/robust.py",
+    "src/dptopics/local/inference.py",
 )
 TARGET = 0  # topic, and word in it
 

@@ -24,20 +24,19 @@ from sklearn.decomposition import LatentDirichletAllocation
 from store import note, read
 
 from dptopics import Corpus, TextSettings, Unit
-from dptopics.audit.lira import Attack, attack, threshold_attack
-from dptopics.audit.shadows import Shadows, train_shadows
-from dptopics.audit.statistics import STATISTICS
-from dptopics.audit.targets import of_learner, of_mechanism
-from dptopics.data.counts import Counts
+from dptopics.audit.membership.models import of_learner, of_mechanism
+from dptopics.audit.membership.rates import STATISTICS, Shadows, train_shadows
+from dptopics.audit.membership.scores import Attack, attack, threshold_attack
+from dptopics.core.counts import Counts
 from dptopics.learners import Learner
 from dptopics.learners.adapters import SklearnLearner
-from dptopics.learners.lda_variational import VariationalLda
-from dptopics.published.fdptm.zhu import ZhuTopics
-from dptopics.published.vocabulary.greedy import GreedyAsPublished
+from dptopics.learners.lda import VariationalLda
+from dptopics.mechanisms.topics.best_of import VocabularyThenTopics
+from dptopics.mechanisms.topics.variational import VariationalTopics
+from dptopics.mechanisms.vocabulary.policy import GreedyVocabulary
+from dptopics.published.fdptm import ZhuTopics
+from dptopics.published.vocabulary import GreedyAsPublished
 from dptopics.release.release import describe
-from dptopics.topics.pipeline import VocabularyThenTopics
-from dptopics.topics.variational import VariationalTopics
-from dptopics.vocabulary.greedy import GreedyVocabulary
 
 FOLDER = Path(__file__).parent / "results"
 TARGETS = 10
@@ -47,12 +46,12 @@ COMMAND = "python experiments/membership.py --data FOLDER --models FOLDER --word
 CODE = (
     "experiments/membership.py",
     "experiments/membership_data.py",
-    "src/dptopics/audit/lira.py",
-    "src/dptopics/audit/moments.py",
-    "src/dptopics/audit/shadows.py",
-    "src/dptopics/audit/statistics.py",
+    "src/dptopics/audit/membership/scores.py",
+    "src/dptopics/audit/membership/scores.py",
+    "src/dptopics/audit/membership/rates.py",
+    "src/dptopics/audit/membership/rates.py",
     "src/dptopics/kernels/zeta.py",
-    "src/dptopics/learners/lda_variational.py",
+    "src/dptopics/learners/lda.py",
 )
 
 

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from scipy import sparse
 
 from dptopics import Corpus
-from dptopics.data.counts import Counts
+from dptopics.core.counts import Counts
 
 SHORTEST, LONGEST, FEWEST = 4, 13, 3
 TOPICS = {"tweets": 5, "nips": 10, "newsgroups": 20}

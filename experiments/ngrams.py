@@ -24,32 +24,29 @@ import pyarrow.parquet as pq
 from store import made
 
 from dptopics import Corpus, TextSettings, Unit, Vocabulary
-from dptopics.audit.ngram_attack import attack_most_contributing
+from dptopics.audit.membership.ngrams import attack_most_contributing
 from dptopics.data.bounded import BoundedCorpus
+from dptopics.data.public_inputs import PublicNgrams
 from dptopics.kernels.counts import count_tokens
 from dptopics.plan import Plan
-from dptopics.public.ngrams import PublicNgrams
-from dptopics.published.ngrams.bayes_local import noisy_softmax, posterior_mean
-from dptopics.published.ngrams.end_to_end import TUNINGS
-from dptopics.published.ngrams.shared import Units
-from dptopics.release.language_model import LanguageModel
-from dptopics.release.ngram_table import NgramTable
+from dptopics.published.ngrams import TUNINGS, Units, noisy_softmax, posterior_mean
+from dptopics.release.ngrams import LanguageModel, NgramTable
 
 FOLDER = Path(__file__).parent / "results"
 PATH = FOLDER / "ngrams.json"
 CODE = (
     "experiments/ngrams.py",
-    "src/dptopics/audit/ngram_attack.py",
+    "src/dptopics/audit/membership/ngrams.py",
     "src/dptopics/kernels/local_sensitivity.py",
-    "src/dptopics/kernels/unit_counts.py",
-    "src/dptopics/ngrams/bayes.py",
-    "src/dptopics/ngrams/laplace.py",
-    "src/dptopics/ngrams/posterior.py",
-    "src/dptopics/published/ngrams/bayes_local.py",
-    "src/dptopics/published/ngrams/end_to_end.py",
-    "src/dptopics/published/ngrams/k_anonymity.py",
-    "src/dptopics/published/ngrams/laplace_public.py",
-    "src/dptopics/published/ngrams/shared.py",
+    "src/dptopics/kernels/counts.py",
+    "src/dptopics/mechanisms/ngrams/bayes.py",
+    "src/dptopics/mechanisms/ngrams/laplace.py",
+    "src/dptopics/mechanisms/ngrams/bayes.py",
+    "src/dptopics/published/ngrams.py",
+    "src/dptopics/published/ngrams.py",
+    "src/dptopics/published/ngrams.py",
+    "src/dptopics/published/ngrams.py",
+    "src/dptopics/published/ngrams.py",
 )
 DELTA = 1e-7
 LIST = 50_000

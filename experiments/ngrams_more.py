@@ -19,13 +19,12 @@ from store import made
 from dptopics import Corpus, Unit
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.plan import Plan
-from dptopics.published.ngrams.bayes_local import noisy_softmax, posterior_mean
-from dptopics.published.ngrams.shared import Units
+from dptopics.published.ngrams import Units, noisy_softmax, posterior_mean
 from ngrams import CODE as CODE_OF_ALL
 from ngrams import DELTA, FOLDER, LIST, PATH, Study, paper_limits
 
 COMMAND = "python experiments/ngrams_more.py --data FOLDER --part"
-CODE = (*CODE_OF_ALL, "experiments/ngrams_more.py", "src/dptopics/release/language_model.py")
+CODE = (*CODE_OF_ALL, "experiments/ngrams_more.py", "src/dptopics/release/ngrams.py")
 USERS, PAIRS, FEWER = 1_200_000, 200, 40  # fewer where a posterior is computed for every release
 ATTACKED = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0)
 OURS_TOO = (1.0, 5.0, 10.0, 100.0)  # bayes is not in the paper's figure

@@ -15,8 +15,7 @@ from typing import Any
 from store import made
 
 from dptopics import Corpus, Plan
-from dptopics.audit.poison import audit_by_poison
-from dptopics.audit.victims import PLAIN, Victim, of_plan
+from dptopics.audit.poison import PLAIN, Victim, audit_by_poison, of_plan
 
 RESULTS = Path(__file__).parent / "results"
 CORPORA = ("airline_tweets", "amazon_5core")
@@ -26,9 +25,9 @@ COMMAND = "python experiments/poison.py --data FOLDER"
 CODE = (
     "experiments/poison.py",
     "src/dptopics/audit/poison.py",
-    "src/dptopics/audit/victims.py",
-    "src/dptopics/topics/mixture.py",
-    "src/dptopics/vocabulary/weighted.py",
+    "src/dptopics/audit/poison.py",
+    "src/dptopics/mechanisms/topics/mixture.py",
+    "src/dptopics/mechanisms/vocabulary/threshold.py",
 )
 
 

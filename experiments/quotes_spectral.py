@@ -9,8 +9,8 @@ import numpy as np
 from quote_parts import Page, Quote, fixed, significant
 from tables_spectral import EPSILONS, MAIN, by_seed, rows_of
 
-from dptopics.published.spectral import edges
-from dptopics.published.spectral.printed import Corrected
+from dptopics.published import spectral_edges
+from dptopics.published.spectral_edges import Corrected
 
 UNITS, TOPICS, ALPHA0 = 100_000, 5, 1.0  # of the first corpus
 LARGE, SMALL_ALPHA = "N=100k, α0=1, d=1000, K=10", "N=100k, α0=0.1"
@@ -90,12 +90,12 @@ def spectrum(k: int = TOPICS, alpha0: float = ALPHA0) -> Any:
 def sensitivities() -> dict[str, str]:
     """Table 1 for the first corpus; λ of a topic of share p is (2/(α₀+2))·√((α₀+1)/p)."""
     one = spectrum()
-    tensor = edges.whitened_sensitivity(ALPHA0, UNITS, TOPICS, one["sigma_k"])
-    components = edges.component_sensitivity(tensor, TOPICS, one["gap"])
+    tensor = spectral_edges.whitened_sensitivity(ALPHA0, UNITS, TOPICS, one["sigma_k"])
+    components = spectral_edges.component_sensitivity(tensor, TOPICS, one["gap"])
     weights = 2 / (ALPHA0 + 2) * np.sqrt((ALPHA0 + 1) / shares(TOPICS))
     values = {"largest": one["sigma_1"], "smallest": one["sigma_k"], "weight": float(weights.max())}
     output = Corrected().topics(ALPHA0, UNITS, TOPICS, components, **values)
-    pairs, triples = edges.pair_sensitivity(ALPHA0, UNITS), edges.triple_sensitivity(ALPHA0, UNITS)
+    pairs, triples = spectral_edges.pair_sensitivity(ALPHA0, UNITS), spectral_edges.triple_sensitivity(ALPHA0, UNITS)
     return {
         "pairs": f"{pairs:.1e}".replace("e-0", "e-"), "triples": f"{triples:.1e}".replace("e-0", "e-"),
         "tensor": fixed(tensor), "least λ": fixed(weights.min(), 1), "most λ": fixed(weights.max(), 1),

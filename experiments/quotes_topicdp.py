@@ -10,9 +10,9 @@ from quote_parts import Page, Quote, fixed, significant, within
 from table_parts import read
 from tables_topicdp import ALL, DRAWN, MODELS, SIZED, errors_of, rows_of
 
-from dptopics.published.topicdp.mvg import mvg_deviation
-from dptopics.topics.output.renyi import multiplier
-from dptopics.topics.output.sensitivity import n_pairs
+from dptopics.mechanisms.topics.output_matrix import multiplier
+from dptopics.mechanisms.topics.output_sensitivity import n_pairs
+from dptopics.published.topicdp import mvg_deviation
 
 DELTA, SIZE, GAMMA = 1e-4, 10, 0.1
 FIGURE_3, FIGURE_4, FIGURE_9B = "3, 7a, 8a", "4, 7b, 8b", "9bd, 10bd"

@@ -28,41 +28,47 @@ from scipy.optimize import linear_sum_assignment
 from store import made
 
 from dptopics import Corpus, TextSettings, TopicModel, Unit, Vocabulary
-from dptopics.errors import NothingReleased
+from dptopics.core.errors import NothingReleased
 from dptopics.evaluate import npmi, perplexity
-from dptopics.learners.lda_variational import VariationalLda
-from dptopics.learners.spectral import CountMoments, SpectralLda
-from dptopics.learners.tensor import orthogonal_components, second_moment, third_moment, top_eigenpairs
+from dptopics.learners.lda import VariationalLda
+from dptopics.learners.spectral import (
+    CountMoments,
+    SpectralLda,
+    orthogonal_components,
+    second_moment,
+    third_moment,
+    top_eigenpairs,
+)
+from dptopics.mechanisms.mechanism import calibrate
+from dptopics.mechanisms.topics.best_of import BestOf
+from dptopics.mechanisms.topics.spectral import SpectralTopics
+from dptopics.mechanisms.topics.spectral_extended import ExtendedTopics
+from dptopics.mechanisms.topics.variational import VariationalTopics
 from dptopics.plan import Plan
-from dptopics.privacy.mechanism import calibrate
-from dptopics.published.spectral import edges as spectral_edges
-from dptopics.published.spectral.utility import Spectrum, promised_loss
+from dptopics.published import spectral_edges
+from dptopics.published.spectral_edges import Spectrum, promised_loss
 from dptopics.registry import mechanisms
-from dptopics.topics.best_of import BestOf
-from dptopics.topics.spectral.extended import ExtendedTopics
-from dptopics.topics.spectral.mechanism import SpectralTopics
-from dptopics.topics.variational import VariationalTopics
 
 FOLDER = Path(__file__).parent / "results"
 TEXT = TextSettings(links=True)  # the paper says nothing of links
 COMMAND = "python experiments/spectral.py --data FOLDER"
 CODE = (
     "src/dptopics/learners/spectral.py",
-    "src/dptopics/learners/tensor.py",
-    "src/dptopics/published/spectral/configuration.py",
-    "src/dptopics/published/spectral/edges.py",
-    "src/dptopics/published/spectral/moments.py",
-    "src/dptopics/published/spectral/output.py",
-    "src/dptopics/published/spectral/printed.py",
-    "src/dptopics/published/spectral/procedure.py",
-    "src/dptopics/published/spectral/utility.py",
-    "src/dptopics/published/spectral/whitened.py",
+    "src/dptopics/learners/spectral.py",
+    "src/dptopics/published/spectral.py",
+    "src/dptopics/published/spectral_edges.py",
+    "src/dptopics/published/spectral.py",
+    "src/dptopics/published/spectral.py",
+    "src/dptopics/published/spectral_edges.py",
+    "src/dptopics/published/spectral_edges.py",
+    "src/dptopics/published/spectral_edges.py",
+    "src/dptopics/published/spectral.py",
 )
 OURS = (
-    "src/dptopics/topics/best_of.py",
-    "src/dptopics/topics/spectral/extended.py",
-    "src/dptopics/topics/spectral/mechanism.py",
-    "src/dptopics/topics/variational.py",
+    "src/dptopics/mechanisms/topics/best_of.py",
+    "src/dptopics/mechanisms/topics/spectral_extended.py",
+    "src/dptopics/mechanisms/topics/spectral.py",
+    "src/dptopics/mechanisms/topics/variational.py",
 )
 DELTA, LENGTH = 1e-7, 100
 EPSILONS = (1.0, 0.3, 3.0, 10.0, 30.0)  # the one that is compared first

@@ -34,24 +34,20 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.evaluate import kendall_distance, l1_distance, rmse, row_distance
 from dptopics.learners import Learner
 from dptopics.learners.adapters import TomotopyLearner, lsi, plsa
-from dptopics.learners.lda_gibbs import GibbsLda
-from dptopics.learners.lda_variational import VariationalLda
-from dptopics.published.topicdp.mvg import mvg_deviation
-from dptopics.topics.output.matrix import units_of
-from dptopics.topics.output.neighbours import DrawnUnits, draw_pair
-from dptopics.topics.output.renyi import multiplier, renyi_epsilon
-from dptopics.topics.output.rows import heaviest, tidy
-from dptopics.topics.output.sensitivity import SampleSize, distance, n_pairs
+from dptopics.learners.lda import GibbsLda, VariationalLda
+from dptopics.mechanisms.topics.output_matrix import heaviest, multiplier, renyi_epsilon, tidy, units_of
+from dptopics.mechanisms.topics.output_sensitivity import DrawnUnits, SampleSize, distance, draw_pair, n_pairs
+from dptopics.published.topicdp import mvg_deviation
 
 COMMAND = "python experiments/topicdp.py --data FOLDER"
 CODE = (
     "experiments/topicdp_pairs.py",
-    "src/dptopics/kernels/variational.py",
-    "src/dptopics/learners/lda_variational.py",
-    "src/dptopics/published/topicdp/mvg.py",
-    "src/dptopics/topics/output/neighbours.py",
-    "src/dptopics/topics/output/renyi.py",
-    "src/dptopics/topics/output/sensitivity.py",
+    "src/dptopics/kernels/doc_topics.py",
+    "src/dptopics/learners/lda.py",
+    "src/dptopics/published/topicdp.py",
+    "src/dptopics/mechanisms/topics/output_sensitivity.py",
+    "src/dptopics/mechanisms/topics/output_matrix.py",
+    "src/dptopics/mechanisms/topics/output_sensitivity.py",
 )
 FOLDER = Path(__file__).parent / "results"
 TEXT = TextSettings(links=True)  # the paper says nothing of links

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from dptopics.evaluate import keyword_plot
-from dptopics.topics.output.renyi import multiplier
+from dptopics.mechanisms.topics.output_matrix import multiplier
 
 LABELS = {
     "renyi (published)": ("TopicDP as published (renyi)", "C0"),

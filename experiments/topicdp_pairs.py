@@ -8,10 +8,10 @@ unit adds to it is the same in every data set. The result is that of ``Variation
 import numpy as np
 from numpy.typing import NDArray
 
+from dptopics.kernels.doc_topics import expect, word_pull
 from dptopics.kernels.simd import WIDTH
-from dptopics.kernels.variational import expect, word_pull
-from dptopics.learners.lda_variational import VariationalLda
-from dptopics.topics.output.neighbours import Units
+from dptopics.learners.lda import VariationalLda
+from dptopics.mechanisms.topics.output_sensitivity import Units
 
 Floats = NDArray[np.float64]
 

@@ -25,9 +25,9 @@ CHOICES = [(name, str(noise)) for name, kind in mechanisms("vocabulary").items()
 RESULTS = Path(__file__).parent / "results"
 CODE = (
     "experiments/vocabulary_sizes.py",
-    "src/dptopics/vocabulary/greedy.py",
-    "src/dptopics/vocabulary/policy.py",
-    "src/dptopics/vocabulary/weighted.py",
+    "src/dptopics/mechanisms/vocabulary/policy.py",
+    "src/dptopics/mechanisms/vocabulary/policy.py",
+    "src/dptopics/mechanisms/vocabulary/threshold.py",
 )
 MARK = "not for release: computed from the data without noise"
 

@@ -93,7 +93,7 @@ NEVER = {
 
 # The side of a room that reads and writes its files: no mechanism.
 FILE_SIDE = {
-    "dptopics.local.report_files", "dptopics.local.sent_folder", "dptopics.topics.output.sensitivity_file",
+    "dptopics.local.report_files", "dptopics.local.client", "dptopics.mechanisms.topics.sensitivity_file",
     *room("local.server"),  # its stores are files, and it never sees a text
 }  # fmt: skip
 
@@ -139,7 +139,7 @@ def test_noise_knows_no_price():
 
 
 # Reading a public word list from a file is the one thing a mechanism's module may do with files.
-READS_A_FILE = {"dptopics.vocabulary.public": {"read_text"}}
+READS_A_FILE = {"dptopics.mechanisms.vocabulary.two_stage": {"read_text"}}
 FILE_CALLS = {
     "open", "read_text", "read_bytes", "write_text", "write_bytes", "mkdir", "unlink", "savez", "savez_compressed",
     "save", "savetxt", "dump", "tofile",
@@ -164,7 +164,7 @@ def test_noise_comes_from_one_place(name):
 
 
 # Exact documents, without noise: for mechanisms whose strength is not proved (published), and for output perturbation.
-SEES_DOCUMENTS = {"dptopics.topics.output.matrix"}
+SEES_DOCUMENTS = {"dptopics.mechanisms.topics.output_matrix"}
 
 
 def test_only_unproved_mechanisms_see_raw_documents():
@@ -245,6 +245,6 @@ def test_every_mechanism_is_a_frozen_dataclass(module, mechanism):
 
 def test_the_checks_see_something():
     assert len(mechanisms()) >= 4
-    assert touches(imports("dptopics.privacy.looks"), "privacy.noise") == ["dptopics.privacy.noise"]
+    assert touches(imports("dptopics.mechanisms.queries"), "privacy.noise") == ["dptopics.privacy.noise"]
     assert touches(imports("dptopics.release.release"), "privacy.mechanism") == []  # only where types are checked
     assert len(room("kernels")) > 5

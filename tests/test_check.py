@@ -9,7 +9,7 @@ import pytest
 import dptopics
 from dptopics import Axis, Plan, TextSettings, TopicModel, Vocabulary, check
 from dptopics.checking import CAUTION, DELTA, EPSILON
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 from dptopics.preview import expected
 
 SECRET = "zanzibarina"

@@ -11,11 +11,17 @@ from itertools import product
 import pytest
 
 from dptopics import Corpus, Vocabulary
-from dptopics.errors import PrivacyError
-from dptopics.learners.lda_variational import VariationalLda
-from dptopics.ngrams.pipeline import VocabularyThenNgrams
+from dptopics.core.errors import PrivacyError
+from dptopics.learners.lda import VariationalLda
+from dptopics.mechanisms.mechanism import calibrate
+from dptopics.mechanisms.ngrams.counts import VocabularyThenNgrams
+from dptopics.mechanisms.topics.best_of import BestOf, VocabularyThenTopics
+from dptopics.mechanisms.topics.output import OutputTopics
+from dptopics.mechanisms.topics.output_matrix import OutputMatrix
+from dptopics.mechanisms.topics.spectral_extended import ExtendedTopics
+from dptopics.mechanisms.vocabulary.two_stage import PublicVocabulary, ReplaceOneVocabulary
 from dptopics.plan import Plan
-from dptopics.privacy.events import Gaussian
+from dptopics.privacy.events import Gaussian, Relation
 from dptopics.privacy.guarantee import (
     PUBLIC_WORDS,
     WORDS_BEFORE,
@@ -26,18 +32,9 @@ from dptopics.privacy.guarantee import (
     Unit,
     weakest,
 )
-from dptopics.privacy.mechanism import calibrate
 from dptopics.privacy.pricing import epsilon_of
-from dptopics.privacy.relation import Relation
-from dptopics.published.topicdp.mvg import MvgTopics
+from dptopics.published.topicdp import MvgTopics
 from dptopics.registry import mechanisms
-from dptopics.topics.best_of import BestOf
-from dptopics.topics.output.matrix import OutputMatrix
-from dptopics.topics.output.mechanism import OutputTopics
-from dptopics.topics.pipeline import VocabularyThenTopics
-from dptopics.topics.spectral.extended import ExtendedTopics
-from dptopics.vocabulary.public import PublicVocabulary
-from dptopics.vocabulary.replaced import ReplaceOneVocabulary
 
 DELTA = 1e-4
 PUBLIC = Corpus.from_texts(["some public text"] * 20).bounded()

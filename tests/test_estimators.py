@@ -16,8 +16,8 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils import estimator_checks
 
 from dptopics import Corpus, Ledger, PrivacyWarning, PrivateTopics, Strength, TextSettings, TopicModel, Vocabulary
+from dptopics.core.errors import BudgetExceeded, InputError, NothingReleased, PrivacyError
 from dptopics.data.matrices import COUNTED_ALONE
-from dptopics.errors import BudgetExceeded, InputError, NothingReleased, PrivacyError
 
 TEXTS = ["knee pain after running", "knee hurts when running", "glasses for reading", "eyes need reading glasses"] * 100
 AUTHORS = [f"patient {i}" for i in range(400)]

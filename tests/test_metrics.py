@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from dptopics import evaluate as metrics
+from dptopics.core.errors import InputError
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.corpus import Corpus
-from dptopics.errors import InputError
 from dptopics.evaluate import diversity, npmi, perplexity, umass
-from dptopics.kernels.siphash import siphash
+from dptopics.kernels.hashing import siphash
 from dptopics.release.topic_model import TopicModel
-from dptopics.release.vocabulary import Vocabulary
 
 LETTERS = "abcdefgh"
 

@@ -8,7 +8,7 @@ import pytest
 from nbclient import NotebookClient
 
 from dptopics import Ledger, NgramTable, PrivateTopics, Vocabulary
-from dptopics.audit.finding import ClaimAudit, Finding
+from dptopics.audit.claim.finding import ClaimAudit, Finding
 from dptopics.privacy.guarantee import Strength
 
 NOTEBOOK = Path(__file__).parents[1] / "docs" / "first-release.ipynb"

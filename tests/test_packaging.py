@@ -46,7 +46,7 @@ def test_the_wheel_works_from_elsewhere(built, tmp_path):
     zipfile.ZipFile(built[0]).extractall(tmp_path / "site")
     code = (
         "import dptopics, pathlib; assert 'site' in pathlib.Path(dptopics.__file__).parts; "
-        "from dptopics.public.datasets import demo_corpus; from dptopics.cli import main; "
+        "from dptopics.public.demo import demo_corpus; from dptopics.cli import main; "
         "from dptopics.release import report; print(len(demo_corpus().texts))"
     )
     ran = subprocess.run(

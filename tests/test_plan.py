@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from dptopics import Plan, TextSettings, Vocabulary
-from dptopics.errors import InputError, PrivacyError
-from dptopics.learners.lda_variational import VariationalLda
+from dptopics.core.errors import InputError, PrivacyError
+from dptopics.data import public_inputs
+from dptopics.data.public_inputs import Given, PublicNgrams
+from dptopics.learners.lda import VariationalLda
+from dptopics.mechanisms.mechanism import Job
 from dptopics.plan import read_plan
-from dptopics.privacy.mechanism import Job
-from dptopics.public import given
-from dptopics.public.given import Given
-from dptopics.public.ngrams import PublicNgrams
 from dptopics.registry import mechanisms
 
 COMMON = {"epsilon": 1.0, "delta": 1e-6, "unit": "author"}
@@ -65,7 +64,7 @@ def test_every_setting_of_a_mechanism_is_part_of_the_plan():
 
 def test_code_is_named_and_hashed(monkeypatch):
     described = PLANS["a learner"]().to_dict()["settings"]["learner"]
-    assert described["code"] == "dptopics.learners.lda_variational:VariationalLda"
+    assert described["code"] == "dptopics.learners.lda:VariationalLda"
     assert described["settings"]["passes"] == 3
     assert len(described["source"]) == 64
     data = PLANS["a learner"]().to_dict()
@@ -92,8 +91,8 @@ class Called:
         f"{__name__}:Called",
         "subprocess:Popen",
         "dptopics.release.bundle:save",
-        "dptopics.learners.named:learner_of",
-        "dptopics.learners.lda_variational:VariationalLda.__init__",
+        "dptopics.learners.adapters:learner_of",
+        "dptopics.learners.lda:VariationalLda.__init__",
         "dptopics.learners.adapters:import_module",
         "dptopics.learners.no_such:thing",
         "",
@@ -105,22 +104,22 @@ def test_a_plan_does_not_choose_what_is_run(where):
     source = "0" * 64
     if ":" in where and where.split(":")[0] in sys.modules:
         thing = getattr(sys.modules[where.split(":")[0]], where.split(":")[1], None)
-        source = given.checksum(inspect.getsource(thing)) if thing is not None else source
+        source = public_inputs.checksum(inspect.getsource(thing)) if thing is not None else source
     named = {"code": where, "source": source, "settings": {"args": ["true"]}}
     for data in (named, {"model": named, "name": "mine"}, [named], {"inside": named}):
         with pytest.raises(InputError, match="not run unless you allow it"):
-            given.restored(data, lambda found: found)
+            public_inputs.restored(data, lambda found: found)
     assert Called.times == 0
 
 
 def test_code_that_the_user_allows_is_run(monkeypatch):
-    monkeypatch.setattr(given, "_allowed", {})
-    described = given.described(by_counting)
-    given._allowed.clear()
+    monkeypatch.setattr(public_inputs, "_allowed", {})
+    described = public_inputs.described(by_counting)
+    public_inputs._allowed.clear()
     with pytest.raises(InputError, match="not run unless you allow it"):
-        given.restored(described, lambda found: found)
-    given.allow(by_counting)
-    assert given.restored(described, lambda found: found) is by_counting
+        public_inputs.restored(described, lambda found: found)
+    public_inputs.allow(by_counting)
+    assert public_inputs.restored(described, lambda found: found) is by_counting
 
 
 def by_counting(counts):

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 from dptopics.evaluate import keyword_plot
 
 WORDS = ["cast", "knee", "rash", "skin"]

@@ -7,7 +7,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dptopics import PrivateTopics
-from dptopics.errors import InputError, PrivacyWarning
+from dptopics.core.errors import InputError, PrivacyWarning
 
 # The checks feed fractions, and ours are counts: here they are cut to whole numbers on the way in.
 NOT_OURS = {

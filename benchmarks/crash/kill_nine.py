@@ -20,9 +20,9 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from dptopics.ledger.ledger import Ledger
 from dptopics.privacy.events import Laplace
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
-from dptopics.privacy.ledger import Ledger
 
 RESULTS = Path(__file__).parents[1] / "results" / "kill_nine.json"
 TRIALS_PER_LEDGER = 25

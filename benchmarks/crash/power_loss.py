@@ -25,7 +25,7 @@ SAID = b".said"  # a file that the work tells what it has done: not part of the 
 def work_ledger(root: Path, say: Callable[[str], None]) -> None:
     from kill_nine import COST
 
-    from dptopics.privacy.ledger import Ledger
+    from dptopics.ledger.ledger import Ledger
 
     ledger = Ledger.create(root / "ledger", epsilon=1e6, delta=1e-6)
     say("created")
@@ -35,8 +35,8 @@ def work_ledger(root: Path, say: Callable[[str], None]) -> None:
 
 
 def wrong_ledger(root: Path, said: list[str]) -> Iterator[str]:
-    from dptopics.errors import LedgerError
-    from dptopics.privacy.ledger import Ledger
+    from dptopics.core.errors import LedgerError
+    from dptopics.ledger.ledger import Ledger
 
     try:
         made = [r.what for r in Ledger.open(root / "ledger").receipts()]
@@ -54,16 +54,16 @@ def wrong_ledger(root: Path, said: list[str]) -> Iterator[str]:
 def work_bundle(root: Path, say: Callable[[str], None]) -> None:
     from kill_nine import COST
 
+    from dptopics.core.vocabulary import Vocabulary
     from dptopics.release.bundle import save
     from dptopics.release.release import Release
-    from dptopics.release.vocabulary import Vocabulary
 
     save(Release(value=Vocabulary(("knee", "pain"), (3.0, 4.0)), guarantee=COST, settings={}), root / "release")
     say("saved")
 
 
 def wrong_bundle(root: Path, said: list[str]) -> Iterator[str]:
-    from dptopics.errors import BundleError
+    from dptopics.core.errors import BundleError
     from dptopics.release.bundle import load
 
     if said and not (root / "release").exists():
@@ -76,9 +76,8 @@ def wrong_bundle(root: Path, said: list[str]) -> Iterator[str]:
 
 
 def work_reports(root: Path, say: Callable[[str], None]) -> None:
-    from dptopics.local.client import Sent
+    from dptopics.local.client import Sent, SentFolder
     from dptopics.local.collection import Report
-    from dptopics.local.sent_folder import SentFolder
 
     for number in range(REPORTS):
         one = Sent(Report(f"collection {number}", "1", bytes([number]), b"data"), 1.0)
@@ -87,8 +86,8 @@ def work_reports(root: Path, say: Callable[[str], None]) -> None:
 
 
 def wrong_reports(root: Path, said: list[str]) -> Iterator[str]:
-    from dptopics.errors import PrivacyError
-    from dptopics.local.sent_folder import SentFolder
+    from dptopics.core.errors import PrivacyError
+    from dptopics.local.client import SentFolder
 
     try:
         kept = [sent.report.collection for sent in SentFolder(root / "state" / "sent").sent()]

@@ -30,13 +30,13 @@ import numpy as np
 import pyarrow as pa
 
 from dptopics import Calendar, Ledger, TopicModel, Vocabulary, release_period
-from dptopics.errors import DptopicsError
-from dptopics.insight.series import CountsOfPeriod
-from dptopics.privacy import durable
-from dptopics.privacy import ledger as ledger_module
+from dptopics.core import files as durable
+from dptopics.core.axes import Axis
+from dptopics.core.errors import DptopicsError
+from dptopics.ledger import ledger as ledger_module
+from dptopics.ledger.series import Participation
+from dptopics.mechanisms.counts.periods import CountsOfPeriod
 from dptopics.privacy.controls import under_noised
-from dptopics.privacy.participation import Participation
-from dptopics.public.axes import Axis
 from dptopics.release import bundle
 
 RESULTS = Path(__file__).parents[1] / "results" / "series_kills.json"

@@ -6,15 +6,12 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dptopics.core import __version__
+
 if TYPE_CHECKING:
     from dptopics.checking import Check, check
-    from dptopics.counting.periods import Calendar, release_period
-    from dptopics.counting.tables import release_counts, release_groups
-    from dptopics.data.bounded import BoundedCorpus
-    from dptopics.data.corpus import Corpus
-    from dptopics.data.engines.spark import SparkTable
-    from dptopics.door import publish, release_ngrams, release_vocabulary
-    from dptopics.errors import (
+    from dptopics.core.axes import Axis
+    from dptopics.core.errors import (
         BudgetExceeded,
         BundleError,
         DptopicsError,
@@ -27,7 +24,15 @@ if TYPE_CHECKING:
         ReleaseLost,
         SpentError,
     )
+    from dptopics.core.text import TextSettings
+    from dptopics.core.vocabulary import Vocabulary
+    from dptopics.counting import Calendar, release_counts, release_groups, release_period
+    from dptopics.data.bounded import BoundedCorpus
+    from dptopics.data.corpus import Corpus
+    from dptopics.data.engines.spark import SparkTable
+    from dptopics.data.public_inputs import PublicNgrams
     from dptopics.estimators import PrivateTopics
+    from dptopics.ledger.ledger import Budget, Ledger
     from dptopics.local.client import Client
     from dptopics.local.collection import Collection
     from dptopics.local.hashing import HashedPair, ThreeWords
@@ -35,70 +40,65 @@ if TYPE_CHECKING:
     from dptopics.local.topics import fit_reports
     from dptopics.plan import Plan
     from dptopics.preview import Preview
+    from dptopics.privacy.events import Relation
     from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
-    from dptopics.privacy.ledger import Budget, Ledger
-    from dptopics.privacy.relation import Relation
     from dptopics.privacy.rng import secure_rng
-    from dptopics.public.axes import Axis
-    from dptopics.public.ngrams import PublicNgrams
-    from dptopics.public.text import TextSettings
+    from dptopics.publishing import publish, release_ngrams, release_vocabulary
     from dptopics.release.counts import CountTable
-    from dptopics.release.language_model import LanguageModel
-    from dptopics.release.ngram_table import NgramTable
+    from dptopics.release.ngrams import LanguageModel, NgramTable
     from dptopics.release.release import Release
     from dptopics.release.topic_model import TopicModel
-    from dptopics.release.vocabulary import Vocabulary
 
 # Loaded on first use: reading a bundle should not wait for the compiler or scikit-learn.
 _HOME = {
-    "Axis": "public.axes",
+    "Axis": "core.axes",
     "BitFlips": "local.randomizer",
     "BoundedCorpus": "data.bounded",
-    "Budget": "privacy.ledger",
-    "BudgetExceeded": "errors",
-    "BundleError": "errors",
-    "Calendar": "counting.periods",
+    "Budget": "ledger.ledger",
+    "BudgetExceeded": "core.errors",
+    "BundleError": "core.errors",
+    "Calendar": "counting",
     "Check": "checking",
     "Client": "local.client",
     "Collection": "local.collection",
     "Corpus": "data.corpus",
     "CountTable": "release.counts",
-    "DptopicsError": "errors",
-    "EngineError": "errors",
+    "DptopicsError": "core.errors",
+    "EngineError": "core.errors",
     "Guarantee": "privacy.guarantee",
     "HashedPair": "local.hashing",
-    "InputError": "errors",
-    "LanguageModel": "release.language_model",
-    "Ledger": "privacy.ledger",
-    "LedgerError": "errors",
-    "NgramTable": "release.ngram_table",
-    "NothingReleased": "errors",
+    "InputError": "core.errors",
+    "LanguageModel": "release.ngrams",
+    "Ledger": "ledger.ledger",
+    "LedgerError": "core.errors",
+    "NgramTable": "release.ngrams",
+    "NothingReleased": "core.errors",
     "Plan": "plan",
     "Preview": "preview",
-    "PrivacyError": "errors",
-    "PrivacyWarning": "errors",
+    "PrivacyError": "core.errors",
+    "PrivacyWarning": "core.errors",
     "PrivateTopics": "estimators",
-    "PublicNgrams": "public.ngrams",
-    "Relation": "privacy.relation",
+    "PublicNgrams": "data.public_inputs",
+    "Relation": "privacy.events",
     "Release": "release.release",
-    "ReleaseLost": "errors",
+    "ReleaseLost": "core.errors",
     "SparkTable": "data.engines.spark",
-    "SpentError": "errors",
+    "SpentError": "core.errors",
     "Strength": "privacy.guarantee",
-    "TextSettings": "public.text",
+    "TextSettings": "core.text",
     "ThreeWords": "local.hashing",
     "TopicModel": "release.topic_model",
     "Trust": "privacy.guarantee",
     "Unit": "privacy.guarantee",
-    "Vocabulary": "release.vocabulary",
+    "Vocabulary": "core.vocabulary",
     "check": "checking",
     "fit_reports": "local.topics",
-    "publish": "door",
-    "release_counts": "counting.tables",
-    "release_groups": "counting.tables",
-    "release_ngrams": "door",
-    "release_period": "counting.periods",
-    "release_vocabulary": "door",
+    "publish": "publishing",
+    "release_counts": "counting",
+    "release_groups": "counting",
+    "release_ngrams": "publishing",
+    "release_period": "counting",
+    "release_vocabulary": "publishing",
     "secure_rng": "privacy.rng",
 }
 
@@ -143,6 +143,7 @@ __all__ = [
     "Trust",
     "Unit",
     "Vocabulary",
+    "__version__",
     "check",
     "fit_reports",
     "publish",

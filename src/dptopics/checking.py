@@ -16,22 +16,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.counting.tables import check_axes, counts_plan, topics_of
+from dptopics.core.axes import TOPIC, Axis, plain_value, read_day
+from dptopics.core.errors import InputError, PrivacyWarning
+from dptopics.core.names import no_author, real_names
+from dptopics.core.text import AUTO, TextSettings
+from dptopics.counting import check_axes, counts_plan, topics_of
 from dptopics.data.builder import Builder
-from dptopics.data.columns import Header, Rows, are_names
 from dptopics.data.corpus import Corpus
-from dptopics.data.databases import Query
-from dptopics.data.files import TableFile
-from dptopics.data.names import no_author, real_names
-from dptopics.data.streams import STANDARD_INPUT
-from dptopics.data.tables import read_columns
-from dptopics.door import warn_owner
-from dptopics.errors import InputError, PrivacyWarning
+from dptopics.data.readers.columns import Header, Rows, are_names
+from dptopics.data.readers.databases import Query
+from dptopics.data.readers.delimited import STANDARD_INPUT
+from dptopics.data.readers.files import TableFile
+from dptopics.data.readers.tables import read_columns
 from dptopics.plan import Plan
 from dptopics.preview import Preview, expected
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.axes import TOPIC, Axis, plain_value, read_day
-from dptopics.public.text import AUTO, TextSettings
+from dptopics.publishing import warn_owner
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 

@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dptopics.core.errors import InputError, PrivacyWarning
+from dptopics.core.progress import shown
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.builder import as_list
 from dptopics.data.corpus import Corpus
@@ -27,21 +31,17 @@ from dptopics.data.estimator_input import (
     spark_data_of,
     texts_of,
 )
-from dptopics.door import publish, warn_owner
-from dptopics.errors import InputError, PrivacyWarning
+from dptopics.data.public_inputs import Given
+from dptopics.ledger.ledger import Ledger
+from dptopics.mechanisms.mechanism import Job
 from dptopics.plan import Plan, usual_mechanism
 from dptopics.privacy.guarantee import Unit
-from dptopics.privacy.ledger import Ledger
-from dptopics.privacy.mechanism import Job
-from dptopics.progress import shown
 from dptopics.public.embeddings import Embedding
 from dptopics.public.embeddings import embedding as public_model
-from dptopics.public.given import Given
-from dptopics.public.text import TextSettings
+from dptopics.publishing import publish, warn_owner
 from dptopics.registry import mechanism_class
 from dptopics.release import bundle
 from dptopics.release.topic_model import SURE, TopicModel
-from dptopics.release.vocabulary import Vocabulary
 
 _MANY_CLONES = 3
 _AGAIN = (

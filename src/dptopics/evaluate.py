@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dptopics.core.errors import InputError
 from dptopics.data.corpus import Corpus
-from dptopics.errors import InputError
-from dptopics.kernels.siphash import siphash
+from dptopics.kernels.hashing import siphash
 from dptopics.release.topic_model import TopicModel
 
 
@@ -74,7 +74,7 @@ def perplexity(corpus: Corpus, model: TopicModel, *, key: int = 0) -> float:
     model's vocabulary are left out; a token that every topic gives probability zero makes the result infinite. Compare
     only models with the same vocabulary, on documents that none of them has seen.
 
-    >>> from dptopics.release.vocabulary import Vocabulary
+    >>> from dptopics.core.vocabulary import Vocabulary
     >>> model = TopicModel(topic_word=np.array([[0.5, 0.5], [0.25, 0.75]]), topic_share=np.ones(2) / 2, alpha=1.0,
     ...     vocabulary=Vocabulary.of(["a", "b"]))
     >>> 1 < perplexity(Corpus.from_counts(np.array([[9, 9]]), ["a", "b"]), model) < 3

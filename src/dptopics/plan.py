@@ -1,7 +1,7 @@
 """Plan: everything public that decides a release. It builds the mechanism, and is saved with the release.
 
 The command line, the estimator, Spark and audits make a plan in one of four ways (:meth:`Plan.topics`,
-:meth:`Plan.words`, :meth:`Plan.ngrams`, :meth:`Plan.counts`) and hand it to :func:`dptopics.door.publish`.
+:meth:`Plan.words`, :meth:`Plan.ngrams`, :meth:`Plan.counts`) and hand it to :func:`dptopics.publishing.publish`.
 """
 
 import json
@@ -11,25 +11,20 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-from dptopics.errors import InputError, PrivacyError
-from dptopics.ngrams.pipeline import VocabularyThenNgrams
-from dptopics.privacy.events import Noise
-from dptopics.privacy.fields import check_fields, difference, whole
+from dptopics.core.errors import InputError, PrivacyError
+from dptopics.core.settings import check_fields, difference, whole
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
+from dptopics.data.public_inputs import Given, PublicNgrams, described, file_finder, replayable, restored, words_or_name
+from dptopics.mechanisms.mechanism import Job, Mechanism, calibrate
+from dptopics.mechanisms.ngrams.counts import VocabularyThenNgrams
+from dptopics.mechanisms.topics.best_of import BestOf, VocabularyThenTopics
+from dptopics.mechanisms.vocabulary.two_stage import PublicVocabulary, ReplaceOneVocabulary, check_own_epsilon
+from dptopics.privacy.events import Noise, Relation
 from dptopics.privacy.guarantee import Unit, check_budget
-from dptopics.privacy.mechanism import Job, Mechanism, calibrate
-from dptopics.privacy.relation import Relation
 from dptopics.public.embeddings import available, check_language, common_words, embedding
-from dptopics.public.given import Given, described, file_finder, replayable, restored, words_or_name
-from dptopics.public.ngrams import PublicNgrams
-from dptopics.public.text import TextSettings
 from dptopics.registry import mechanism_class, mechanisms
 from dptopics.release.release import Release
-from dptopics.release.vocabulary import Vocabulary
-from dptopics.topics.best_of import BestOf
-from dptopics.topics.pipeline import VocabularyThenTopics
-from dptopics.vocabulary.public import PublicVocabulary
-from dptopics.vocabulary.replaced import ReplaceOneVocabulary
-from dptopics.vocabulary.then import check_own_epsilon
 
 SCHEMA = 1
 COMMON = "common"  # the public list of a language's common words
@@ -335,7 +330,7 @@ class Plan:
         return calibrate(kind.template(delta=self.delta, unit=self.unit, **settings), epsilon=self.epsilon)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON. Public things are named, with a checksum; see :mod:`dptopics.public.given`."""
+        """Plain data for JSON. Public things are named, with a checksum; see :mod:`dptopics.data.public_inputs`."""
         data = {f.name: described(getattr(self, f.name)) for f in fields(self) if f.name != "text"}
         return {"schema": SCHEMA, **data, "text": None if self.text is None else self.text.to_dict()}
 

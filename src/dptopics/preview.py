@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
+from dptopics.core.settings import whole
+from dptopics.mechanisms.mechanism import Job
 from dptopics.plan import COMMON, EXTENDED, Plan
-from dptopics.privacy.fields import whole
-from dptopics.privacy.mechanism import Job
 from dptopics.release.counts import Z95
 
 WORDS_OF_A_UNIT = 60  # distinct words that a unit is taken to use, stop words aside: a few messages
@@ -154,8 +154,8 @@ def found_topics(needed: float, n_topics: int, units: int) -> int:
 
 def _used(plan: Plan) -> NDArray[np.float64]:
     """The share of units that use each of the language's common words, the most used first."""
+    from dptopics.core.text import TextSettings
     from dptopics.public.embeddings import common_words, frequencies
-    from dptopics.public.text import TextSettings
 
     text = plan.text or TextSettings()
     try:

@@ -4,12 +4,12 @@ from importlib import import_module
 from pkgutil import walk_packages
 from typing import Any
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
+from dptopics.mechanisms.mechanism import REGISTERED, Job
+from dptopics.privacy.events import Relation
 from dptopics.privacy.guarantee import Strength, Trust
-from dptopics.privacy.mechanism import REGISTERED, Job
-from dptopics.privacy.relation import Relation
 
-_ROOMS = ("vocabulary", "topics", "ngrams", "insight", "local", "published")
+_ROOMS = ("mechanisms", "local", "published")
 _SERVER = "dptopics.local.server"  # no mechanisms, and packages that not everybody has
 
 
@@ -34,7 +34,7 @@ def mechanism_class(job: Job | str, name: str) -> Any:
 
 def catalogue() -> list[dict[str, str]]:
     """Every mechanism with its unit, relation, strength and paper, read from an example of itself."""
-    from dptopics.vocabulary.public import PublicVocabulary
+    from dptopics.mechanisms.vocabulary.two_stage import PublicVocabulary
 
     rows = [_row("vocabulary", PublicVocabulary.example())]
     return rows + [_row(str(job), kind.example()) for job in Job for kind in mechanisms(job).values()]

@@ -7,14 +7,24 @@ import numpy as np
 import pytest
 
 from dptopics import cli
-from dptopics.audit.poison import PoisonAudit, Poisoned, audit_by_poison, most_guessed, with_documents
+from dptopics.audit.poison import (
+    PLAIN,
+    Plant,
+    PoisonAudit,
+    Poisoned,
+    Shown,
+    Victim,
+    audit_by_poison,
+    most_guessed,
+    of_plan,
+    with_documents,
+)
 from dptopics.audit.poison import _weights as given_weights
-from dptopics.audit.victims import PLAIN, Plant, Shown, Victim, of_plan
+from dptopics.core.errors import InputError
 from dptopics.data.corpus import Corpus
-from dptopics.errors import InputError
 from dptopics.plan import Plan
+from dptopics.privacy.events import Relation
 from dptopics.privacy.guarantee import Unit
-from dptopics.privacy.relation import Relation
 
 RNG = np.random.default_rng(0)
 NAMES = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(400)]

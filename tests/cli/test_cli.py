@@ -17,9 +17,9 @@ import pytest
 
 from dptopics import Ledger, TopicModel, cli
 from dptopics.cli.terminal import show_topics
-from dptopics.public import datasets
+from dptopics.core.vocabulary import Vocabulary
+from dptopics.public import demo
 from dptopics.release.bundle import load
-from dptopics.release.vocabulary import Vocabulary
 
 SECRET = "zanzibarian"
 TEXTS = ["knee pain after running", "knee hurts when running", "glasses for reading", "eyes need reading glasses"] * 100
@@ -385,9 +385,9 @@ def test_audit_of_a_mechanism_puts_controls_beside_the_claim(run, notes):
 
 
 def test_demo_shows_the_leak_and_the_cure(run, monkeypatch, tmp_path):
-    whole = datasets.demo_corpus()
+    whole = demo.demo_corpus()
     n = 6000
-    part = datasets.DemoTexts(whole.texts[:n], whole.authors[:n], whole.themes[:n], whole.rare_words)
+    part = demo.DemoTexts(whole.texts[:n], whole.authors[:n], whole.themes[:n], whole.rare_words)
     monkeypatch.setattr("dptopics.cli.demo.demo_corpus", lambda: part)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     code, out, _ = run("demo", "--epsilon", 8, "--out", "release")
@@ -406,7 +406,7 @@ def test_demo_shows_the_leak_and_the_cure(run, monkeypatch, tmp_path):
 
 def test_the_demo_hands_out_its_messages(run, monkeypatch, tmp_path):
     people = ["patient-00001", "patient-00002", "patient-00002"]
-    part = datasets.DemoTexts(['"Quoted", and\na new line'] * 3, people, [], frozenset())
+    part = demo.DemoTexts(['"Quoted", and\na new line'] * 3, people, [], frozenset())
     monkeypatch.setattr("dptopics.cli.demo.demo_corpus", lambda: part)
     assert run("demo", "--messages", "notes.csv")[0] == 0
     with open("notes.csv", encoding="utf-8", newline="") as file:

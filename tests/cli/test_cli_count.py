@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dptopics import Axis, TextSettings, TopicModel, Vocabulary, cli, release_counts
-from dptopics.errors import BundleError, InputError, PrivacyWarning
+from dptopics.core.errors import BundleError, InputError, PrivacyWarning
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.release import bundle
 from dptopics.release.counts import CountTable

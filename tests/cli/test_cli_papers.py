@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dptopics import PrivateTopics, Vocabulary
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 from dptopics.plan import Plan
 from dptopics.release import bundle
 

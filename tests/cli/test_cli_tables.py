@@ -9,7 +9,7 @@ import pytest
 
 from dptopics import cli
 from dptopics.cli import audit, check, count, fit, look, monitor, ngrams, vocabulary
-from dptopics.public import tokenizers
+from dptopics.core import tokenizers
 
 READERS = [
     fit.fit, vocabulary.vocabulary, ngrams.ngrams, count.count, count.groups, audit.audit, monitor.monitor,

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from dptopics import Ledger, PrivateTopics, Vocabulary, cli
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
+from dptopics.core.text import TextSettings
 from dptopics.plan import Plan
 from dptopics.preview import expected
-from dptopics.public.text import TextSettings
 from dptopics.release import bundle, report
 
 TEXTS = ["knee pain after running", "knee hurts when running", "glasses for reading", "eyes need reading glasses"] * 60

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from dptopics import Client, TopicModel, Vocabulary, cli
-from dptopics.insight.labels import label
+from dptopics.core.text import TextSettings
 from dptopics.local.client import InMemory
 from dptopics.local.collection import Collection
 from dptopics.local.hashing import HashedPair
-from dptopics.public.text import TextSettings
 from dptopics.release import bundle
+from dptopics.release.labels import label
 from dptopics.release.report import unprotected
 
 
@@ -107,7 +107,7 @@ def test_nobody_there_to_agree(run, monkeypatch, tmp_path):
         def collection(self):
             return survey()
 
-    monkeypatch.setattr("dptopics.local.sending.Collector", Quiet)
+    monkeypatch.setattr("dptopics.local.client.Collector", Quiet)
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     (tmp_path / "note.txt").write_text("knee")
     code, _, said = run("local", "send", "http://nowhere", "note.txt", "--state", "sent", "--max-epsilon", 4)

@@ -11,9 +11,9 @@ import pytest
 from collector_tools import NO_POSTGRES, fresh_schema, postgres_folder, postgres_server
 
 from dptopics import Ledger, cli
+from dptopics.core.errors import InputError, PrivacyWarning
 from dptopics.data.corpus import Corpus
-from dptopics.data.databases import Query
-from dptopics.errors import InputError, PrivacyWarning
+from dptopics.data.readers.databases import Query
 
 PASSWORD = "swordfish77"
 CANARY = "zanzibarina"
@@ -141,7 +141,7 @@ def test_a_driver_that_is_missing():
 
 
 def test_the_extra_that_is_missing(monkeypatch):
-    monkeypatch.setattr("dptopics.data.databases.find_spec", lambda name: None)
+    monkeypatch.setattr("dptopics.data.readers.databases.find_spec", lambda name: None)
     refused(r"pip install 'dptopics\[sql\]'", QUERY, "sqlite:///notes.db")
 
 

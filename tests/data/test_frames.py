@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from dptopics import Corpus, PrivacyWarning, PrivateTopics, Vocabulary, release_ngrams, release_vocabulary
-from dptopics.data.databases import Query
-from dptopics.data.files import TableFile
-from dptopics.errors import InputError
-from dptopics.public.text import TextSettings
+from dptopics.core.errors import InputError
+from dptopics.core.text import TextSettings
+from dptopics.data.readers.databases import Query
+from dptopics.data.readers.files import TableFile
 
 NOTES = ["knee pain after running", "knee hurts when running", "glasses for reading", "eyes need reading glasses"] * 50
 ARROW = pa.table({"age": range(200), "note": NOTES, "patient": [f"p{i % 100}" for i in range(200)]})

@@ -6,10 +6,10 @@ import zipfile
 
 import pytest
 
+from dptopics.core.errors import InputError
+from dptopics.core.text import TextSettings
 from dptopics.data.corpus import Corpus
-from dptopics.data.files import TableFile
-from dptopics.errors import InputError
-from dptopics.public.text import TextSettings
+from dptopics.data.readers.files import TableFile
 
 ROWS = [("my knee; hurts, a lot", "ann"), ("a rash", "bob"), ("two\nlines", "ann")]
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dptopics import Vocabulary
-from dptopics.data import numbered_words
+from dptopics.core.names import clean_name
+from dptopics.core.text import TextSettings
+from dptopics.data import builder
+from dptopics.data.builder import NumberedWords
 from dptopics.data.corpus import Corpus
-from dptopics.data.names import clean_name
-from dptopics.data.numbered_words import NumberedWords
-from dptopics.public.text import TextSettings
 
 # Letters with and without case, marks, digits of several scripts, signs that NFKC takes apart, and lone surrogates.
 SIGNS = "abcXYZ019 .,'’-_\n\t\0éßÉ\u0301ΣσςİıﬁⅣ…ﷺ٣\u200b\ud800膝の痛กข한글\u1100\u1161\U0001d400\x1c"
@@ -73,7 +73,7 @@ def test_a_word_is_its_own_documents_alone():
 def test_long_documents_and_the_separator_itself(monkeypatch):
     texts = ["knee pain", "new\x1cglasses", "knee"]
     equal(*both(texts, SETTINGS["english"]))
-    monkeypatch.setattr(numbered_words, "_MOST_SIGNS", 5)
+    monkeypatch.setattr(builder, "_MOST_SIGNS", 5)
     equal(*both(["knee pain", "glasses"], SETTINGS["english"]))
 
 
@@ -104,11 +104,11 @@ def test_settings_that_look_at_several_words(settings):
 
 
 def test_every_code_point_is_what_the_expression_says():
-    kinds = numbered_words._kinds()
+    kinds = builder._kinds()
     settings = TextSettings(language="none", min_length=1)
     for code in [*range(0x3000), *range(0xA000, 0x10000, 7), *range(0x10000, 0x110000, 997)]:
-        found = numbered_words.letters().match(chr(code)) is not None
-        assert (kinds[code] == numbered_words.LETTER) == found
+        found = builder.letters().match(chr(code)) is not None
+        assert (kinds[code] == builder.LETTER) == found
         assert bool(settings.could_give(f"a{chr(code)}")) <= (kinds[code] != 0)
 
 

@@ -6,10 +6,10 @@ import json
 import pyarrow as pa
 import pytest
 
+from dptopics.core.errors import InputError, PrivacyWarning
 from dptopics.data.corpus import Corpus
-from dptopics.data.files import TableFile
-from dptopics.data.streams import Rejoined
-from dptopics.errors import InputError, PrivacyWarning
+from dptopics.data.readers.delimited import Rejoined
+from dptopics.data.readers.files import TableFile
 
 ROWS = [("my knee; hurts, a lot", "ann"), ("a rash", "bob"), ("two\nlines", "ann")]
 

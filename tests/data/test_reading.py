@@ -14,12 +14,12 @@ import pytest
 from pyarrow import csv, parquet
 from scipy import sparse
 
+from dptopics.core.errors import InputError, PrivacyWarning
+from dptopics.core.text import TextSettings
 from dptopics.data.bounded import string_keys
 from dptopics.data.builder import GrowingArray
 from dptopics.data.corpus import Corpus
-from dptopics.data.json_tables import read_lines
-from dptopics.errors import InputError, PrivacyWarning
-from dptopics.public.text import TextSettings
+from dptopics.data.readers.formats import read_lines
 
 SECRET = "xylophonist"
 TEXTS = [
@@ -591,7 +591,7 @@ def test_a_ragged_row(tmp_path, bad, before):
 
 
 def test_a_quotation_mark_left_open_for_long(tmp_path, monkeypatch):
-    monkeypatch.setattr("dptopics.data.delimited.BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr("dptopics.data.readers.delimited.BLOCK_BYTES", 1 << 20)
     path = write(tmp_path / "notes.csv", f'text,author\n"{SECRET},ann\n' + "knee pain,ann\n" * 200_000)
     fails("a row longer than 1 MiB. Is a quotation mark left open", read, path)
 

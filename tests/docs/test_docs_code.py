@@ -11,10 +11,10 @@ from markdown_pages import MOST_NOT_RUN, NOT_HERE, PAGES, PROGRAM, REASONS, ROOT
 
 from dptopics import cli
 from dptopics.audit import canaries
-from dptopics.audit.claim import Effort
-from dptopics.public.datasets import DemoTexts, demo_corpus
+from dptopics.audit.claim.examiner import Effort
+from dptopics.mechanisms.topics import embedded_space
+from dptopics.public.demo import DemoTexts, demo_corpus
 from dptopics.public.embeddings import common_words
-from dptopics.topics.embedded import public_space
 
 BLOCKS = {page: blocks(page) for page in PAGES}
 MESSAGES = 4000  # of 20,000: enough words at ε = 1, and quick
@@ -22,7 +22,7 @@ FEWER = {"--shadows": "4", "--canaries": "40", "--trials": "8", "--sweeps": "5"}
 BY_SHELL = {"head", "ls", "cat"}
 COMMON_WORDS = 4000  # of 28,000 public words
 # What depends on public words alone is computed once for all pages.
-PLACES = lru_cache(public_space.of_words)
+PLACES = lru_cache(embedded_space.of_words)
 
 
 def runs(block):
@@ -50,14 +50,16 @@ def quick(folder, monkeypatch, demo):
     """The folder, and less of everything that takes long."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr("dptopics.public.datasets.demo_corpus", demo)
+    monkeypatch.setattr("dptopics.public.demo.demo_corpus", demo)
     monkeypatch.setattr("dptopics.cli.demo.demo_corpus", demo)
     monkeypatch.setattr("dptopics.plan.common_words", lambda text: common_words(text, COMMON_WORDS))
-    monkeypatch.setattr("dptopics.topics.embedded.public_space.of_words", PLACES)
+    monkeypatch.setattr("dptopics.mechanisms.topics.embedded_space.of_words", PLACES)
     trials = partial(canaries.audit_by_trials, rehearsals=4, designs=canaries.DESIGNS[:1])
     monkeypatch.setattr("dptopics.audit.canaries.audit_by_trials", trials)
-    monkeypatch.setattr("dptopics.audit.claim.Effort", partial(Effort, seconds=3.0))
-    monkeypatch.setattr("dptopics.audit.membership.plot_roc", lambda *_: True)  # drawing takes longer than training
+    monkeypatch.setattr("dptopics.audit.claim.examiner.Effort", partial(Effort, seconds=3.0))
+    monkeypatch.setattr(
+        "dptopics.audit.membership.attack.plot_roc", lambda *_: True
+    )  # drawing takes longer than training
 
 
 def run_command(command, monkeypatch, capsys):

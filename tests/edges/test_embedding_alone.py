@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from dptopics import Corpus, PrivateTopics, Vocabulary
-from dptopics.errors import InputError, PrivacyError, PrivacyWarning
+from dptopics.core.errors import InputError, PrivacyError, PrivacyWarning
+from dptopics.mechanisms.topics import embedded_space
+from dptopics.mechanisms.topics.embedded import OWN_VECTORS, EmbeddedTopics
+from dptopics.mechanisms.topics.embedded_space import Documents, Sums
 from dptopics.public.embeddings import MiniLMWords, WordLlama, available, embedding
 from dptopics.public.text_models import TextModel, cached, check_repeatable
-from dptopics.topics.embedded import public_space
-from dptopics.topics.embedded.mechanism import OWN_VECTORS, EmbeddedTopics
-from dptopics.topics.embedded.statistics import Documents, Sums
 
 WIDTH = 24
 RNG = np.random.default_rng(7)
@@ -93,7 +93,7 @@ def test_a_cache_of_batches_is_not_used_again(tmp_path):
 def moved(corpus, neighbour):
     """How far a sum of the mechanism moves between neighbours, in units of its bound."""
     words = Vocabulary.public(["pain", "knee", "skin", "rash", "cast"])
-    public = public_space.of_words(words, embedding(padded), None, 5)
+    public = embedded_space.of_words(words, embedding(padded), None, 5)
     space = public.space(WIDTH, np.full(5, 0.2), 0.2, 1.0)
     documents = Documents(space, False, np.zeros(space.projection.shape[1]))
     bound, grid = 1.25**0.5, 2.0**-20

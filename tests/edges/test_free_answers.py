@@ -8,11 +8,11 @@ import pytest
 from scipy import sparse
 
 from dptopics import Corpus, Ledger, PrivateTopics, TextSettings, Vocabulary, release_vocabulary
-from dptopics.errors import PrivacyWarning
+from dptopics.core.errors import PrivacyWarning
 from dptopics.release import bundle
 
 COMMON = {"epsilon": 1.0, "delta": 1e-6}
-quiet = pytest.mark.filterwarnings("ignore::dptopics.errors.PrivacyWarning")
+quiet = pytest.mark.filterwarnings("ignore::dptopics.core.errors.PrivacyWarning")
 
 
 @pytest.fixture

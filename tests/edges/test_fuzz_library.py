@@ -22,8 +22,8 @@ from dptopics import (
     fit_reports,
     secure_rng,
 )
-from dptopics.audit.reuse import read_shadows, read_target
-from dptopics.errors import DptopicsError
+from dptopics.audit.membership.target_attack import read_shadows, read_target
+from dptopics.core.errors import DptopicsError
 from dptopics.evaluate import npmi, umass
 from dptopics.local.client import InMemory
 from dptopics.public.embeddings import embedding

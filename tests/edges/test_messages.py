@@ -11,7 +11,7 @@ import pytest
 from canary import CANARY, NOTE, chain, heard, leaks
 
 from dptopics import Corpus, PrivateTopics, PublicNgrams, TopicModel, Vocabulary
-from dptopics.errors import DptopicsError, InputError, shielded
+from dptopics.core.errors import DptopicsError, InputError, shielded
 from dptopics.evaluate import npmi, perplexity
 from dptopics.public.embeddings import check_vectors
 

@@ -12,7 +12,7 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
 from dptopics import Corpus, PrivateTopics, PublicNgrams, TextSettings, Vocabulary, cli
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.word_lists import check_entries, check_not_the_data, read_stop_words, read_words

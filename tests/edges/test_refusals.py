@@ -7,12 +7,12 @@ import pytest
 
 from charging import charged
 from dptopics import Corpus, Guarantee, Ledger, PrivateTopics, Release, TopicModel, Vocabulary
-from dptopics.errors import NothingReleased, PrivacyWarning
+from dptopics.core.errors import NothingReleased, PrivacyWarning
+from dptopics.data.public_inputs import PublicNgrams
+from dptopics.ledger.ledger import Unrecorded
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.privacy.rng import secure_rng
-from dptopics.privacy.unrecorded import Unrecorded
-from dptopics.public.ngrams import PublicNgrams
 from dptopics.registry import mechanisms
 from dptopics.release import bundle
 
@@ -101,7 +101,7 @@ def test_a_learner_that_never_works_is_refused_before_the_charge():
 
 def test_a_function_that_fails_on_the_data_alone_is_released_as_zeros():
     """The sensitivity was sampled on neighbours on which it works."""
-    from dptopics.topics.output.matrix import OutputMatrix
+    from dptopics.mechanisms.topics.output_matrix import OutputMatrix
 
     def picky(counts):
         if counts.count.max() > 100:

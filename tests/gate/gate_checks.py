@@ -13,8 +13,8 @@ from gate_corpora import OTHER_WORDS, WORDS, corpus_of, crowd, strangers
 from gate_plans import DELTA, EPSILON
 from gate_watching import planned, run
 
-from dptopics.audit.books import compare
-from dptopics.audit.transcript import Follower, LeftThePath, Player, Recorder, bytes_of
+from dptopics.audit.claim.case import compare
+from dptopics.audit.claim.transcript import Follower, LeftThePath, Player, Recorder, bytes_of
 from dptopics.plan import Plan
 from dptopics.privacy.events import Failure
 from dptopics.privacy.guarantee import Strength

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.corpus import Corpus
-from dptopics.privacy.relation import Relation
-from dptopics.public.ngrams import PublicNgrams
+from dptopics.data.public_inputs import PublicNgrams
+from dptopics.privacy.events import Relation
 from dptopics.public.text_models import TextModel
-from dptopics.release.vocabulary import Vocabulary
 
 # English words, so that a public model knows them. The first four are what everybody writes about.
 CORE = ["doctor", "engine", "hockey", "prayer"]

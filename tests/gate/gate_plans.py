@@ -10,11 +10,11 @@ from unittest.mock import patch
 from gate_corpora import COMMON, CORE, COUNTED, LISTED, MODEL, SERIES, TABLE, corpus_of, crowd
 
 from dptopics import plan as plans
-from dptopics.errors import InputError, PrivacyError
+from dptopics.core.errors import InputError, PrivacyError
+from dptopics.mechanisms.mechanism import Job
 from dptopics.plan import Plan
 from dptopics.privacy import pricing
 from dptopics.privacy.guarantee import Strength, Unit
-from dptopics.privacy.mechanism import Job
 from dptopics.public.embeddings import available
 from dptopics.registry import mechanism_class, mechanisms
 

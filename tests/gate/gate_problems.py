@@ -5,9 +5,9 @@ from gate_search import neighbour_property
 from gate_statistics import law_of_noise, lone_words, statistical_bound
 from gate_watching import quick
 
+from dptopics.mechanisms.mechanism import Job
 from dptopics.privacy.events import Failure
 from dptopics.privacy.guarantee import Strength
-from dptopics.privacy.mechanism import Job
 
 
 def drawn_and_priced(case, mechanism):

@@ -10,7 +10,7 @@ from gate_checks import price
 from gate_corpora import neighbours
 from gate_watching import everybody, run
 
-from dptopics.audit.transcript import Follower, Recorder
+from dptopics.audit.claim.transcript import Follower, Recorder
 
 
 @dataclass

@@ -17,10 +17,9 @@ from gate_search import path
 from gate_watching import everybody, muted, run
 from scipy.stats import beta, chi2, gamma, kstest
 
-from dptopics.audit.transcript import Follower, Recorder
-from dptopics.privacy.events import Failure, Gaussian, Laplace, Noise, SampledGaussian
+from dptopics.audit.claim.transcript import Follower, Recorder
+from dptopics.privacy.events import Failure, Gaussian, Laplace, Noise, Relation, SampledGaussian
 from dptopics.privacy.pricing import epsilon_of
-from dptopics.privacy.relation import Relation
 
 FALSE_ALARM = 1e-8
 CONTROLS = (0, 1 / 8, 1 / 2)  # of the noise

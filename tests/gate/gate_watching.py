@@ -1,8 +1,8 @@
 """Watchers for the gate: record what a run gets to know, play it back on other data, or look again along the same path.
 
-All that a mechanism knows of the data comes through :func:`dptopics.privacy.looks.through`. So a run that is played
-back must end in the same release whatever the data (:class:`Player`). And a run that looks at other data, but is told
-what the first run was told, asks the same questions of it (:class:`Follower`): their exact answers can be compared.
+All that a mechanism knows of the data comes through :func:`dptopics.mechanisms.queries.through`. So a run that is
+played back must end in the same release whatever the data (:class:`Player`). And a run that looks at other data, but is
+told what the first run was told, asks the same questions of it (:class:`Follower`): their exact answers are compared.
 """
 
 from contextlib import ExitStack, contextmanager
@@ -10,18 +10,18 @@ from unittest.mock import patch
 
 import numpy as np
 
-from dptopics.audit import transcript
-from dptopics.audit.transcript import LeftThePath, bytes_of
+from dptopics.audit.claim import transcript
+from dptopics.audit.claim.transcript import LeftThePath, bytes_of
 from dptopics.data.engines import memory
-from dptopics.learners import tensor
+from dptopics.learners import spectral
+from dptopics.mechanisms.topics import embedded, embedded_space
 from dptopics.privacy import noise
 from dptopics.privacy.rng import secure_rng
-from dptopics.topics.embedded import mechanism, public_space
 
 
 def run(mechanism, corpus, watcher, rng=None):
     """The release, or None where the watcher had enough or nothing was released."""
-    return transcript.run(mechanism, corpus, watcher, secure_rng() if rng is None else rng)
+    return transcript.run(embedded, corpus, watcher, secure_rng() if rng is None else rng)
 
 
 @contextmanager
@@ -80,7 +80,7 @@ class OneThread:
 @contextmanager
 def quick():
     """Runs on small corpora without what takes long: threads, and post-processing of the same answers again."""
-    pure = ((public_space, "of_words"), (mechanism, "grouped"), (tensor, "orthogonal_components"))
+    pure = ((embedded_space, "of_words"), (embedded, "grouped"), (spectral, "orthogonal_components"))
     with ExitStack() as patched:
         patched.enter_context(patch.object(memory, "ThreadPoolExecutor", OneThread))
         for module, name in pure:

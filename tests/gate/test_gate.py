@@ -14,8 +14,8 @@ from gate_problems import CHEAP, problems
 from gate_search import neighbour_property
 from gate_statistics import law_of_noise, statistical_bound
 
+from dptopics.mechanisms.mechanism import Job
 from dptopics.privacy.guarantee import Strength, Unit
-from dptopics.privacy.mechanism import Job
 from dptopics.registry import mechanisms
 
 CENTRAL = (Job.VOCABULARY, Job.TOPICS, Job.NGRAMS, Job.COUNTS)

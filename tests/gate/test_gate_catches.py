@@ -11,18 +11,17 @@ import pytest
 from gate_plans import Case
 from gate_problems import problems
 
+from dptopics.mechanisms.mechanism import REGISTERED, Calibrated, Job, check_words
+from dptopics.mechanisms.queries import grid_for, noisy, noisy_sum, through
+from dptopics.mechanisms.topics import variational
+from dptopics.mechanisms.topics.variational import VariationalTopics
+from dptopics.mechanisms.vocabulary.threshold import EqualWeights, WeightedVocabulary
 from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian, Noise
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
-from dptopics.privacy.looks import grid_for, noisy, noisy_sum, through
-from dptopics.privacy.mechanism import REGISTERED, Calibrated, Job, check_words
 from dptopics.registry import catalogue, mechanisms
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
-from dptopics.topics import variational
-from dptopics.topics.variational import VariationalTopics
-from dptopics.vocabulary.threshold import EqualWeights
-from dptopics.vocabulary.weighted import WeightedVocabulary
 
 
 @pytest.fixture(autouse=True)
@@ -255,7 +254,7 @@ def test_a_vocabulary_with_too_low_a_threshold():
 
 
 def test_two_mechanisms_of_one_name_are_refused():
-    from dptopics.errors import InputError
+    from dptopics.core.errors import InputError
 
     with pytest.raises(InputError, match="two topics mechanisms 'variational'"):
         type("Another", (VariationalTopics,), {"name": "variational"})

@@ -6,11 +6,11 @@ from math import log
 import numpy as np
 import pytest
 
-from dptopics.audit.gibbs_monitor import WHAT_IT_SAYS, monitor_gibbs
-from dptopics.data.counts import Counts
-from dptopics.errors import InputError
+from dptopics.audit.monitor import WHAT_IT_SAYS, monitor_gibbs
+from dptopics.core.counts import Counts
+from dptopics.core.errors import InputError
 from dptopics.kernels.gibbs_monitor import log1plus, monitored_sweep
-from dptopics.learners.lda_gibbs import GibbsLda
+from dptopics.learners.lda import GibbsLda
 
 
 def tiny(seed=0, documents=5, words=4, longest=5):

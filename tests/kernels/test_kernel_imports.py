@@ -10,7 +10,7 @@ import dptopics
 
 PACKAGE = Path(dptopics.__file__).parent
 TREES = {path.stem: ast.parse(path.read_text("utf-8")) for path in sorted((PACKAGE / "kernels").glob("*.py"))}
-WAYS = {"dptopics.kernels.arrays", "dptopics.kernels.jit"}  # how kernels are typed and made, not what they are made of
+WAYS = {"dptopics.kernels.jit"}  # how kernels are typed and made, not what they are made of
 
 # What each file compiles into its own kernels from another file. A call costs nothing once compiled, but it ties two
 # files together: a new line here is a decision.

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dptopics.kernels.mixture import assigned_words
+from dptopics.kernels.embedded import assigned_words
 
 
 @pytest.fixture

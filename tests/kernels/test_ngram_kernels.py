@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from dptopics.kernels.counts import unit_counts
 from dptopics.kernels.gather import compact
 from dptopics.kernels.local_sensitivity import largest_dot, largest_share, largest_weighted_log
-from dptopics.kernels.unit_counts import unit_counts
 
 
 def random_units(seed, n_units=30, n_words=9):

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dptopics.kernels.siphash import siphash
+from dptopics.kernels.hashing import siphash
 
 U64 = st.integers(0, 2**64 - 1)
 KEY = (int.from_bytes(bytes(range(8)), "little"), int.from_bytes(bytes(range(8, 16)), "little"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dptopics.kernels.splitmix import draw, mix
+from dptopics.kernels.hashing import draw, mix
 
 TOP = 2**64 - 1
 

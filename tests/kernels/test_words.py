@@ -7,7 +7,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dptopics.kernels.words import INSIDE, LETTER, OTHER, cut_words
+from dptopics.kernels.counts import INSIDE, LETTER, OTHER, cut_words
 
 KIND = np.full(256, OTHER, np.uint8)
 KIND[[ord(c) for c in "abcde"]] = LETTER

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from dptopics.data.counts import Counts
-from dptopics.errors import InputError
+from dptopics.core.counts import Counts
+from dptopics.core.errors import InputError
 from dptopics.kernels.gibbs import gibbs_sweep
 from dptopics.learners import learn
 from dptopics.learners.adapters import GensimLearner, SklearnLearner, TomotopyLearner, lsi, plsa
-from dptopics.learners.lda_gibbs import GibbsLda, log_likelihood
-from dptopics.learners.lda_variational import VariationalLda
+from dptopics.learners.lda import GibbsLda, VariationalLda, log_likelihood
 
 
 def planted(n_topics=4, words_each=6, n_documents=300, length=40, seed=0):

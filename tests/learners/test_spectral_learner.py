@@ -5,13 +5,19 @@ import pytest
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from dptopics.data.counts import Counts
-from dptopics.errors import InputError
+from dptopics.core.counts import Counts
+from dptopics.core.errors import InputError
 from dptopics.kernels.moments import document_norms
-from dptopics.learners import learn, tensor
-from dptopics.learners.named import named_learner
-from dptopics.learners.spectral import CountMoments, SpectralLda
-from dptopics.learners.tensor import on_simplex, orthogonal_components, parameters, top_eigenpairs
+from dptopics.learners import learn, spectral
+from dptopics.learners.adapters import named_learner
+from dptopics.learners.spectral import (
+    CountMoments,
+    SpectralLda,
+    on_simplex,
+    orthogonal_components,
+    parameters,
+    top_eigenpairs,
+)
 
 
 def counts_of(matrix):
@@ -211,7 +217,7 @@ def test_alpha0_must_be_positive(alpha0):
     with pytest.raises(InputError, match="alpha0 must be a positive number"):
         SpectralLda(n_topics=2, alpha0=alpha0)
     with pytest.raises(InputError, match="alpha0 must be a positive number"):
-        tensor.parameters(Population(np.eye(2), np.ones(2)), 2, alpha0)
+        spectral.parameters(Population(np.eye(2), np.ones(2)), 2, alpha0)
 
 
 def test_one_topic_is_refused():

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dptopics.local.chance import FALSE_WORDS, beyond_chance
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.local.collection import Collection
 from dptopics.local.hashing import HashedPair
 from dptopics.local.randomizer import BitFlips
-from dptopics.local.topics import fit_reports
-from dptopics.public.text import TextSettings
-from dptopics.release.vocabulary import Vocabulary
+from dptopics.local.topics import FALSE_WORDS, beyond_chance, fit_reports
 
 TOPICS = (
     ("skin", "rash", "itching", "cream", "eczema", "scalp"),

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from dptopics import Vocabulary
-from dptopics.errors import BudgetExceeded, InputError, PrivacyError
+from dptopics.core.errors import BudgetExceeded, InputError, PrivacyError
 from dptopics.local import client as client_module
-from dptopics.local.client import Client, InMemory
+from dptopics.local.client import Client, InMemory, SentFolder
 from dptopics.local.collection import Collection
 from dptopics.local.hashing import HashedPair, ThreeWords
 from dptopics.local.randomizer import BitFlips
-from dptopics.local.sent_folder import SentFolder
 from dptopics.privacy.rng import secure_rng
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

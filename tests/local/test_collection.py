@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from dptopics import Vocabulary
-from dptopics.errors import BundleError, InputError
+from dptopics.core.errors import BundleError, InputError
 from dptopics.local.client import Client, InMemory
 from dptopics.local.collection import RANDOMIZERS, Collection, Report
 from dptopics.local.hashing import HashedPair, ThreeWords

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare
 
 from dptopics import Vocabulary
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 from dptopics.kernels.local_hash import buckets, support, supported_values, supports
 from dptopics.local.hashing import ANSWER, HashedPair, LocalHash, ThreeWords
 from dptopics.local.randomizer import BitFlips
+from dptopics.privacy.events import Relation
 from dptopics.privacy.guarantee import Strength, Trust
-from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import secure_rng
 
 WORDS = Vocabulary.of(["cast", "knee", "rash", "skin"])

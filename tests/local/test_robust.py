@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from dptopics import Vocabulary
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 from dptopics.kernels.local_hash import bucket, buckets, clipped_support
 from dptopics.local.collection import Collection
 from dptopics.local.hashing import ANSWER, HashedPair, ThreeWords
-from dptopics.local.inference import FlipChannelLda
+from dptopics.local.inference import ClippedPairs, FlipChannelLda
 from dptopics.local.randomizer import BitFlips
-from dptopics.local.robust import ClippedPairs
 from dptopics.local.topics import fit_reports
 
 WORDS = Vocabulary.of([f"w{i:02d}" for i in range(40)])

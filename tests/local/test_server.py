@@ -5,23 +5,24 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from dptopics import Vocabulary
-from dptopics.errors import InputError
-from dptopics.kernels.flip_channel import channel_likelihood, channel_weights, repair
-from dptopics.kernels.local_hash import mixture_pass
+from dptopics.core.errors import InputError
+from dptopics.kernels.local_hash import channel_likelihood, channel_weights, mixture_pass, repair
 from dptopics.local.collection import Collection
 from dptopics.local.hashing import ANSWER, HashedPair, ThreeWords
-from dptopics.local.inference import FlipChannelLda
-from dptopics.local.mixture import HashedMixture, pair_moments, word_indicators
-from dptopics.local.randomizer import BitFlips
-from dptopics.local.reconstruct import (
+from dptopics.local.inference import (
+    FlipChannelLda,
+    HashedMixture,
     as_counts,
     count_deviation,
     count_ones,
     estimated_counts,
     likely_counts,
+    pair_moments,
     rebuilt,
     unpacked,
+    word_indicators,
 )
+from dptopics.local.randomizer import BitFlips
 from dptopics.local.topics import fit_reports
 from dptopics.privacy.guarantee import Trust
 

@@ -7,10 +7,10 @@ import pytest
 from scipy import integrate, optimize
 from scipy.stats import norm
 
+from dptopics.mechanisms.vocabulary.threshold import WeightedVocabulary
 from dptopics.privacy import pricing
 from dptopics.privacy.events import Failure, Gaussian, Laplace, SampledGaussian
 from dptopics.privacy.pricing import epsilon_of, gaussian_delta, smallest, zcdp_delta, zcdp_of
-from dptopics.vocabulary.weighted import WeightedVocabulary
 
 mp = mpmath.MPContext()  # the global context belongs to everybody
 mp.prec = 200

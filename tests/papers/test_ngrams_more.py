@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 
 from dptopics import Corpus, Unit
+from dptopics.data.public_inputs import PublicNgrams
 from dptopics.plan import Plan
-from dptopics.public.ngrams import PublicNgrams
 
 pytest.importorskip("pyarrow")
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))

@@ -5,12 +5,12 @@ from math import ceil, exp, log, sqrt
 import pytest
 from scipy.optimize import brentq
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
+from dptopics.mechanisms.topics.output_matrix import Calibration, multiplier, renyi_epsilon
+from dptopics.mechanisms.topics.output_sensitivity import SampleSize, n_pairs, sampler_risk
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.pricing import epsilon_of
-from dptopics.published.topicdp.mvg import mvg_deviation, mvg_precision
-from dptopics.topics.output.renyi import Calibration, multiplier, renyi_epsilon
-from dptopics.topics.output.sensitivity import SampleSize, n_pairs, sampler_risk
+from dptopics.published.topicdp import mvg_deviation, mvg_precision
 
 DELTA = 1e-4
 # γ: ρ, h of algorithm 1, and the sizes of the two other samples

@@ -8,9 +8,9 @@ import pytest
 from scipy import sparse
 
 from dptopics import Corpus
-from dptopics.learners.lda_variational import VariationalLda
-from dptopics.topics.output.matrix import units_of
-from dptopics.topics.output.neighbours import DrawnUnits, draw_pair
+from dptopics.learners.lda import VariationalLda
+from dptopics.mechanisms.topics.output_matrix import units_of
+from dptopics.mechanisms.topics.output_sensitivity import DrawnUnits, draw_pair
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 

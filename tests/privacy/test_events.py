@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dptopics.errors import InputError, PrivacyError
+from dptopics.core.errors import InputError, PrivacyError
 from dptopics.privacy.events import Failure, Gaussian, Laplace, RandomizedResponse, SampledGaussian, from_dict, to_dict
 from dptopics.privacy.pricing import _pld_epsilon, epsilon_of, laplace_delta, response_delta, smallest, zcdp_of
 

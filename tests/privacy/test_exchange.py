@@ -8,15 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.corpus import Corpus
-from dptopics.privacy.events import Failure, Gaussian, Laplace, Noise, RandomizedResponse, SampledGaussian
-from dptopics.privacy.exchange import exchanged
+from dptopics.mechanisms.queries import watched_by
+from dptopics.privacy.events import (
+    Failure,
+    Gaussian,
+    Laplace,
+    Noise,
+    RandomizedResponse,
+    Relation,
+    SampledGaussian,
+    exchanged,
+)
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
-from dptopics.privacy.looks import watched_by
 from dptopics.privacy.pricing import epsilon_of, smallest
-from dptopics.privacy.relation import Relation
 from dptopics.registry import mechanisms
-from dptopics.release.vocabulary import Vocabulary
 
 DELTA = 1e-6
 

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dptopics.errors import BundleError, InputError, PrivacyError
+from dptopics.core.errors import BundleError, InputError, PrivacyError
+from dptopics.core.vocabulary import Vocabulary
+from dptopics.mechanisms.vocabulary.threshold import WeightedVocabulary
 from dptopics.privacy.card import PUBLIC_LIST, SMALL_GROUPS, show
-from dptopics.privacy.events import Failure, Gaussian, Laplace, SampledGaussian
+from dptopics.privacy.events import Failure, Gaussian, Laplace, Relation, SampledGaussian
 from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit, check_budget, composed, weakest
-from dptopics.privacy.relation import Relation
 from dptopics.registry import mechanisms
-from dptopics.release.vocabulary import Vocabulary
-from dptopics.vocabulary.weighted import WeightedVocabulary
 
 
 def promise(**fields):

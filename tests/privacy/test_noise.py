@@ -24,13 +24,13 @@ from scipy.special import ndtri
 
 from charging import charged
 from dptopics import Corpus, Ledger
-from dptopics.errors import InputError, PrivacyError
+from dptopics.core.errors import InputError, PrivacyError
 from dptopics.kernels import rounded
+from dptopics.mechanisms.vocabulary.threshold import WeightedVocabulary
 from dptopics.privacy import noise
 from dptopics.privacy import rng as rng_room
 from dptopics.privacy.noise import gaussian, laplace
 from dptopics.privacy.rng import SecureGenerator, is_secure, secure_rng
-from dptopics.vocabulary.weighted import WeightedVocabulary
 
 FALSE_ALARM = 5e-8
 TOP = 2**63  # one more than the largest tail count; also the sign bit

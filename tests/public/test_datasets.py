@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from dptopics.public.datasets import DemoTexts, demo_corpus
+from dptopics.public.demo import DemoTexts, demo_corpus
 
 GOLDEN = "8b82c7a676c241739c35c16012f1dbd2a3eae9a8ebae2b1dc4cdd58560334f5e"
 

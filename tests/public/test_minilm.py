@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 from dptopics.kernels import transformer as kernel
 from dptopics.public import minilm, minilm_files
 from dptopics.public.embeddings import embedding

@@ -7,23 +7,25 @@ import numpy as np
 import pytest
 
 from charging import charged
-from dptopics import Corpus, PrivateTopics, progress
-from dptopics.errors import InputError, PrivacyError
+from dptopics import Corpus, PrivateTopics
+from dptopics.core import progress
+from dptopics.core.errors import InputError, PrivacyError
+from dptopics.core.vocabulary import Vocabulary
+from dptopics.ledger.ledger import Ledger, Unrecorded
+from dptopics.mechanisms.mechanism import calibrate
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Strength, Unit
-from dptopics.privacy.ledger import Ledger
-from dptopics.privacy.mechanism import calibrate
 from dptopics.privacy.rng import secure_rng
-from dptopics.privacy.unrecorded import Unrecorded
-from dptopics.published.fdptm.zhao import ZhaoTopics
-from dptopics.published.fdptm.zhu import ZhuTopics
-from dptopics.published.gibbs.laplace_counts import LaplaceCountsTopics
-from dptopics.published.spectral.moments import SpectralMomentsTopics
-from dptopics.published.spectral.output import SpectralOutputTopics
-from dptopics.published.spectral.whitened import SpectralComponentsTopics, SpectralTensorTopics
+from dptopics.published.fdptm import ZhaoTopics, ZhuTopics
+from dptopics.published.gibbs import LaplaceCountsTopics
+from dptopics.published.spectral import (
+    SpectralComponentsTopics,
+    SpectralMomentsTopics,
+    SpectralOutputTopics,
+    SpectralTensorTopics,
+)
 from dptopics.registry import catalogue, mechanisms
 from dptopics.release import bundle
-from dptopics.release.vocabulary import Vocabulary
 
 DELTA = 1e-3
 TEXTS = ["fracture knee", "fracture knee cast", "rash skin", "rash skin cream", "rash skin knee"] * 12

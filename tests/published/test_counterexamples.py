@@ -11,15 +11,18 @@ import pytest
 from scipy.stats import beta
 
 from dptopics import Corpus
-from dptopics.errors import NothingReleased
+from dptopics.core.errors import NothingReleased
 from dptopics.privacy.guarantee import Strength
 from dptopics.privacy.rng import secure_rng
-from dptopics.published.gibbs.laplace_counts import LaplaceCountsTopics
-from dptopics.published.spectral import edges as spectral_edges
-from dptopics.published.spectral.moments import SpectralMomentsTopics
-from dptopics.published.spectral.output import SpectralOutputTopics
-from dptopics.published.spectral.procedure import private_bounds
-from dptopics.published.spectral.whitened import SpectralComponentsTopics, SpectralTensorTopics
+from dptopics.published import spectral_edges
+from dptopics.published.gibbs import LaplaceCountsTopics
+from dptopics.published.spectral import (
+    SpectralComponentsTopics,
+    SpectralMomentsTopics,
+    SpectralOutputTopics,
+    SpectralTensorTopics,
+)
+from dptopics.published.spectral_edges import private_bounds
 
 DELTA = 1e-6
 RARE = 1e-6  # false alarm of one bound

@@ -6,14 +6,14 @@ from scipy.stats import binom
 
 from charging import charged
 from dptopics import Corpus
+from dptopics.core.errors import PrivacyError
 from dptopics.data.bounded import string_keys
-from dptopics.errors import PrivacyError
+from dptopics.ledger.ledger import Unrecorded
+from dptopics.mechanisms.vocabulary.policy import GreedyVocabulary
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.privacy.rng import secure_rng
-from dptopics.privacy.unrecorded import Unrecorded
-from dptopics.published.vocabulary.greedy import GreedyAsPublished
-from dptopics.vocabulary.greedy import GreedyVocabulary
+from dptopics.published.vocabulary import GreedyAsPublished
 
 TAIL = 0.1
 MADE = {"scale": 2.0, "tail": TAIL, "max_words": 3, "delta": TAIL}

@@ -7,17 +7,16 @@ from hypothesis import strategies as st
 
 from charging import charged
 from dptopics import Corpus
-from dptopics.data.counts import Counts
-from dptopics.errors import InputError
-from dptopics.learners.lda_variational import VariationalLda
+from dptopics.core.counts import Counts
+from dptopics.core.errors import InputError
+from dptopics.core.vocabulary import Vocabulary
+from dptopics.learners.lda import VariationalLda
+from dptopics.ledger.ledger import Unrecorded
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
 from dptopics.privacy.guarantee import Strength
 from dptopics.privacy.rng import secure_rng
-from dptopics.privacy.unrecorded import Unrecorded
-from dptopics.published.topicdp.laplace_output import _WHOLE, LaplaceOutputTopics
-from dptopics.published.topicdp.mvg import MvgTopics, mvg_deviation
-from dptopics.release.vocabulary import Vocabulary
+from dptopics.published.topicdp import _WHOLE, LaplaceOutputTopics, MvgTopics, mvg_deviation
 
 TEXTS = ["knee cast", "knee skin", "skin rash", "rash skin", "cast knee knee"] * 10
 WORDS = Vocabulary.of(["cast", "knee", "rash", "skin"])

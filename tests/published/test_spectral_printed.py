@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 from test_spectral_published import CONFIGURATIONS, corpus_of, planted, whole
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
+from dptopics.core.vocabulary import Vocabulary
+from dptopics.data.public_inputs import Given
 from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Strength, Unit
-from dptopics.public.given import Given
-from dptopics.published.spectral import edges
-from dptopics.published.spectral.moments import SpectralMomentsTopics
-from dptopics.published.spectral.printed import FORMULAS, Sensitivities
-from dptopics.published.spectral.utility import Spectrum, promised_loss
-from dptopics.release.vocabulary import Vocabulary
+from dptopics.published import spectral_edges
+from dptopics.published.spectral import SpectralMomentsTopics
+from dptopics.published.spectral_edges import FORMULAS, Sensitivities, Spectrum, promised_loss
 
 PRINTED, CORRECTED = FORMULAS[Sensitivities.PRINTED], FORMULAS[Sensitivities.CORRECTED]
 WORDS = Vocabulary.public(["a", "b", "c", "d"])
@@ -30,7 +29,7 @@ def made(kind, **more):
 @pytest.mark.parametrize("alpha0", [0.1, 1.0, 10.0])
 def test_one_document_for_another_moves_the_moments_by_more_than_is_printed(alpha0):
     rest = [[0, 0, 6]] * 20
-    first, second = (edges.exact_moments(corpus_of([row, *rest])) for row in ([6, 0, 0], [0, 6, 0]))
+    first, second = (spectral_edges.exact_moments(corpus_of([row, *rest])) for row in ([6, 0, 0], [0, 6, 0]))
     for one, other in zip(whole(first, alpha0), whole(second, alpha0), strict=True):
         moved = np.linalg.norm(one - other)
         assert moved > 1.3 * PRINTED.pairs(alpha0, 21) == 1.3 * PRINTED.triples(alpha0, 21)
@@ -45,7 +44,7 @@ def test_the_noise_as_printed_does_not_hide_that_document():
         n_topics=2, epsilon=0.5, delta=1e-6, unit=Unit.DOCUMENT, sensitivities="printed", shares=(0.01, 0.98, 0.01)
     )
     n = 50
-    data = [edges.exact_moments(corpus_of([row, *[[0, 0, 6]] * (n - 1)])) for row in ([6, 0, 0], [0, 6, 0])]
+    data = [spectral_edges.exact_moments(corpus_of([row, *[[0, 0, 6]] * (n - 1)])) for row in ([6, 0, 0], [0, 6, 0])]
     far = np.linalg.norm(data[0].lda_pairs(1.0) - data[1].lda_pairs(1.0))
     seen = far / (mechanism.edge_scales["e4"] * PRINTED.pairs(1.0, n))  # μ: how many standard deviations apart
     priced = 1 / mechanism.edge_scales["e4"]
@@ -66,7 +65,7 @@ def test_printed_promises_nothing_and_says_why(kind):
 @every
 def test_printed_draws_less_noise(kind, monkeypatch):
     corpus, _ = planted(n=400)
-    drawn, draw, grid = {}, noise.gaussian, edges.fine_grid
+    drawn, draw, grid = {}, noise.gaussian, spectral_edges.fine_grid
     for name in ("printed", "corrected"):
         scales, grids = drawn.setdefault(name, []), []
 
@@ -78,7 +77,7 @@ def test_printed_draws_less_noise(kind, monkeypatch):
             scales.append(scale * grids[-1])
             return draw(rng, scale, size)
 
-        monkeypatch.setattr(edges, "fine_grid", fine)
+        monkeypatch.setattr(spectral_edges, "fine_grid", fine)
         monkeypatch.setattr(noise, "gaussian", spy)
         made(kind, sensitivities=name)(corpus.bounded(), np.random.default_rng(0))
     assert len(drawn["printed"]) == len(drawn["corrected"]) > 0

@@ -11,21 +11,22 @@ from scipy.optimize import linear_sum_assignment
 
 from charging import charged
 from dptopics import Corpus
-from dptopics.errors import InputError, NothingReleased, PrivacyError
-from dptopics.learners.spectral import SpectralLda
-from dptopics.learners.tensor import coefficients, orthogonal_components, third_moment
+from dptopics.core.errors import InputError, NothingReleased, PrivacyError
+from dptopics.core.vocabulary import Vocabulary
+from dptopics.learners.spectral import SpectralLda, coefficients, orthogonal_components, third_moment
+from dptopics.ledger.ledger import Ledger, Unrecorded
 from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.events import Failure, Gaussian, Laplace, Noise
 from dptopics.privacy.guarantee import Unit
-from dptopics.privacy.ledger import Ledger
 from dptopics.privacy.rng import secure_rng
-from dptopics.privacy.unrecorded import Unrecorded
-from dptopics.published.spectral import edges
-from dptopics.published.spectral.moments import SpectralMomentsTopics
-from dptopics.published.spectral.output import SpectralOutputTopics
-from dptopics.published.spectral.whitened import SpectralComponentsTopics, SpectralTensorTopics
-from dptopics.release.vocabulary import Vocabulary
+from dptopics.published import spectral_edges
+from dptopics.published.spectral import (
+    SpectralComponentsTopics,
+    SpectralMomentsTopics,
+    SpectralOutputTopics,
+    SpectralTensorTopics,
+)
 
 DELTA = 1e-3
 CONFIGURATIONS = [SpectralMomentsTopics, SpectralTensorTopics, SpectralComponentsTopics, SpectralOutputTopics]
@@ -64,28 +65,30 @@ DOCUMENT = st.lists(st.integers(0, 4), min_size=3, max_size=3).filter(any)
 @settings(max_examples=60, deadline=None)
 @given(st.lists(DOCUMENT, min_size=2, max_size=5), DOCUMENT, st.sampled_from([0.1, 1.0, 50.0]))
 def test_one_unit_for_another_moves_the_moments_by_at_most_their_sensitivity(documents, other, alpha0):
-    first, second = (edges.exact_moments(corpus_of(rows)) for rows in (documents, [other, *documents[1:]]))
+    first, second = (spectral_edges.exact_moments(corpus_of(rows)) for rows in (documents, [other, *documents[1:]]))
     assert first.n_units == second.n_units == len(documents)
     moved = [one - two for one, two in zip(whole(first, alpha0), whole(second, alpha0), strict=True)]
-    for change, sensitivity in zip(moved, (edges.pair_sensitivity, edges.triple_sensitivity), strict=True):
+    for change, sensitivity in zip(
+        moved, (spectral_edges.pair_sensitivity, spectral_edges.triple_sensitivity), strict=True
+    ):
         assert np.abs(change).sum() <= sensitivity(alpha0, len(documents), 1) * (1 + 1e-9)
         assert np.linalg.norm(change) <= sensitivity(alpha0, len(documents), 2) * (1 + 1e-9)
     # Weyl: what Procedure 1 relies on.
     values = [np.linalg.eigvalsh(data.lda_pairs(alpha0)) for data in (first, second)]
-    assert np.abs(values[0] - values[1]).max() <= edges.pair_sensitivity(alpha0, len(documents)) * (1 + 1e-9)
+    assert np.abs(values[0] - values[1]).max() <= spectral_edges.pair_sensitivity(alpha0, len(documents)) * (1 + 1e-9)
 
 
 def test_published_constants_are_too_small():
     # The body's 2/N, and H.2's (2 + 4b + 6c)/N, against documents of one word each.
     alpha0, n = 0.1, 1000
     rows = [[0, 0, 6, 0]] * (n - 1)
-    first, second = (edges.exact_moments(corpus_of([row, *rows])) for row in ([6, 0, 0, 0], [0, 6, 0, 0]))
+    first, second = (spectral_edges.exact_moments(corpus_of([row, *rows])) for row in ([6, 0, 0, 0], [0, 6, 0, 0]))
     pairs, triples = (
         np.abs(one - two).sum() * n for one, two in zip(whole(first, alpha0), whole(second, alpha0), strict=True)
     )
     a, b, c = coefficients(alpha0)
-    assert 2 < 1.999 * (1 + 2 * a) < pairs <= edges.pair_sensitivity(alpha0, n, 1) * n  # tight
-    assert 1.1 * (2 + 4 * b + 6 * c) < triples <= edges.triple_sensitivity(alpha0, n, 1) * n
+    assert 2 < 1.999 * (1 + 2 * a) < pairs <= spectral_edges.pair_sensitivity(alpha0, n, 1) * n  # tight
+    assert 1.1 * (2 + 4 * b + 6 * c) < triples <= spectral_edges.triple_sensitivity(alpha0, n, 1) * n
 
 
 @pytest.mark.parametrize(
@@ -95,21 +98,21 @@ def test_published_constants_are_too_small():
 def test_golden_sensitivities(alpha0, pairs, triples):
     # DeCarolis et al. 2020: (2 + 4a)/N (H.1), (2 + 12b + 6c)/N (H.2, three B terms); L2: √2(1 + 2a), √2(1 + 6b + 3c)
     for norm, pair, triple in zip((1, 2), pairs, triples, strict=True):
-        assert edges.pair_sensitivity(alpha0, 10, norm) * 10 == pytest.approx(pair, rel=1e-6)
-        assert edges.triple_sensitivity(alpha0, 10, norm) * 10 == pytest.approx(triple, rel=1e-6)
+        assert spectral_edges.pair_sensitivity(alpha0, 10, norm) * 10 == pytest.approx(pair, rel=1e-6)
+        assert spectral_edges.triple_sensitivity(alpha0, 10, norm) * 10 == pytest.approx(triple, rel=1e-6)
 
 
 def test_golden_whitened_sensitivity():
     # Equation 64 of DeCarolis et al. 2020 at α₀ = 1, N = 1000, k = 2, σ_k = 0.1, σ_k+1 = 0.
     by_hand = 7 / 3 * 8 * (0.002828427 / (0.1 * sqrt(0.05))) ** 3 + 0.005656854 * 2**1.5 / 0.05**1.5
-    assert edges.whitened_sensitivity(1.0, 1000, 2, 0.1) == pytest.approx(by_hand, rel=1e-6)
-    assert edges.component_sensitivity(0.5, 2, 0.1) == pytest.approx(2 * 2 * sqrt(2) * 0.5 / 0.1)
+    assert spectral_edges.whitened_sensitivity(1.0, 1000, 2, 0.1) == pytest.approx(by_hand, rel=1e-6)
+    assert spectral_edges.component_sensitivity(0.5, 2, 0.1) == pytest.approx(2 * 2 * sqrt(2) * 0.5 / 0.1)
 
 
 def test_authors_count_once_and_short_documents_as_nothing():
     counts = np.array([[3, 0, 0], [0, 3, 0], [0, 0, 3], [1, 1, 0]])
     corpus = Corpus.from_counts(counts, ["a", "b", "c"], authors=["x", "x", "y", "z"], public_vocabulary=True)
-    data = edges.exact_moments(corpus.bounded())
+    data = spectral_edges.exact_moments(corpus.bounded())
     assert data.n_units == 3
     np.testing.assert_allclose(data.mean, [1 / 6, 1 / 6, 1 / 3])
     np.testing.assert_allclose(data.second, np.diag([1 / 6, 1 / 6, 1 / 3]))
@@ -124,7 +127,7 @@ class Watched:
 
     def __init__(self, monkeypatch):
         self.draws, self.grids = [], []
-        fine_grid, draw = edges.fine_grid, {Noise.GAUSSIAN: noise.gaussian, Noise.LAPLACE: noise.laplace}
+        fine_grid, draw = spectral_edges.fine_grid, {Noise.GAUSSIAN: noise.gaussian, Noise.LAPLACE: noise.laplace}
 
         def grid(bound, sigma):
             self.grids.append(fine_grid(bound, sigma))
@@ -137,7 +140,7 @@ class Watched:
 
             return drawn
 
-        monkeypatch.setattr(edges, "fine_grid", grid)
+        monkeypatch.setattr(spectral_edges, "fine_grid", grid)
         monkeypatch.setattr(noise, "gaussian", spy(Noise.GAUSSIAN))
         monkeypatch.setattr(noise, "laplace", spy(Noise.LAPLACE))
 
@@ -146,17 +149,17 @@ class Watched:
 def test_every_edge_is_noised_at_the_scale_that_is_priced(kind, monkeypatch):
     corpus, _ = planted(n=400)
     d, k, mechanism = 12, 3, mechanism_for(kind, scale=1e-3)
-    data = edges.exact_moments(corpus.bounded())
+    data = spectral_edges.exact_moments(corpus.bounded())
     watched = Watched(monkeypatch)
     seen = []
     for name in ("whitened_sensitivity", "component_sensitivity"):
-        made = getattr(edges, name)
-        monkeypatch.setattr(edges, name, lambda *rest, made=made: seen.append(made(*rest)) or seen[-1])
+        made = getattr(spectral_edges, name)
+        monkeypatch.setattr(spectral_edges, name, lambda *rest, made=made: seen.append(made(*rest)) or seen[-1])
     mechanism(corpus.bounded(), np.random.default_rng(0))
-    scales, pairs = mechanism.edge_scales, edges.pair_sensitivity(1.0, 400)
+    scales, pairs = mechanism.edge_scales, spectral_edges.pair_sensitivity(1.0, 400)
     square = (Noise.GAUSSIAN, scales.get("e8", 0) * pairs, d * (d + 1) // 2)
     if kind is SpectralMomentsTopics:
-        triples = edges.triple_sensitivity(1.0, 400)
+        triples = spectral_edges.triple_sensitivity(1.0, 400)
         wanted = [(Noise.GAUSSIAN, scales["e4"] * pairs, d * (d + 1) // 2), square]
         wanted += [(Noise.GAUSSIAN, scales["e3"] * triples, k**3)]
     else:
@@ -194,7 +197,7 @@ def test_pure_form_noises_every_triple(monkeypatch):
     )
     watched = Watched(monkeypatch)
     mechanism(corpus.bounded(), np.random.default_rng(0))
-    pairs, triples = edges.pair_sensitivity(1.0, 400, 1), edges.triple_sensitivity(1.0, 400, 1)
+    pairs, triples = spectral_edges.pair_sensitivity(1.0, 400, 1), spectral_edges.triple_sensitivity(1.0, 400, 1)
     each = [pairs / (2.0 * 0.3)] * 2 + [triples / (2.0 * 0.4)] * 6  # Δ/ε of the edge; d² numbers at a time
     assert [draw[0] for draw in watched.draws] == [Noise.LAPLACE] * 8
     assert [draw[2] for draw in watched.draws] == [21, 21] + [36] * 6
@@ -206,17 +209,17 @@ def test_pure_form_noises_every_triple(monkeypatch):
 def test_noise_on_pairs_is_symmetric_and_less_off_the_diagonal(kind, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        edges,
+        spectral_edges,
         "top_eigenpairs",
         lambda apply, d, n, key: seen.append(apply(np.eye(d))) or (np.ones(n), np.eye(d)[:, :n]),
     )
-    data = edges.exact_moments(corpus_of([[3, 0, 0, 0]] * 5))
+    data = spectral_edges.exact_moments(corpus_of([[3, 0, 0, 0]] * 5))
     rng = np.random.default_rng(1)
     for _ in range(3000):
-        edges.noisy_pairs(data, 2, 1.0, 1.0, rng, kind)
+        spectral_edges.noisy_pairs(data, 2, 1.0, 1.0, rng, kind)
     noisy = np.array(seen) - data.lda_pairs(1.0)
     np.testing.assert_array_equal(noisy, noisy.transpose(0, 2, 1))
-    unit = edges.pair_sensitivity(1.0, 5, kind.norm) * (1 if kind is Noise.GAUSSIAN else sqrt(2))
+    unit = spectral_edges.pair_sensitivity(1.0, 5, kind.norm) * (1 if kind is Noise.GAUSSIAN else sqrt(2))
     off = np.triu_indices(4, 1)
     assert noisy[:, range(4), range(4)].std() == pytest.approx(unit, rel=0.05)
     assert noisy[:, *off].std() == pytest.approx(unit / (sqrt(2) if kind is Noise.GAUSSIAN else 2), rel=0.05)
@@ -228,7 +231,7 @@ def test_noise_on_triples_is_that_of_all_numbers_seen_through_the_axes(kind):
     view = rng.normal(size=(4, 2))
     mechanism = mechanism_for(SpectralMomentsTopics, scale=1.0, k=2, noise=kind)
     drawn = np.array([mechanism._triple_noise(100, view, rng).reshape(-1) for _ in range(4000)])
-    deviation = mechanism.edge_scales["e3"] * edges.triple_sensitivity(1.0, 100, kind.norm)
+    deviation = mechanism.edge_scales["e3"] * spectral_edges.triple_sensitivity(1.0, 100, kind.norm)
     deviation *= 1 if kind is Noise.GAUSSIAN else sqrt(2)
     # The slow twin: covariance of E(W, W, W), made symmetric, for independent numbers in E.
     turns = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
@@ -256,7 +259,9 @@ def test_axes_that_are_led_back_through_others_agree():
     vectors = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 3)))[0]
     values = np.array([2.0, 2.0, 1.0])
     other = vectors[:, [1, 0, 2]] * [1, -1, -1]
-    np.testing.assert_allclose(edges.whitening_like(values, vectors, other), other / np.sqrt(values), atol=1e-12)
+    np.testing.assert_allclose(
+        spectral_edges.whitening_like(values, vectors, other), other / np.sqrt(values), atol=1e-12
+    )
 
 
 # --- Procedure 1 ---
@@ -264,7 +269,7 @@ def test_axes_that_are_led_back_through_others_agree():
 
 def test_lower_bound_holds_but_for_its_tail():
     rng = np.random.default_rng(3)
-    lows = [edges.lower_bound("it", 1.0, 0.01, 1.0, 0.05, rng) for _ in range(4000)]
+    lows = [spectral_edges.lower_bound("it", 1.0, 0.01, 1.0, 0.05, rng) for _ in range(4000)]
     assert np.mean(np.array(lows) > 1.0) == pytest.approx(0.05, abs=0.02)
     assert np.mean(lows) == pytest.approx(1 - 0.01 * log(10), abs=1e-3)
 

@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 
 from charging import charged
+from dptopics.core.errors import InputError, PrivacyError
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.corpus import Corpus
-from dptopics.errors import InputError, PrivacyError
 from dptopics.kernels.noisy_gibbs import sweep_fixed
+from dptopics.ledger.ledger import Ledger
+from dptopics.mechanisms.topics.best_of import VocabularyThenTopics
+from dptopics.mechanisms.vocabulary.threshold import WeightedVocabulary
+from dptopics.mechanisms.vocabulary.two_stage import PublicVocabulary
 from dptopics.privacy import noise
+from dptopics.privacy.events import Relation
 from dptopics.privacy.guarantee import Strength
-from dptopics.privacy.ledger import Ledger
-from dptopics.privacy.relation import Relation
 from dptopics.privacy.rng import secure_rng
-from dptopics.published.fdptm import zhao
-from dptopics.published.fdptm.zhao import ZhaoTopics
-from dptopics.release.vocabulary import Vocabulary
-from dptopics.topics.pipeline import VocabularyThenTopics
-from dptopics.vocabulary.public import PublicVocabulary
-from dptopics.vocabulary.weighted import WeightedVocabulary
+from dptopics.published import fdptm
+from dptopics.published.fdptm import ZhaoTopics
 
 DELTA = 1e-6
 WORDS = Vocabulary.of(["cast", "cream", "fracture", "knee", "rash", "skin"])
@@ -153,7 +153,7 @@ def test_no_exact_count_reaches_the_draws_or_the_release(monkeypatch):
         seen.append(weight.copy())
 
     monkeypatch.setattr(noise, "laplace", lambda rng, scale, size: np.full(size, -(2**40), np.int64))
-    monkeypatch.setattr(zhao, "sweep_fixed", spy)
+    monkeypatch.setattr(fdptm, "sweep_fixed", spy)
     released = mechanism(steps=3)(corpus(), np.random.default_rng(1)).value
     assert all((weight == weight[0]).all() for weight in seen)
     assert (released.topic_word == 1 / 6).all()

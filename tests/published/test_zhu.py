@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.corpus import Corpus
 from dptopics.kernels.noisy_gibbs import sweep_perturbed
 from dptopics.privacy import noise
 from dptopics.privacy.rng import secure_rng
-from dptopics.public.datasets import demo_corpus
-from dptopics.published.fdptm.zhu import ZhuTopics
-from dptopics.release.vocabulary import Vocabulary
+from dptopics.public.demo import demo_corpus
+from dptopics.published.fdptm import ZhuTopics
 
 DELTA = 1e-6
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dptopics.errors import BundleError, InputError
+from dptopics.core.errors import BundleError, InputError
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.privacy.events import Failure, Gaussian
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
-from dptopics.public.text import TextSettings
 from dptopics.release import bundle
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
-from dptopics.release.vocabulary import Vocabulary
 
 GUARANTEE = Guarantee(
     events=(Gaussian(2.0, 3), Failure(1e-8)),

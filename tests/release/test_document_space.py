@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from dptopics.release.document_space import DocumentSpace
+from dptopics.release.topic_sizes import DocumentSpace
 
 
 def space_of(centres, sharpness):

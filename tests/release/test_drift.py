@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from dptopics import TextSettings, TopicModel, Vocabulary
-from dptopics.errors import InputError
-from dptopics.insight.series import CountsOfPeriod
+from dptopics.core.errors import InputError
+from dptopics.counting import far_below, topic_or_far
+from dptopics.mechanisms.counts.periods import CountsOfPeriod
 from dptopics.release import margins
 from dptopics.release.counts import CountTable
-from dptopics.release.document_space import DocumentSpace
 from dptopics.release.drift import FEWEST, Signal, drift
-from dptopics.release.nearness import far_below, topic_or_far
+from dptopics.release.topic_sizes import DocumentSpace
 
 WEEKS = tuple(f"2026-W{week:02}" for week in range(1, 53))
 MADE = CountsOfPeriod.calibrated(

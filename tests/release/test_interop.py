@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from dptopics import Corpus, InputError, NgramTable, TopicModel, Vocabulary
-from dptopics.audit.reuse import read_target
+from dptopics.audit.membership.target_attack import read_target
 from dptopics.release import interop
 
 TEXTS = ["zebra apple apple", "apple zebra zebra", "moon night night", "night moon star"] * 10

@@ -10,9 +10,9 @@ from dptopics import CountTable, Guarantee, Release, Strength, Unit
 from dptopics.cli.terminal import show_counts
 from dptopics.release.counts import Estimate, Shown
 from dptopics.release.margins import cube
-from dptopics.release.record import Record
+from dptopics.release.release import Record
 from dptopics.release.report import render
-from dptopics.release.report.count_maps import number
+from dptopics.release.report.charts import number
 
 PROMISE = Guarantee(events=(), delta=0.0, unit=Unit.AUTHOR, strength=Strength.PROVED)
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dptopics.errors import BundleError, InputError
-from dptopics.public.text import TextSettings
+from dptopics.core.errors import BundleError, InputError
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.release import topic_model as module
 from dptopics.release.topic_model import TopicModel
-from dptopics.release.vocabulary import Vocabulary
 
 WORDS = Vocabulary.of(["asthma", "cough", "cream", "rash", "skin", "wheeze"])
 
@@ -142,7 +142,7 @@ def test_load_wants_topics(tmp_path):
 def test_model_needs_no_corpus():
     code = (
         "import sys; from dptopics.release.topic_model import TopicModel; import dptopics.release.bundle;"
-        "assert not {'dptopics.data.corpus', 'dptopics.privacy.ledger', 'dptopics.engines'} & set(sys.modules)"
+        "assert not {'dptopics.data.corpus', 'dptopics.ledger.ledger', 'dptopics.engines'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 

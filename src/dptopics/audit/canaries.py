@@ -12,25 +12,27 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dptopics import progress
-from dptopics.audit.curves import claimed_curve, curve_bound_from_trials, one_run_curve_bound
-from dptopics.audit.epsilon import (
+from dptopics.audit.claim.curves import (
     EpsilonAudit,
     check_confidence,
     check_relation,
+    claimed_curve,
+    curve_bound_from_trials,
     lower_bound_from_trials,
+    one_run_curve_bound,
     one_run_lower_bound,
 )
-from dptopics.audit.units import SCORES, Canary, Score, Words, released_value, separation, with_units
+from dptopics.audit.claim.distinguishing import SCORES, Canary, Score, Words, released_value, separation, with_units
+from dptopics.core import progress
+from dptopics.core.errors import InputError
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
-from dptopics.errors import InputError
+from dptopics.mechanisms.mechanism import Mechanism
+from dptopics.privacy.events import Relation
 from dptopics.privacy.guarantee import Guarantee
-from dptopics.privacy.mechanism import Mechanism
-from dptopics.privacy.relation import Relation
-from dptopics.release.ngram_table import NgramTable
+from dptopics.release.ngrams import NgramTable
 from dptopics.release.topic_model import TopicModel
-from dptopics.release.vocabulary import Vocabulary
 
 _RELATION = Relation.ADD_OR_REMOVE  # a canary is in, or it is not: nobody takes its place
 

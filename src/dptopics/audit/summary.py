@@ -5,8 +5,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from dptopics import notebook
-from dptopics.privacy.fields import Choice
+from dptopics.core import notebook
+from dptopics.core.settings import Choice
 
 _SURE = 10  # times as many found as guessing would: not a matter of luck or degree
 _STYLE = """

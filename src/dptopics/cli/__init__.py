@@ -32,7 +32,7 @@ from dptopics.cli import (
 )  # fmt: skip
 from dptopics.cli.streams import guarded, where_saved
 from dptopics.cli.terminal import err, out, warn
-from dptopics.errors import BudgetExceeded, DptopicsError, PrivacyWarning, SpentError
+from dptopics.core.errors import BudgetExceeded, DptopicsError, PrivacyWarning, SpentError
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -12,13 +12,13 @@ from dptopics.cli.ngrams import public_ngrams
 from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, print_json, progress_bar, warn
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
+from dptopics.core.text import TextSettings
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.text import TextSettings
 from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
-    from dptopics.audit.membership import MembershipAudit
+    from dptopics.audit.membership.attack import MembershipAudit
     from dptopics.data.corpus import Corpus
     from dptopics.plan import Plan
 
@@ -114,7 +114,7 @@ def audit(
 
     Spends no budget. Exit code 5: a claim is violated.
     """
-    from dptopics import progress
+    from dptopics.core import progress
 
     if any((out_folder / name).exists() for name in ("audit.json", "ngram_attack.json")):
         raise InputError(f"the folder {str(out_folder)!r} holds an audit already. Choose another name, or remove it.")
@@ -200,9 +200,9 @@ def _counts(plan: "Plan", out_folder: Path, attack: str, more: object, **how: An
 
 def _attacked(corpus: "Corpus", plan: "Plan | None", plain: tuple[str, int], how: dict[str, Any]) -> "MembershipAudit":
     """Shadow models of a plain learner, or of a plan's mechanism."""
-    from dptopics import progress
-    from dptopics.audit.membership import audit_membership
-    from dptopics.audit.targets import of_mechanism
+    from dptopics.audit.membership.attack import audit_membership
+    from dptopics.audit.membership.models import of_mechanism
+    from dptopics.core import progress
     from dptopics.release.release import describe
 
     if plan is None:
@@ -221,8 +221,8 @@ def _plan(
     public: tuple[Path, str, str, str | None] | None,
 ) -> "Plan | None":
     """What is attacked: the plan of a release, one in a file, or the one that the options make."""
+    from dptopics.data.public_inputs import Given
     from dptopics.plan import plan_of, read_plan
-    from dptopics.public.given import Given
     from dptopics.release import bundle
 
     asked = [name for name, value in (("--release", release_folder), ("--plan", plan_file)) if value is not None]
@@ -250,8 +250,8 @@ def _plan(
 
 def _named(settings: dict[str, Any]) -> "Plan":
     """The plan that the options make: topics, or a vocabulary alone."""
+    from dptopics.mechanisms.mechanism import Job
     from dptopics.plan import Plan
-    from dptopics.privacy.mechanism import Job
     from dptopics.registry import mechanisms
 
     if settings["mechanism"] not in mechanisms(Job.VOCABULARY):

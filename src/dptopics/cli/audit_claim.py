@@ -8,7 +8,7 @@ from dptopics.cli import options as o
 from dptopics.cli.audit_model import show
 from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json, progress_bar
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 
 if TYPE_CHECKING:
     from dptopics.data.corpus import Corpus
@@ -23,8 +23,8 @@ def attack_claim(
     """Try to refute what a plan's mechanism claims, with controls that show what the audit can see."""
     from dataclasses import replace
 
-    from dptopics import progress
-    from dptopics.audit.claim import Effort, audit_claim
+    from dptopics.audit.claim.examiner import Effort, audit_claim
+    from dptopics.core import progress
 
     effort = Effort.thorough() if thorough else Effort()
     if trials is not None:
@@ -50,15 +50,15 @@ def attack_most_contributing(
     corpus: "Corpus", plan: "Plan | None", pairs: int, out_folder: Path, as_json: bool
 ) -> None:
     """The attack of Ramadan, Withers & Orr 2021 (section 5) on a plan for n-grams."""
-    from dptopics import progress
-    from dptopics.audit import ngram_attack
-    from dptopics.privacy.mechanism import Job
+    from dptopics.audit.membership import ngrams
+    from dptopics.core import progress
+    from dptopics.mechanisms.mechanism import Job
     from dptopics.privacy.rng import secure_rng
 
     if plan is None or plan.job is not Job.NGRAMS:
         raise InputError("--attack most-contributing is for n-grams: give a --release of them, or a --plan.")
     with progress_bar("Releasing with the author and without") as sink, progress.shown_by(sink):
-        found = ngram_attack.attack_most_contributing(
+        found = ngrams.attack_most_contributing(
             plan.build(), corpus, repeats=pairs, rng=secure_rng(), max_docs=plan.max_docs
         )
     where = found.save(out_folder, settings={"plan": plan.to_dict()})

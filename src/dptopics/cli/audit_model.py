@@ -10,10 +10,10 @@ from rich.table import Table
 from dptopics.cli import options as o
 from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json, progress_bar
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dptopics.audit.membership import MembershipAudit
+    from dptopics.audit.membership.attack import MembershipAudit
     from dptopics.audit.summary import Summary
     from dptopics.data.corpus import Corpus
     from dptopics.plan import Plan
@@ -61,9 +61,9 @@ def show(summary: "Summary", out_folder: Path) -> None:
 
 def attack_plain(corpus: "Corpus", learner: str, n_topics: int, how: dict[str, Any]) -> "MembershipAudit":
     """Membership inference against a learner without privacy."""
-    from dptopics import progress
-    from dptopics.audit.membership import audit_membership
-    from dptopics.audit.targets import audited_learner, of_learner
+    from dptopics.audit.membership.attack import audit_membership
+    from dptopics.audit.membership.models import audited_learner, of_learner
+    from dptopics.core import progress
 
     made = audited_learner(learner, n_topics)
     with progress_bar("Training shadow models") as sink, progress.shown_by(sink):
@@ -73,12 +73,10 @@ def attack_plain(corpus: "Corpus", learner: str, n_topics: int, how: dict[str, A
 
 def attack_target(corpus: "Corpus", model: Model, out_folder: Path, as_json: bool) -> None:
     """Score the documents against a model trained elsewhere, with shadows of an earlier audit or trained now."""
-    from dptopics import progress
-    from dptopics.audit import reuse
-    from dptopics.audit.foreign import read_target
-    from dptopics.audit.rates import check_enough
-    from dptopics.audit.shadows import train_shadows
-    from dptopics.audit.targets import audited_learner, of_learner
+    from dptopics.audit.membership import target_attack
+    from dptopics.audit.membership.models import audited_learner, of_learner, read_target
+    from dptopics.audit.membership.rates import check_enough, train_shadows
+    from dptopics.core import progress
 
     topics, words = read_target(model.target, trust_pickle=model.trust_pickle)
     check_enough(corpus.n_documents, "document")
@@ -97,7 +95,7 @@ def attack_target(corpus: "Corpus", model: Model, out_folder: Path, as_json: boo
             err.print(f"Stopped. Run the same command again: it goes on with the models in {folder}.", highlight=False)
             sys.exit(130)
     with progress_bar("Asking the shadow models") as sink, progress.shown_by(sink):
-        result = reuse.attack_target(reuse.read_shadows(folder), topics, words, corpus)
+        result = target_attack.attack_target(target_attack.read_shadows(folder), topics, words, corpus)
     result.save(out_folder)
     saved(out_folder)
     if as_json:
@@ -108,9 +106,8 @@ def attack_target(corpus: "Corpus", model: Model, out_folder: Path, as_json: boo
 
 def poison(corpus: "Corpus", plan: "Plan | None", runs: int, out_folder: Path, as_json: bool) -> None:
     """Plant documents near a target, and see in so many runs whether its secret shows."""
-    from dptopics import progress
-    from dptopics.audit.poison import audit_by_poison
-    from dptopics.audit.victims import PLAIN, of_plan
+    from dptopics.audit.poison import PLAIN, audit_by_poison, of_plan
+    from dptopics.core import progress
 
     victims = PLAIN if plan is None else (*PLAIN, of_plan(plan))
     with progress_bar("Planting documents and training models") as sink, progress.shown_by(sink):

@@ -10,7 +10,7 @@ from dptopics.cli import options as o
 from dptopics.cli.count import axes_of_options
 from dptopics.cli.source import Table, allow_tokenizer, named_tokenizer
 from dptopics.cli.terminal import err, progress_bar
-from dptopics.public.text import TextSettings
+from dptopics.core.text import TextSettings
 
 
 def check(
@@ -51,7 +51,8 @@ def check(
 
     Free. Figures are exact: they go to standard error, and decide nothing.
     """
-    from dptopics import checking, progress
+    from dptopics import checking
+    from dptopics.core import progress
 
     allow_tokenizer(tokenizer)
     table = Table.of(context, text=text or "")

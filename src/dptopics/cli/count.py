@@ -11,13 +11,13 @@ from dptopics.cli import options as o
 from dptopics.cli.publishing import plan_of, preview, shown, stoppable
 from dptopics.cli.source import Table, allow_tokenizer, say
 from dptopics.cli.terminal import err
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
-    from dptopics.counting.periods import Calendar
+    from dptopics.core.axes import Axis
+    from dptopics.counting import Calendar
     from dptopics.plan import Plan
-    from dptopics.public.axes import Axis
 
 _SERIES = "Every week"
 
@@ -99,8 +99,7 @@ def count(
     as_json: o.Json = False,
 ) -> None:
     """Count authors by topic, group and time, with 95 % intervals."""
-    from dptopics.counting.periods import period_plan, publish_period
-    from dptopics.counting.tables import Columns, counts_plan, publish_counts, topics_of
+    from dptopics.counting import Columns, counts_plan, period_plan, publish_counts, publish_period, topics_of
 
     allow_tokenizer(tokenizer)
     table = Table.of(context)
@@ -170,7 +169,7 @@ def groups(
     as_json: o.Json = False,
 ) -> None:
     """Release the values of a column that many authors have, to count by where there is no public list."""
-    from dptopics.counting.tables import release_groups
+    from dptopics.counting import release_groups
 
     table = Table.of(context, text=column)
     with stoppable() as phase:
@@ -206,7 +205,7 @@ def axes_of_options(
     date_format: str | None = None,
 ) -> "list[Axis]":
     """The axes that the options name. A list must have its column, a column its list."""
-    from dptopics.public.axes import Axis, Period
+    from dptopics.core.axes import Axis, Period
 
     periods = {one for one in by if one.partition(":")[0] in list(Period) and ":" in one}
     columns = [one for one in by if one not in periods]
@@ -232,7 +231,7 @@ def axes_of_options(
 
 def _calendar(period: str, at: str | None, first: str | None, last: str | None, date_format: str | None) -> "Calendar":
     """The periods of a series, and where dates are."""
-    from dptopics.counting.periods import Calendar
+    from dptopics.counting import Calendar
 
     if at is None:
         raise InputError("say which period to count: --at 2026-W07, or a day in it.")
@@ -242,7 +241,7 @@ def _calendar(period: str, at: str | None, first: str | None, last: str | None, 
 
 def _axes_of(plan: "Plan", by: list[str], date_format: str | None = None) -> "list[Axis]":
     """The axes of a plan: it says which values they have, ``--by`` in which columns they are."""
-    from dptopics.public.axes import Axis, Period
+    from dptopics.core.axes import Axis, Period
 
     named = {kind if found else one: (kind, column) for one in by for kind, found, column in [one.partition(":")]}
     axes, days = [], [date.fromisoformat(day) for day in plan.settings.get("days", ())]
@@ -261,9 +260,9 @@ def _axes_of(plan: "Plan", by: list[str], date_format: str | None = None) -> "li
 
 def _groups(column: str, path: str) -> "Axis":
     """Public values of a column: lines of a file, or the words of a release (``release_groups``)."""
-    from dptopics.public.axes import Axis
+    from dptopics.core.axes import Axis
+    from dptopics.core.vocabulary import Vocabulary
     from dptopics.release.bundle import load
-    from dptopics.release.vocabulary import Vocabulary
 
     if Path(path).is_dir():
         return Axis.groups(column, load(path).value_of(Vocabulary).words)

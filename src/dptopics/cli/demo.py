@@ -13,11 +13,11 @@ from rich.panel import Panel
 from rich.table import Table
 from scipy import sparse
 
-from dptopics import progress
+from dptopics.core import progress
+from dptopics.core.errors import InputError
 from dptopics.data.corpus import Corpus
-from dptopics.errors import InputError
 from dptopics.estimators import PrivateTopics
-from dptopics.public.datasets import DemoTexts, demo_corpus
+from dptopics.public.demo import DemoTexts, demo_corpus
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 

@@ -10,14 +10,14 @@ from dptopics.cli import options as o
 from dptopics.cli.publishing import plan_of, preview, published
 from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.terminal import err
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
+from dptopics.core.text import MOST_PHRASE, TextSettings
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.text import MOST_PHRASE, TextSettings
 from dptopics.public.word_lists import check_not_the_data, read_seed_words, read_stop_words
 
 if TYPE_CHECKING:
+    from dptopics.data.public_inputs import Given
     from dptopics.plan import Plan
-    from dptopics.public.given import Given
     from dptopics.public.text_models import Embedding
 
 
@@ -193,7 +193,7 @@ def fit(
 
 def _public_corpus(table: Table, settings: TextSettings, unit: Unit, max_docs: int | None) -> "Given":
     from dptopics.data.corpus import Corpus
-    from dptopics.public.given import Given
+    from dptopics.data.public_inputs import Given
 
     corpus = table.read(settings)
     assert isinstance(corpus, Corpus)
@@ -202,7 +202,7 @@ def _public_corpus(table: Table, settings: TextSettings, unit: Unit, max_docs: i
 
 def _embedding(mechanism: str, name: str | None, cache: Path | None) -> "Embedding | None":
     """The public model that is asked for; None where none is."""
-    from dptopics.privacy.mechanism import Job
+    from dptopics.mechanisms.mechanism import Job
     from dptopics.registry import mechanism_class
 
     kinds = [mechanism_class(Job.TOPICS, part.strip()) for part in mechanism.split(",")]

@@ -11,7 +11,7 @@ from rich.table import Table
 from dptopics.cli import options as o
 from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 
 
 def label(
@@ -35,8 +35,8 @@ def label(
     as_json: o.Json = False,
 ) -> None:
     """Name topics from their released words. Nothing is spent, and no data are read."""
-    from dptopics.insight.labels import label as labelled
     from dptopics.release import bundle
+    from dptopics.release.labels import label as labelled
 
     if out_file is not None and out_file.exists():
         raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")

@@ -7,8 +7,8 @@ import typer
 
 from dptopics.cli import options as o
 from dptopics.cli.terminal import out, print_json
+from dptopics.privacy.events import Relation
 from dptopics.privacy.guarantee import Unit
-from dptopics.privacy.relation import Relation
 
 
 def create(
@@ -24,7 +24,7 @@ def create(
     ] = "sum",
 ) -> None:
     """Make a ledger with a total budget."""
-    from dptopics.privacy.ledger import Ledger
+    from dptopics.ledger.ledger import Ledger
 
     ledger = Ledger.create(path, epsilon=epsilon, delta=delta, unit=unit, relation=relation, composition=composition)
     out.print(ledger.card())
@@ -35,7 +35,7 @@ def same_people(
     column: Annotated[str, typer.Argument(help="Another column of authors.", show_default=False)],
 ) -> None:
     """Say that another column of authors names the same people, each by one name."""
-    from dptopics.privacy.ledger import Ledger
+    from dptopics.ledger.ledger import Ledger
 
     ledger = Ledger.open(path)
     ledger.same_people(column)
@@ -46,7 +46,7 @@ def show(
     path: Annotated[Path, typer.Argument(help="Ledger file.", show_default=False)], as_json: o.Json = False
 ) -> None:
     """Show what was spent and what is left."""
-    from dptopics.privacy.ledger import Ledger
+    from dptopics.ledger.ledger import Ledger
 
     ledger = Ledger.open(path)
     if not as_json:

@@ -9,7 +9,7 @@ import typer
 from dptopics.cli import options as o
 from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_topics, warn
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 
 ANSWERED = "this collection was answered before: it gets the same report again, whatever the document says now."
 Parameters = Annotated[Path, typer.Argument(help="File with the collection's public parameters.", show_default=False)]
@@ -33,12 +33,12 @@ def create(
     language: o.Language = "english",
 ) -> None:
     """Write the public parameters of a collection, for clients and server."""
+    from dptopics.core.files import read_list
+    from dptopics.core.text import TextSettings
     from dptopics.local.collection import Collection
     from dptopics.local.hashing import HashedPair, ThreeWords
     from dptopics.local.randomizer import BitFlips
     from dptopics.local.report_files import write_collection
-    from dptopics.public.packed import read_list
-    from dptopics.public.text import TextSettings
     from dptopics.public.word_lists import read_words
 
     words = read_words(vocabulary)
@@ -85,9 +85,8 @@ def randomize(
     What the collection asks is shown first (on stderr). A collection that asks more than is left of the limit is
     refused. One that was answered before gets the same line again, whatever the document says now.
     """
-    from dptopics.local.client import Client
+    from dptopics.local.client import Client, SentFolder
     from dptopics.local.report_files import read_collection, to_line
-    from dptopics.local.sent_folder import SentFolder
     from dptopics.privacy.rng import secure_rng
 
     parameters = read_collection(collection)
@@ -132,7 +131,7 @@ def fit(
     as_json: o.Json = False,
 ) -> None:
     """Learn topics from reports. They are private already: it spends nothing and may be repeated."""
-    from dptopics import progress
+    from dptopics.core import progress
     from dptopics.local.report_files import Inbox, read_collection
     from dptopics.local.topics import fit_reports
     from dptopics.release import bundle

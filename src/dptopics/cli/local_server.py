@@ -8,7 +8,7 @@ import typer
 
 from dptopics.cli.local import ANSWERED, Parameters
 from dptopics.cli.terminal import err, out, warn
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 
 StoreName = Annotated[str, typer.Option(help="Where reports are kept: a .db file, or a postgresql:// address.")]
 
@@ -27,9 +27,9 @@ def serve(
     page: Annotated[bool, typer.Option("--page", help="Serve the demo page, too.")] = False,
 ) -> None:
     """Collect reports over HTTP. A report is accepted once it is on disk; nothing about its sender is kept."""
+    from dptopics.core.files import read_list
     from dptopics.local.report_files import read_collection
     from dptopics.local.server.store import open_store
-    from dptopics.public.packed import read_list
 
     try:
         from dptopics.local.server.app import Settings, make_app
@@ -61,8 +61,8 @@ def seal(
 ) -> None:
     """Copy a store under fresh random numbers, in their order: the copy tells nothing of who sent what, or when."""
     from dptopics.local.report_files import read_collection
-    from dptopics.local.server.seal import seal as write
     from dptopics.local.server.store import POSTGRES, SQLITE, open_store
+    from dptopics.local.server.store import seal as write
 
     if (out_file is None) == (schema is None):
         raise InputError("a sealed copy needs one place: --out FILE.db, or --schema NAME for a store in PostgreSQL.")
@@ -71,7 +71,7 @@ def seal(
         if not store.startswith(POSTGRES):
             raise InputError("--schema is for stores in PostgreSQL. Use --out FILE.db for this one.")
         open_store(store, parameters, create=False).close()  # refuses what is no store of this collection
-        from dptopics.local.server.seal_postgres import in_schema, seal_in_postgres
+        from dptopics.local.server.store_postgres import in_schema, seal_in_postgres
 
         n_reports = seal_in_postgres(store, parameters, schema)
         out.print(f"{n_reports} reports sealed in schema {schema}.", highlight=False, markup=False)
@@ -102,9 +102,7 @@ def send(
 
     The report is on disk and counted before it is sent. If sending fails, the same command sends the same bytes.
     """
-    from dptopics.local.client import Client
-    from dptopics.local.sending import Collector
-    from dptopics.local.sent_folder import SentFolder
+    from dptopics.local.client import Client, Collector, SentFolder
     from dptopics.privacy.rng import secure_rng
 
     collector = Collector(address, token=token)

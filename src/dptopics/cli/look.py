@@ -13,7 +13,7 @@ from dptopics.cli import options as o
 from dptopics.cli.source import Table as TextTable
 from dptopics.cli.source import allow_tokenizer
 from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value, warn
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 
 
 def show(
@@ -64,8 +64,8 @@ def transform(
     """Topic shares of new texts. They describe single texts: not for release."""
     import numpy as np
 
-    from dptopics import progress
-    from dptopics.data.tables import read_batches
+    from dptopics.core import progress
+    from dptopics.data.readers.tables import read_batches
     from dptopics.release.topic_model import TopicModel
 
     allow_tokenizer(tokenizer)

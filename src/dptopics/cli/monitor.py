@@ -9,7 +9,7 @@ from dptopics.cli import options as o
 from dptopics.cli.source import Table as TextTable
 from dptopics.cli.source import named_tokenizer
 from dptopics.cli.terminal import err, out, print_json, progress_bar
-from dptopics.public.text import TextSettings
+from dptopics.core.text import TextSettings
 
 _COLUMNS = ("word", "document", "missing_word")
 
@@ -44,11 +44,11 @@ def monitor(
 
     import numpy as np
 
-    from dptopics import progress
-    from dptopics.audit.gibbs_monitor import WHAT_IT_SAYS, monitor_gibbs
-    from dptopics.errors import InputError
-    from dptopics.learners.lda_gibbs import GibbsLda
-    from dptopics.release.vocabulary import Vocabulary
+    from dptopics.audit.monitor import WHAT_IT_SAYS, monitor_gibbs
+    from dptopics.core import progress
+    from dptopics.core.errors import InputError
+    from dptopics.core.vocabulary import Vocabulary
+    from dptopics.learners.lda import GibbsLda
 
     if min(sweeps, vocabulary, runs) < 1:
         raise InputError(f"sweeps, vocabulary and runs must be at least 1, got {sweeps}, {vocabulary} and {runs}.")

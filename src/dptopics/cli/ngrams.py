@@ -9,14 +9,14 @@ from dptopics.cli import options as o
 from dptopics.cli.publishing import plan_of, preview, published
 from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.terminal import err, progress_bar
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
+from dptopics.core.text import TextSettings
 from dptopics.privacy.events import Noise
-from dptopics.public.text import TextSettings
 from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
+    from dptopics.data.public_inputs import Given
     from dptopics.plan import Plan
-    from dptopics.public.given import Given
 
 _LISTS = (".txt", ".ngrams")
 
@@ -165,8 +165,7 @@ def arpa(
     out_file: Annotated[Path, typer.Option("--out", help="File to write; it must not exist.", show_default=False)],
 ) -> None:
     """Write an n-gram release as a language model in the ARPA format."""
-    from dptopics.release.language_model import LanguageModel
-    from dptopics.release.ngram_table import NgramTable
+    from dptopics.release.ngrams import LanguageModel, NgramTable
 
     if out_file.exists():
         raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
@@ -176,9 +175,8 @@ def arpa(
 
 def public_ngrams(path: Path, text: str, n: int, size: int, encoding: str, tokenizer: str | None) -> "Given":
     """A public list, or the most frequent n-grams of public texts."""
-    from dptopics import progress
-    from dptopics.public.given import Given
-    from dptopics.public.ngrams import PublicNgrams
+    from dptopics.core import progress
+    from dptopics.data.public_inputs import Given, PublicNgrams
 
     if not path.is_file():
         raise InputError(

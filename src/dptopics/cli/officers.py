@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from dptopics.cli import options as o
 from dptopics.cli.terminal import err, out, print_json, warn
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 
 if TYPE_CHECKING:
     from dptopics.release.officers.verification import Verified
@@ -64,11 +64,11 @@ def approve(
     out_file: Written = None,
 ) -> None:
     """Print the decision record of a release, filled in, for whoever has to approve it."""
-    from dptopics.privacy.ledger import Ledger
+    from dptopics.ledger.ledger import Ledger
     from dptopics.release import bundle
     from dptopics.release.officers.decision import decision
     from dptopics.release.report import read_audit
-    from dptopics.release.report.check import check_audit
+    from dptopics.release.report.promise import check_audit
 
     account = None if ledger is None else Ledger.open(ledger).to_dict()
     release, checks = bundle.load(release_folder), _verified(release_folder)

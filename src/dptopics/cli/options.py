@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import Unit
 

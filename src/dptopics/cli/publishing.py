@@ -11,11 +11,11 @@ from rich.markup import escape
 
 from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 
 if TYPE_CHECKING:
+    from dptopics.data.public_inputs import Given
     from dptopics.plan import Plan
-    from dptopics.public.given import Given
     from dptopics.release.release import Release
 
 # Options that say where the data are, where the release goes and what it is called: all others are the plan's.
@@ -48,7 +48,7 @@ def plan_of(
 
 def published(plan: "Plan", read: Any, *, out_folder: Path, as_json: bool, **how: Any) -> "Release[Any]":
     """Through the door, with a progress bar for each part of the work; then shown."""
-    from dptopics.door import publish
+    from dptopics.publishing import publish
 
     with stoppable() as phase:
         release = publish(plan, read, out=out_folder, phase=phase, **how)
@@ -93,7 +93,7 @@ def preview(plan: "Plan", about_units: int | None, as_json: bool) -> None:
 
 @contextmanager
 def _phase(title: str) -> Iterator[None]:
-    from dptopics import progress
+    from dptopics.core import progress
 
     with progress_bar(title) as sink, progress.shown_by(sink):
         yield

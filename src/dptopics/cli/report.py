@@ -27,8 +27,8 @@ def report(
     ] = None,
 ) -> None:
     """Write a release as one HTML page to look at: topics, words, error bars, guarantee. Spends no budget."""
+    from dptopics.ledger.ledger import Ledger
     from dptopics.privacy.guarantee import Strength
-    from dptopics.privacy.ledger import Ledger
     from dptopics.release import bundle, report
 
     release = bundle.load(release_folder)

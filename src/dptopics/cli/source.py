@@ -11,18 +11,18 @@ import typer
 
 from dptopics.cli import options as o
 from dptopics.cli.terminal import err, progress_bar, warn
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 from dptopics.privacy.guarantee import Unit
 
 if TYPE_CHECKING:
+    from dptopics.core.vocabulary import Vocabulary
     from dptopics.data.bounded import BoundedCorpus
     from dptopics.data.corpus import Corpus
-    from dptopics.data.databases import Query
     from dptopics.data.engines.spark import SparkTable
-    from dptopics.data.files import TableFile
+    from dptopics.data.readers.databases import Query
+    from dptopics.data.readers.files import TableFile
     from dptopics.plan import Plan
     from dptopics.public.text_models import Embedding
-    from dptopics.release.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +78,8 @@ class Table:
     @property
     def data(self) -> "TableFile | Query":
         """What is read, in memory."""
-        from dptopics.data.databases import Query
-        from dptopics.data.files import TableFile
+        from dptopics.data.readers.databases import Query
+        from dptopics.data.readers.files import TableFile
 
         if self.sql is not None:
             return Query(self.sql, self.database or "")
@@ -118,9 +118,9 @@ class Table:
         """What a door needs: the table, bounded as a plan says."""
 
         def read(plan: "Plan") -> "BoundedCorpus":
-            from dptopics import progress
+            from dptopics.core import progress
             from dptopics.data.corpus import Corpus
-            from dptopics.door import forecast, warn_owner
+            from dptopics.publishing import forecast, warn_owner
 
             with progress_bar("Reading texts") as sink, progress.shown_by(sink):
                 table = self.read(plan.text, embed=embed, vocabulary=vocabulary)
@@ -178,7 +178,7 @@ def named_tokenizer(name: str | None) -> str | None:
 def allow_tokenizer(name: str | None) -> None:
     """Let releases that are loaded from now on use a tokenizer that they name."""
     if name is not None:
-        from dptopics.public.tokenizers import Tokenizer
+        from dptopics.core.tokenizers import Tokenizer
 
         Tokenizer.of(named_tokenizer(name))
 

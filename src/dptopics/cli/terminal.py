@@ -13,15 +13,15 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from dptopics.core.progress import bar
 from dptopics.privacy.guarantee import Guarantee
-from dptopics.progress import bar
 
 if TYPE_CHECKING:
+    from dptopics.core.vocabulary import Vocabulary
     from dptopics.release.counts import CountTable
-    from dptopics.release.ngram_table import NgramTable
-    from dptopics.release.record import Record
+    from dptopics.release.ngrams import NgramTable
+    from dptopics.release.release import Record
     from dptopics.release.topic_model import TopicModel
-    from dptopics.release.vocabulary import Vocabulary
 
 out = Console()
 err = Console(stderr=True)

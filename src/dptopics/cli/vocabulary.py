@@ -9,7 +9,7 @@ from dptopics.cli import options as o
 from dptopics.cli.publishing import plan_of, preview, published
 from dptopics.cli.source import Table, named_tokenizer
 from dptopics.cli.terminal import err
-from dptopics.public.text import TextSettings
+from dptopics.core.text import TextSettings
 from dptopics.public.word_lists import check_not_the_data, read_stop_words
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dptopics.core.axes import CELL_TEXT, OTHER, Axis, cell_words, plain_value
+from dptopics.core.errors import tell_owner
+from dptopics.core.names import no_author, real_names
 from dptopics.data.builder import Builder
-from dptopics.data.columns import Rows
 from dptopics.data.corpus import Corpus
-from dptopics.data.names import no_author, real_names
-from dptopics.errors import tell_owner
-from dptopics.public.axes import CELL_TEXT, OTHER, Axis, cell_words, plain_value
+from dptopics.data.readers.columns import Rows
 
 _INVENTED = 80  # documents of an audit's background
 Topics = Callable[[list[str]], NDArray[np.int64]]  # texts to the number of each one's topic

@@ -10,13 +10,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dptopics.core.counts import Counts
+from dptopics.core.errors import InputError, tell_owner
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus, Bounds, string_keys
-from dptopics.data.counts import Counts
-from dptopics.errors import InputError, tell_owner
 from dptopics.kernels.gather import content_keys, gather
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.text import TextSettings
-from dptopics.release.vocabulary import Vocabulary
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]  # texts to vectors, one row each
 
@@ -174,8 +174,8 @@ class Corpus:
         ``embed`` turns texts into vectors: a public model.
         """
         from dptopics.data.builder import Builder
-        from dptopics.data.files import TableFile
-        from dptopics.data.tables import read_batches
+        from dptopics.data.readers.files import TableFile
+        from dptopics.data.readers.tables import read_batches
 
         if isinstance(source, str | Path):
             source = TableFile(source, encoding=encoding, separator=separator, format=format)
@@ -200,7 +200,7 @@ class Corpus:
         ``url`` is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME, or any that SQLAlchemy has a driver for. It
         is used once and kept nowhere. The query may only read.
         """
-        from dptopics.data.databases import Query
+        from dptopics.data.readers.databases import Query
 
         return cls.from_table(Query(query, url), text=text, author=author, **how)
 

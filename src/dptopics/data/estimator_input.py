@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from dptopics.data.tables import read_batches
-from dptopics.errors import DptopicsError, InputError, shielded
+from dptopics.core.errors import DptopicsError, InputError, shielded
+from dptopics.data.readers.tables import read_batches
 
 if TYPE_CHECKING:
+    from dptopics.core.text import TextSettings
+    from dptopics.core.vocabulary import Vocabulary
     from dptopics.data.corpus import Corpus
     from dptopics.data.engines.spark import SparkTable
     from dptopics.privacy.guarantee import Unit
     from dptopics.public.embeddings import Embedding
-    from dptopics.public.text import TextSettings
-    from dptopics.release.vocabulary import Vocabulary
 
 # Whole sentences of scikit-learn's that hold names of types and numbers of rows and columns only.
 _HARMLESS = re.compile(

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dptopics.core.errors import InputError, shielded
+from dptopics.core.names import author_name, real_names
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.builder import check_authors, numbered_authors, tell_if_empty
 from dptopics.data.corpus import Corpus
-from dptopics.data.files import check_file, explain
-from dptopics.data.json_tables import read_lines
-from dptopics.data.names import author_name, real_names
-from dptopics.errors import InputError, shielded
-from dptopics.release.vocabulary import Vocabulary
+from dptopics.data.readers.files import check_file, explain
+from dptopics.data.readers.formats import read_lines
 
 C = TypeVar("C", bound=Corpus)
 # On the card of whatever is released from counts: nobody can see how they were made.

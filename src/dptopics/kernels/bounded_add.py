@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from dptopics.kernels.arrays import F64, I32, I64
-from dptopics.kernels.jit import jit
+from dptopics.kernels.jit import F64, I32, I64, jit
 
 
 @jit

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from dptopics.kernels.arrays import I32, I64, U32, U64, Flags
-from dptopics.kernels.jit import jit
-from dptopics.kernels.splitmix import draw, mix
+from dptopics.kernels.hashing import draw, mix
+from dptopics.kernels.jit import I32, I64, U32, U64, Flags, jit
 
 Entries = tuple[I64, I32, I32]
 

@@ -6,10 +6,9 @@ and taking a document away shifts nobody else's draws.
 
 import numpy as np
 
-from dptopics.kernels.arrays import F32, I32, I64, U64
-from dptopics.kernels.jit import jit
+from dptopics.kernels.hashing import draw
+from dptopics.kernels.jit import F32, I32, I64, U64, jit
 from dptopics.kernels.simd import BANKS, LINE, STEP, WIDTH, prefetch, weigh
-from dptopics.kernels.splitmix import draw
 
 AHEAD = 3  # tokens between asking for a word's counts and using them
 

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from dptopics.kernels.arrays import F32, F64, I32, I64, U64
 from dptopics.kernels.gibbs import AHEAD, ask, enter
-from dptopics.kernels.jit import jit
+from dptopics.kernels.hashing import draw
+from dptopics.kernels.jit import F32, F64, I32, I64, U64, jit
 from dptopics.kernels.simd import BANKS, STEP, WIDTH, steepest, weigh
-from dptopics.kernels.splitmix import draw
 
 
 @jit

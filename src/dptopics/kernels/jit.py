@@ -7,8 +7,10 @@ from importlib.resources import files
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numba
+import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic as untyped_intrinsic
+from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
@@ -52,3 +54,14 @@ def jit(function: F) -> F:
 def intrinsic(function: Callable[Concatenate[Any, P], Any]) -> Callable[P, Any]:
     """Machine code written by hand: kernels call it without the first argument, the compiler's context."""
     return cast(Callable[P, Any], untyped_intrinsic(function))
+
+
+I8 = NDArray[np.int8]
+U8 = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+U32 = NDArray[np.uint32]
+U64 = NDArray[np.uint64]

@@ -6,8 +6,7 @@ totals over all units. All functions return the largest value over the units giv
 
 import numpy as np
 
-from dptopics.kernels.arrays import F64, I32, I64
-from dptopics.kernels.jit import jit
+from dptopics.kernels.jit import F64, I32, I64, jit
 
 
 @jit

@@ -7,8 +7,7 @@ Everything is added in the order of the document's entries, one unit at a time: 
 
 import numpy as np
 
-from dptopics.kernels.arrays import F64, I32, I64
-from dptopics.kernels.jit import jit
+from dptopics.kernels.jit import F64, I32, I64, jit
 
 
 @jit

@@ -5,8 +5,7 @@ Randomness enters as arrays with one entry per token: ``bits`` are 64 uniform bi
 
 import numpy as np
 
-from dptopics.kernels.arrays import F32, F64, I32, I64, U64
-from dptopics.kernels.jit import jit
+from dptopics.kernels.jit import F32, F64, I32, I64, U64, jit
 
 
 @jit

@@ -30,8 +30,7 @@ import math
 
 import numpy as np
 
-from dptopics.kernels.arrays import I64, U64
-from dptopics.kernels.jit import jit
+from dptopics.kernels.jit import I64, U64, jit
 
 ERROR = 2.0**-46
 

@@ -6,8 +6,7 @@ whatever lies beside it. Arrays have a few rows more than there are tokens, beca
 
 import numpy as np
 
-from dptopics.kernels.arrays import F32, I8, I32, I64, U8
-from dptopics.kernels.jit import jit
+from dptopics.kernels.jit import F32, I8, I32, I64, U8, jit
 from dptopics.kernels.tiles import BYTE_ROWS, COLUMNS, FLOAT_ROWS, byte_block, float_block
 
 SPARE_ROWS = 8  # more than a block can reach beyond the last row

@@ -5,9 +5,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics import progress
-from dptopics.data.counts import Counts
-from dptopics.errors import InputError
+from dptopics.core import progress
+from dptopics.core.counts import Counts
+from dptopics.core.errors import InputError
 
 
 class Learner(Protocol):

@@ -3,7 +3,7 @@
 Each runs on one thread with a fixed seed, so that it is one deterministic function of the counts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import pairwise
@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.data.counts import Counts
-from dptopics.errors import InputError
-from dptopics.kernels.distributions import distributions
+from dptopics.core.counts import Counts
+from dptopics.core.errors import InputError
+from dptopics.kernels.counts import distributions
+from dptopics.learners import Learner
+from dptopics.learners.lda import GibbsLda, VariationalLda
+from dptopics.learners.spectral import SpectralLda
 
 
 @dataclass(frozen=True)
@@ -152,3 +155,33 @@ def _exactly(topics: NDArray[np.float64], n_topics: int) -> NDArray[np.float64]:
     missing = max(0, n_topics - topics.shape[0])
     filler = np.full((missing, topics.shape[1]), 1.0 / topics.shape[1])
     return np.concatenate([topics[:n_topics], filler])
+
+
+_LEARNERS: dict[str, Callable[[int, int], Learner]] = {
+    "variational": lambda n_topics, steps: VariationalLda(n_topics=n_topics, passes=steps),
+    "gibbs": lambda n_topics, steps: GibbsLda(n_topics=n_topics, sweeps=steps),
+    "spectral": lambda n_topics, steps: SpectralLda(n_topics=n_topics),
+    "lsi": lambda n_topics, steps: lsi(n_topics),
+    "plsa": lambda n_topics, steps: plsa(n_topics, steps=steps, tolerance=0.0),
+    "hdp": lambda n_topics, steps: TomotopyLearner("HDPModel", n_topics, sweeps=steps),
+}
+
+
+def named_learner(name: str, n_topics: int, *, steps: int = 15) -> Learner:
+    """variational, gibbs, spectral, lsi, plsa or hdp (truncated to so many topics).
+
+    ``steps`` are passes or sweeps; the spectral learner and LSI have none.
+
+    >>> named_learner("gibbs", 5, steps=20).sweeps
+    20
+    """
+    if name not in _LEARNERS:
+        raise InputError(f"there is no learner {name!r}. The learners are: {', '.join(_LEARNERS)}.")
+    if steps < 1:
+        raise InputError(f"steps must be at least 1, got {steps}.")
+    return _LEARNERS[name](n_topics, steps)
+
+
+def learner_of(learner: str | Learner, n_topics: int, steps: int = 15) -> Learner:
+    """A learner by its name, or one that is given as such."""
+    return named_learner(learner, n_topics, steps=steps) if isinstance(learner, str) else learner

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Self
 
-from dptopics.errors import BundleError, InputError
+from dptopics.core.errors import BundleError, InputError
+from dptopics.core.periods import check_kind
+from dptopics.core.text import AUTO, TextSettings
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.local.hashing import HashedPair, ThreeWords
-from dptopics.local.periods import check_kind
 from dptopics.local.randomizer import BitFlips
 from dptopics.privacy.guarantee import Guarantee
-from dptopics.public.text import AUTO, TextSettings
-from dptopics.release.vocabulary import Vocabulary
 
 SCHEMA = 1
 _LONGEST_QUESTION = 1000

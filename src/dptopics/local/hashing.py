@@ -13,14 +13,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.kernels.local_hash import buckets, support
 from dptopics.local.randomizer import ASSUMPTIONS, NOISES, check_common
-from dptopics.privacy.events import RandomizedResponse
+from dptopics.mechanisms.mechanism import Job, Registered
+from dptopics.privacy.events import RandomizedResponse, Relation
 from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
-from dptopics.privacy.mechanism import Job, Registered
-from dptopics.privacy.relation import Relation
-from dptopics.release.vocabulary import Vocabulary
 
 _MOST_BUCKETS = 2**31
 _PARTS = 64  # of the answers, for threads

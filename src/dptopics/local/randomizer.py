@@ -10,13 +10,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
+from dptopics.core.vocabulary import Vocabulary
+from dptopics.mechanisms.mechanism import Job, Registered
 from dptopics.privacy.card import show
-from dptopics.privacy.events import RandomizedResponse
+from dptopics.privacy.events import RandomizedResponse, Relation
 from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
-from dptopics.privacy.mechanism import Job, Registered
-from dptopics.privacy.relation import Relation
-from dptopics.release.vocabulary import Vocabulary
 
 NOISES = ("randomised response",)
 ASSUMPTIONS = (

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dptopics.core.errors import BundleError, DptopicsError, InputError
+from dptopics.core.files import suffix_of
+from dptopics.core.periods import check_period
 from dptopics.data.builder import GrowingArray
-from dptopics.data.files import check_file, explain
-from dptopics.data.json_tables import read_lines
-from dptopics.errors import BundleError, DptopicsError, InputError
+from dptopics.data.readers.files import check_file, explain
+from dptopics.data.readers.formats import read_lines
 from dptopics.local.collection import Collection, Report
-from dptopics.local.periods import check_period
 from dptopics.local.server.store import hold_the_same, is_store, open_store
-from dptopics.public.packed import suffix_of
 
 _BATCH = 8192
 _NUMBER_BYTES = 16

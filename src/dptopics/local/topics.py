@@ -6,16 +6,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 from dptopics.learners import check_topics
-from dptopics.learners.lda_gibbs import GibbsLda
-from dptopics.local.chance import beyond_chance, doubted
+from dptopics.learners.lda import GibbsLda
 from dptopics.local.collection import Collection
 from dptopics.local.hashing import ANSWER, HashedPair, ThreeWords
-from dptopics.local.inference import FlipChannelLda
-from dptopics.local.mixture import HashedMixture
-from dptopics.local.randomizer import BitFlips
-from dptopics.local.reconstruct import (
+from dptopics.local.inference import (
+    ClippedPairs,
+    FlipChannelLda,
+    HashedMixture,
     as_counts,
     count_deviation,
     count_ones,
@@ -23,9 +22,37 @@ from dptopics.local.reconstruct import (
     posterior_means,
     rebuilt,
 )
-from dptopics.local.robust import ClippedPairs
+from dptopics.local.randomizer import BitFlips
 from dptopics.release.release import Release, describe
-from dptopics.release.topic_model import TopicModel
+from dptopics.release.topic_model import SURE, TopicModel
+
+FALSE_WORDS = 0.05  # share of releases that may show a word nobody sent, at most
+_BELOW = 0.999  # of the limit: pages round to six digits, and must not lift a word over it
+
+
+def beyond_chance(seen: NDArray[np.int64], n_reports: int, by_chance: float) -> NDArray[np.bool_]:
+    """Whether each number of reports that speak for a value is too large for a value that nobody sent.
+
+    Every report speaks for such a value with probability ``by_chance``, independently of all others, so its number is
+    binomial. Of all values together one is taken for true with probability at most ``FALSE_WORDS`` (Bonferroni). A
+    normal distribution of the same deviation has a far lighter tail where few reports speak for a value.
+
+    >>> beyond_chance(np.array([0, 1, 30]), 1000, 0.01)
+    array([False, False,  True])
+    >>> beyond_chance(np.array([0, 1, 1, 0]), 1, 0.02)  # one report speaks for some value by chance far too often
+    array([False, False, False, False])
+    """
+    from scipy.stats import binom  # slow to load
+
+    return np.asarray(binom.sf(seen - 1, n_reports, by_chance) <= FALSE_WORDS / max(1, seen.size))
+
+
+def doubted(
+    weights: NDArray[np.float64], deviation: NDArray[np.float64], sure: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Weights (topics × words), none of which stands out of the noise of its topic unless it is sure."""
+    return np.where(sure, weights, np.minimum(weights, _BELOW * SURE * deviation[:, None]))
+
 
 _USUAL_CLIP: dict[type, float] = {HashedPair: 1.0, BitFlips: 2.0}
 METHODS = ("likelihood", "published")
@@ -55,9 +82,9 @@ def fit_reports(
         sweeps: of the published method's sampler.
         key: a public number that the learner's random choices follow from.
         clip: limit what one report may do to a topic: for pairs in standard deviations of its support
-            (:class:`dptopics.local.robust.ClippedPairs`), for bits in mean documents (:class:`FlipChannelLda`). Usual
-            are 1 for pairs, 2 for bits by likelihood, and none for the published method and for three words, where
-            nothing is left to clip; None for no limit.
+            (:class:`~dptopics.local.inference.ClippedPairs`), for bits in mean documents (:class:`FlipChannelLda`).
+            Usual are 1 for pairs, 2 for bits by likelihood, and none for the published method and for three words,
+            where nothing is left to clip; None for no limit.
         period: the day or week that these reports came from, for the record.
     """
     randomizer = collection.randomizer

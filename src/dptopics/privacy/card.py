@@ -4,9 +4,9 @@ import textwrap
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from math import exp, inf
 
-from dptopics import notebook
+from dptopics.core import notebook
+from dptopics.privacy.events import Relation
 from dptopics.privacy.guarantee import LARGEST_DELTA, LARGEST_EPSILON, Guarantee, Strength, Trust, Unit
-from dptopics.privacy.relation import Relation
 
 PUBLIC_LIST = "The word list was public beforehand: it was not made from this data."
 PUBLIC_BESIDES = (

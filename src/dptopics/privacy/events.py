@@ -8,12 +8,27 @@ relation, and events of unequal relations have no common price. An unknown event
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import log
+from enum import StrEnum
+from math import log, sqrt
 from typing import Any
 
-from dptopics.errors import PrivacyError
-from dptopics.privacy.fields import Choice
-from dptopics.privacy.relation import Relation
+from dptopics.core.errors import PrivacyError
+from dptopics.core.settings import Choice
+
+
+class Relation(StrEnum):
+    """Which two data sets must look alike.
+
+    With and without a unit; with one unit exchanged for another; or with a single word of one document exchanged for
+    another word, which hides neither documents nor authors: only claims of published methods are made for that. With
+    and without one certain word in one document hides as little; reports of local collection state it beside the
+    document's ε.
+    """
+
+    ADD_OR_REMOVE = "add-or-remove"
+    REPLACE = "replace"
+    REPLACE_WORD = "replace-word"
+    ADD_OR_REMOVE_WORD = "add-or-remove-word"
 
 
 @dataclass(frozen=True)
@@ -21,7 +36,7 @@ class Gaussian:
     """Gaussian noise of standard deviation ``sigma`` times the L2 sensitivity, drawn ``count`` times.
 
     ``nonnegative``: the noise is on a sum in which no unit's contribution has a negative number. One unit more or less
-    costs the same; one in place of another costs less (:mod:`dptopics.privacy.exchange`).
+    costs the same; one in place of another costs less (:mod:`dptopics.privacy.events`).
     """
 
     sigma: float
@@ -160,3 +175,29 @@ def from_dict(data: dict[str, Any], relation: Relation = Relation.ADD_OR_REMOVE)
     if kind is None:
         raise PrivacyError(f"unknown privacy event {data.get('kind')!r}: update dptopics to read this guarantee.")
     return kind(**fields)
+
+
+def exchanged(events: Sequence[Event]) -> tuple[Event, ...] | None:
+    """The same draws under replace-one, or None where no price is known.
+
+    An exchange is a removal and an addition, so that sums move by at most twice as much: each multiplier is halved. Two
+    contributions u, v ≥ 0 of L2 norm at most C differ by less: ‖u − v‖² = ‖u‖² + ‖v‖² − 2⟨u, v⟩ ≤ 2C². Words of either
+    unit alone may fail to stay hidden: failures count twice. Proof: docs/guarantees/README.md, section 4.
+
+    >>> exchanged([Gaussian(2.0)])
+    (Gaussian(sigma=1.0, count=1, relation=<Relation.REPLACE: 'replace'>, nonnegative=False),)
+    """
+    found: list[Event] = []
+    for event in events:
+        if event.relation is not Relation.ADD_OR_REMOVE:
+            return None
+        match event:
+            case Gaussian(sigma, count, nonnegative=nonnegative):
+                found.append(Gaussian(sigma / (sqrt(2) if nonnegative else 2), count, Relation.REPLACE, nonnegative))
+            case Laplace(scale, count):
+                found.append(Laplace(scale / 2, count, Relation.REPLACE))
+            case Failure(probability):
+                found += [Failure(probability, Relation.REPLACE)] * 2
+            case _:  # what a sample does to an exchange is priced by no formula here
+                return None
+    return tuple(found)

@@ -7,13 +7,11 @@ from enum import StrEnum
 from math import exp, inf
 from typing import Any, NamedTuple, Self
 
-from dptopics.errors import BundleError, InputError, PrivacyError
+from dptopics.core.errors import BundleError, InputError, PrivacyError
+from dptopics.core.settings import whole
 from dptopics.privacy import events as ev
-from dptopics.privacy.events import Event
-from dptopics.privacy.exchange import exchanged
-from dptopics.privacy.fields import whole
+from dptopics.privacy.events import Event, Relation, exchanged
 from dptopics.privacy.pricing import epsilon_of
-from dptopics.privacy.relation import Relation
 
 SCHEMA = 2  # 1: events did not say their relation, the guarantee did
 LARGEST_EPSILON = 8.0  # above it the odds may grow more than 2,980-fold
@@ -288,7 +286,7 @@ def composed(*parts: Guarantee, delta: float) -> Guarantee:
     >>> other = replace(one, events=(ev.Gaussian(2.0, relation=Relation.REPLACE),))
     >>> composed(one, other, delta=1e-6)
     Traceback (most recent call last):
-    dptopics.errors.PrivacyError: parts of one release must protect the same unit under the same relation, got ...
+    dptopics.core.errors.PrivacyError: parts of one release must protect the same unit under the same relation, got ...
     """
     who: Sequence[tuple[str, str]] = list(dict.fromkeys((part.unit, part.trust) for part in parts))
     if len(who) > 1:

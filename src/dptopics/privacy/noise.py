@@ -19,7 +19,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 from dptopics.kernels import rounded
 from dptopics.privacy.rng import LOCK
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dptopics.errors import InputError, PrivacyError
+from dptopics.core.errors import InputError, PrivacyError
 from dptopics.privacy.events import Event, Failure, Gaussian, Laplace, RandomizedResponse, SampledGaussian, relation_of
 
 E = TypeVar("E", bound=Event)

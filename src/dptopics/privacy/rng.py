@@ -10,7 +10,7 @@ from weakref import WeakSet
 from numpy.random import Generator
 from randomgen import ChaCha
 
-from dptopics.errors import PrivacyError
+from dptopics.core.errors import PrivacyError
 
 LOCK = threading.RLock()  # held by whoever draws more than once for one number, and while the process forks
 _TWICE = (

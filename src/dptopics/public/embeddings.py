@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
+from dptopics.core.text import TextSettings, language_code, language_name
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.public.minilm import MiniLM
 from dptopics.public.minilm_int8 import MiniLMInt8
 from dptopics.public.minilm_words import MiniLMWords
-from dptopics.public.text import TextSettings, language_code, language_name
 from dptopics.public.text_models import CachedModel, Embedding, Floats, TextModel, cached, check_vectors
-from dptopics.release.vocabulary import Vocabulary
 
 __all__ = [
     "Embedding", "MiniLM", "MiniLMInt8", "MiniLMWords", "TextModel", "WordLlama", "available", "cached",

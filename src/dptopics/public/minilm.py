@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics import progress
-from dptopics.errors import InputError
+from dptopics.core import progress
+from dptopics.core.errors import InputError
 from dptopics.kernels import transformer as kernel
 from dptopics.kernels.tiles import COLUMNS
 from dptopics.public import minilm_files

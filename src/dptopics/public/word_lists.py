@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from unicodedata import normalize
 
-from dptopics.errors import InputError
-from dptopics.public.packed import read_list, unpacked
-from dptopics.public.text import TextSettings
-from dptopics.release.vocabulary import Vocabulary
+from dptopics.core.errors import InputError
+from dptopics.core.files import read_list, unpacked
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
 
 _CHUNK = 1 << 20
 

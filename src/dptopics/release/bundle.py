@@ -13,16 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from dptopics.errors import BundleError, DptopicsError, InputError
-from dptopics.privacy.durable import sync_folder
+from dptopics.core.errors import BundleError, DptopicsError, InputError
+from dptopics.core.files import Saved, sync_folder
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.release.counts import CountTable
-from dptopics.release.ngram_table import NgramTable
-from dptopics.release.record import Record
-from dptopics.release.release import Release
-from dptopics.release.saved import Saved
+from dptopics.release.ngrams import NgramTable
+from dptopics.release.release import Record, Release
 from dptopics.release.topic_model import TopicModel
-from dptopics.release.vocabulary import Vocabulary
 
 SCHEMA = 2  # 1: no record, and no word on which words come from a public list
 KINDS: dict[str, type[Any]] = {kind.kind: kind for kind in (TopicModel, NgramTable, Vocabulary, CountTable)}

@@ -13,11 +13,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.errors import BundleError, InputError
-from dptopics.public.axes import ALL
+from dptopics.core.axes import ALL
+from dptopics.core.errors import BundleError, InputError
+from dptopics.core.files import Arrays, known
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.release import margins
-from dptopics.release.saved import Arrays, known
-from dptopics.release.vocabulary import Vocabulary
 
 _NUMBERS = ("count", "low", "high", "share_low", "share_high")
 Z95 = 1.959963984540054  # 97.5 % of a normal distribution lies below

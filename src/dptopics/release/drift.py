@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.errors import InputError
-from dptopics.public.axes import FAR
+from dptopics.core.axes import FAR
+from dptopics.core.errors import InputError
 from dptopics.release.counts import CountTable, Share
 
 WINDOWS = (1, 2, 3)  # periods that are compared with all before them

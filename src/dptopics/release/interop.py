@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from dptopics.errors import InputError, shielded
+from dptopics.core.errors import InputError, shielded
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.release.counts import CountTable
-from dptopics.release.ngram_table import NgramTable
+from dptopics.release.ngrams import NgramTable
 from dptopics.release.topic_model import TopicModel
-from dptopics.release.vocabulary import Vocabulary
 
 _TOKENS = 1_000_000  # of the stand-in corpus; a round number that says nothing about the data
 _ETA = 0.01  # gensim's prior weight of a word: a hundred-millionth of the stand-in tokens
@@ -169,7 +169,7 @@ def from_bertopic(model: Any) -> TopicModel:
 
 def _model(weights: ArrayLike, names: Sequence[Any], share: ArrayLike, alpha: float) -> TopicModel:
     """Rows as distributions over sorted words, shares that add up to one."""
-    from dptopics.kernels.distributions import distributions
+    from dptopics.kernels.counts import distributions
 
     words = [str(name) for name in names]
     matrix = _numbers(weights)

@@ -1,22 +1,114 @@
 """Release: a value that may be published, with its guarantee and the public settings that made it."""
 
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from numpy.random import Generator
 
-from dptopics import notebook
-from dptopics.errors import BundleError
+from dptopics.core import notebook
+from dptopics.core.errors import BundleError, InputError
 from dptopics.privacy.card import card_html
 from dptopics.privacy.controls import share_of_noise
 from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.privacy.rng import is_secure
-from dptopics.release.record import Record
 
 if TYPE_CHECKING:
-    from dptopics.insight.hierarchy import TopicTree
     from dptopics.release.topic_model import TopicModel
+    from dptopics.release.tree import TopicTree
+
+
+def check_said(**texts: str) -> None:
+    """Refuse what cannot be written into a release: its owner's words are checked before anything is charged."""
+    for name, text in texts.items():
+        if not isinstance(text, str) or text.encode("utf-8", "replace").decode() != text:
+            raise InputError(f"the {name} must be a text that can be written as UTF-8.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """Version and day, what the owner says it is, the plan that made it, and the account it was charged to."""
+
+    version: str = ""
+    day: str = ""
+    title: str = ""
+    about: str = ""
+    plan: Mapping[str, Any] | None = None
+    ledger: Mapping[str, Any] | None = None  # its name, which charge this was, and what all charges come to
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any] | None) -> Self:
+        """Inverse of :meth:`to_dict`; nothing is known of releases before 0.2.0."""
+        return cls(**data) if data is not None else cls()
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Names and sentences, for cards and pages."""
+        rows = [("Title", self.title), ("About", self.about), ("Made by", self._made()), ("Words", self._words())]
+        rows += [("Tokenizer", self._tokenizer()), ("Stop words", self._stop_words())]
+        rows += [("Bounds", self._bounds()), ("Ledger", self._ledger())]
+        return [(name, text) for name, text in rows if text]
+
+    def _made(self) -> str:
+        if not self.version:
+            return ""
+        mechanism = "" if self.plan is None else f", mechanism {self.plan['mechanism']}"
+        return f"dptopics {self.version} on {self.day}{mechanism}."
+
+    def _words(self) -> str:
+        """Where each part of the word list came from."""
+        if self.plan is None or self.plan["job"] == "counts":
+            return ""
+        listed = self.plan["vocabulary"] or self.plan["prior"]
+        if isinstance(listed, Mapping):
+            return f"a public list, {listed['name']!r} (SHA-256 {str(listed['sha256'])[:12]}…)."
+        language = self._text().get("language", "english")
+        common = f"the common words of {language}, a public list"
+        if listed == "common":
+            return f"{common}."
+        if listed == "common+weighted":
+            return f"{common}; others chosen privately from the data (weighted)."
+        return f"chosen privately from the data ({listed or self.plan['mechanism']})."
+
+    def _tokenizer(self) -> str:
+        """What cut texts into words, if not blanks and signs."""
+        named = self._text().get("tokenizer")
+        if named is None:
+            return ""
+        name, version = (named, "") if isinstance(named, str) else (named["name"], f" ({named['version']})")
+        return f"{name}{version}{', a function of the owner' if ':' in name else ''}."
+
+    def _stop_words(self) -> str:
+        """Words that the owner left out: they are published with the settings."""
+        left_out = self._text().get("stop_words", ())
+        return f"{len(left_out):,} of the owner's own, listed in bundle.json." if left_out else ""
+
+    def _text(self) -> Mapping[str, Any]:
+        return {} if self.plan is None else self.plan.get("text") or {}
+
+    def _bounds(self) -> str:
+        if self.plan is None:
+            return ""
+        if self.plan["job"] == "counts" and self.plan["max_docs"] is None:
+            most = self.plan["settings"].get("max_cells", 1)
+            return f"each {self.plan['unit']} counts in {'one cell' if most == 1 else f'at most {most} cells'}."
+        names = {"max_docs": "documents", "max_words": "distinct words"}
+        limits = [f"{self.plan[name]} {what}" for name, what in names.items() if self.plan[name] is not None]
+        return f"at most {' and '.join(limits)} of each {self.plan['unit']}." if limits else ""
+
+    def _ledger(self) -> str:
+        if self.ledger is None:
+            return "none: other releases of the same data are not counted." if self.version else ""
+        return (
+            f"{self.ledger['name']!r}: charge {self.ledger['charge']}; all charges so far come to ε = "
+            f"{self.ledger['epsilon']:.4g}, δ = {self.ledger['delta']:.3g} of ε = {self.ledger['of_epsilon']:.4g}, "
+            f"δ = {self.ledger['of_delta']:.3g}."
+        )
+
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -58,15 +150,15 @@ class Release(Generic[T]):
 
     def tree(self) -> "TopicTree":
         """Which of the released topics are alike, as a tree: post-processing, nothing is spent."""
-        from dptopics.insight.hierarchy import tree_of
         from dptopics.release.topic_model import TopicModel
+        from dptopics.release.tree import tree_of
 
         return tree_of(self.value_of(TopicModel))
 
     def merged(self, n_topics: int) -> "Release[TopicModel]":
         """The release with its topics joined to fewer, along the tree. The guarantee is the same."""
-        from dptopics.insight.hierarchy import merged
         from dptopics.release.topic_model import TopicModel
+        from dptopics.release.tree import merged
 
         model = merged(self.value_of(TopicModel), n_topics)
         return Release(

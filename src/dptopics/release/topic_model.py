@@ -15,16 +15,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics import notebook
-from dptopics.errors import BundleError, InputError, shielded
+from dptopics.core import notebook
+from dptopics.core.errors import BundleError, InputError, shielded
+from dptopics.core.files import Arrays, known
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.doc_topics import doc_shares
 from dptopics.kernels.embedded import mean_of_words, projected
-from dptopics.public.text import TextSettings
-from dptopics.release.document_space import DocumentSpace
-from dptopics.release.saved import Arrays, known
-from dptopics.release.topic_sizes import TopicSizes
-from dptopics.release.vocabulary import Vocabulary
+from dptopics.release.topic_sizes import DocumentSpace, TopicSizes
 
 SURE = 3.0  # standard deviations of the noise: words below may be there by chance
 _CHUNK_DOCUMENTS = 2048

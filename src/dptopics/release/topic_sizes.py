@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dptopics.kernels.embedded import cosines, softmax
 from dptopics.release.counts import Estimate, Share, Shown, fieller
 
 Floats = NDArray[np.float64]
@@ -96,3 +97,31 @@ class TopicSizes:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """For a bundle."""
         return {"size": self.noisy, "size_noise": self.noise}
+
+
+_SHARPNESS = 0.05  # of shares that come from cosines
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DocumentSpace:
+    """Where the topics of an embedded model lie: cosines with these centres say which topic a document has.
+
+    A text's vector is the model's own, or (``of_words``) the mean of its words'; less ``mean``, times ``projection``,
+    and seen from the ``middle`` of the documents.
+    """
+
+    embedding: str
+    of_words: bool
+    mean: NDArray[np.float64]
+    projection: NDArray[np.float64]
+    middle: NDArray[np.float64]
+    centres: NDArray[np.float64]
+    sharpness: float | None = _SHARPNESS  # None: cosines as they are
+
+    def shares(self, documents: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Topic shares of documents given as unit vectors: softmax of cosines. The zero vector gets equal shares.
+
+        Each row depends on its document alone, to the last bit: counts rest on it.
+        """
+        found = cosines(documents, self.centres)
+        return found if self.sharpness is None else softmax(found / self.sharpness)

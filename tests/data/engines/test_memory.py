@@ -10,15 +10,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dptopics.core.errors import InputError
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, Sample, UnitRows
 from dptopics.data.corpus import Corpus
-from dptopics.data.engines import blocks, memory
-from dptopics.errors import InputError
+from dptopics.data.engines import memory
 from dptopics.kernels.bounded_add import bounded_add
-from dptopics.public.text import TextSettings
-from dptopics.release.vocabulary import Vocabulary
-from dptopics.topics.variational import _ExpectedCounts
-from dptopics.vocabulary.threshold import EqualWeights
+from dptopics.mechanisms.topics.variational import _ExpectedCounts
+from dptopics.mechanisms.vocabulary.threshold import EqualWeights
 
 WORDS = ["apple", "bread", "cheese", "dates", "eggs", "figs", "grapes", "honey"]
 PUBLIC = Vocabulary.of(["bread", "cheese", "eggs", "figs", "zucchini"])
@@ -529,7 +529,7 @@ def test_impossible_grids_are_refused(bound, grid):
 
 def test_sums_wrap_and_nothing_is_refused_for_their_size():
     """Modulo 2⁶⁴ a unit moves a sum by what it gives, wherever the sum stands: noise covers that as anywhere else."""
-    total = blocks.BoundedTotal((1, 1), 2**31, 1.0, 2)
+    total = memory.BoundedTotal((1, 1), 2**31, 1.0, 2)
     total.total[:] = 2**63 - 1
     block = Block(np.array([0, 1]), np.array([0, 1]), np.zeros(1, np.int32), np.ones(1, np.int32))
 

@@ -9,16 +9,15 @@ from collisions import COLLISIONS, crowded, weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dptopics.core.text import TextSettings
 from dptopics.data import builder as building
 from dptopics.data import corpus
 from dptopics.data.bounded import Bounds
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines import arrow_parts as parts
-from dptopics.data.engines.blocks import kept
+from dptopics.data.engines.memory import kept
+from dptopics.mechanisms.vocabulary.policy import GreedyVocabulary, PolicyVocabulary
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.text import TextSettings
-from dptopics.vocabulary.greedy import GreedyVocabulary
-from dptopics.vocabulary.policy import PolicyVocabulary
 
 EVERY_WORD = TextSettings(language="none")
 FOLDS = [

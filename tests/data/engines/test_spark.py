@@ -20,22 +20,22 @@ from collisions import crowded, weights
 
 from charging import charged
 from dptopics import Axis, Corpus, Ledger, PrivateTopics, SparkTable, TopicModel, Unit, Vocabulary, cli, secure_rng
+from dptopics.core.errors import EngineError, InputError, PrivacyWarning
+from dptopics.core.text import TextSettings
 from dptopics.data.bounded import Sample, UnitRows
 from dptopics.data.engines import spark_errors
 from dptopics.data.engines.spark import spark_session
-from dptopics.errors import EngineError, InputError, PrivacyWarning
+from dptopics.mechanisms.topics import variational
+from dptopics.mechanisms.topics.embedded import EmbeddedTopics
+from dptopics.mechanisms.topics.mixture import MixtureTopics
+from dptopics.mechanisms.topics.spectral import SpectralTopics
+from dptopics.mechanisms.topics.variational import VariationalTopics, _ExpectedCounts
+from dptopics.mechanisms.vocabulary.policy import GreedyVocabulary
+from dptopics.mechanisms.vocabulary.threshold import EqualWeights
 from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.controls import under_noised
 from dptopics.public.embeddings import TextModel
-from dptopics.public.text import TextSettings
-from dptopics.topics import variational
-from dptopics.topics.embedded.mechanism import EmbeddedTopics
-from dptopics.topics.mixture import MixtureTopics
-from dptopics.topics.spectral.mechanism import SpectralTopics
-from dptopics.topics.variational import VariationalTopics, _ExpectedCounts
-from dptopics.vocabulary.greedy import GreedyVocabulary
-from dptopics.vocabulary.threshold import EqualWeights
 
 JAVA = shutil.which("java", path=f"{os.environ.get('JAVA_HOME', '/none')}/bin{os.pathsep}{os.environ.get('PATH', '')}")
 # The text is looked for by conftest.py, which says loudly that these tests were skipped.
@@ -390,7 +390,7 @@ def test_executors_without_the_package_are_told_how_to_get_it(session, frame, mo
 @needs_java
 def test_counts_are_the_same_integers(session):
     """Topics, groups and dates are told on executors as in memory, and so are the bounds of authors."""
-    from dptopics.counting.tables import Columns, counts_plan, publish_counts
+    from dptopics.counting import Columns, counts_plan, publish_counts
 
     rng, n = np.random.default_rng(4), 300
     model = TopicModel(

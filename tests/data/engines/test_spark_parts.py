@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Bounds, Sample
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines import arrow_parts as parts
-from dptopics.data.engines.blocks import offsets, steps
+from dptopics.data.engines.memory import offsets, steps
+from dptopics.mechanisms.topics.variational import _ExpectedCounts
+from dptopics.mechanisms.vocabulary.threshold import EqualWeights
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.text import TextSettings
-from dptopics.release.vocabulary import Vocabulary
-from dptopics.topics.variational import _ExpectedCounts
-from dptopics.vocabulary.threshold import EqualWeights
 
 WORDS = ["apple", "bread", "cheese", "dates", "eggs", "figs"]
 PUBLIC = Vocabulary.of(["bread", "cheese", "eggs", "zucchini"])

@@ -14,12 +14,12 @@ import pytest
 from scipy.stats import chi2_contingency, chisquare
 
 from dptopics import Vocabulary
+from dptopics.core.text import TextSettings
 from dptopics.kernels.local_hash import supports
 from dptopics.local.collection import Collection
 from dptopics.local.hashing import ANSWER, HashedPair, ThreeWords
 from dptopics.local.randomizer import BitFlips
 from dptopics.local.server.app import public_description
-from dptopics.public.text import TextSettings
 
 NODE = shutil.which("node")
 NO_NODE = "no Node.js: install it (Debian: nodejs)"

@@ -10,14 +10,12 @@ import pytest
 from collector_tools import KINDS, as_json, collection, report, stored
 from starlette.testclient import TestClient
 
-from dptopics.errors import StoreError
-from dptopics.local import periods
+from dptopics.core import periods
+from dptopics.core.errors import StoreError
 from dptopics.local.collection import Collection
 from dptopics.local.report_files import to_line
 from dptopics.local.server import app as pages
-from dptopics.local.server.app import Settings, make_app
-from dptopics.local.server.limits import MinuteLimit
-from dptopics.local.server.requests import MOST_REPORTS, largest_body
+from dptopics.local.server.app import MOST_REPORTS, MinuteLimit, Settings, largest_body, make_app
 from dptopics.local.server.store import open_store
 
 MADE = collection()

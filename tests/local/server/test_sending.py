@@ -10,11 +10,10 @@ import pytest
 from collector_tools import collection, fresh_schema, running, stored
 
 from dptopics import cli
-from dptopics.errors import BundleError, InputError, StoreError
-from dptopics.local import periods
-from dptopics.local.client import Client, InMemory
+from dptopics.core import periods
+from dptopics.core.errors import BundleError, InputError, StoreError
+from dptopics.local.client import Client, Collector, InMemory
 from dptopics.local.report_files import read_collection, write_collection
-from dptopics.local.sending import Collector
 from dptopics.local.server.app import public_description
 from dptopics.local.server.store import open_store
 from dptopics.privacy.rng import secure_rng

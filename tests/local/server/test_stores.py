@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 from collector_tools import collection, fresh_schema, stored
 
-from dptopics.errors import InputError, StoreError
-from dptopics.local import periods
+from dptopics.core import periods
+from dptopics.core.errors import InputError, StoreError
 from dptopics.local.collection import Collection
 from dptopics.local.report_files import Inbox
-from dptopics.local.server.seal import seal
-from dptopics.local.server.seal_postgres import in_schema, seal_in_postgres
-from dptopics.local.server.store import open_store
-from dptopics.local.server.store_sqlite import SqliteStore
+from dptopics.local.server.store import SqliteStore, open_store, seal
+from dptopics.local.server.store_postgres import in_schema, seal_in_postgres
 
 MADE = collection()
 ROWS = [(bytes([i]) * 16, bytes([8 * i])) for i in (7, 2, 9, 1)]

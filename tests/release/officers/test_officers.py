@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from dptopics import Corpus, Ledger, __version__, release_vocabulary
 from dptopics.cli import app
-from dptopics.errors import BundleError, DptopicsError, InputError
+from dptopics.core.errors import BundleError, DptopicsError, InputError
 from dptopics.privacy import events as ev
 from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
 from dptopics.privacy.pricing import epsilon_of, smallest
@@ -21,9 +21,8 @@ from dptopics.release import bundle
 from dptopics.release.officers import signature
 from dptopics.release.officers.decision import decision
 from dptopics.release.officers.registry_entry import MISSING, TIERS, Curator, entry, to_yaml
-from dptopics.release.officers.second_price import second_price
-from dptopics.release.officers.verification import verify
-from dptopics.release.record import Record
+from dptopics.release.officers.verification import second_price, verify
+from dptopics.release.release import Record
 
 # The facts of the registry's schema, as its entries of September 2026 have them: names, and some choices.
 TEXT = None

@@ -23,12 +23,12 @@ from dptopics import (
     Vocabulary,
     secure_rng,
 )
-from dptopics.audit.membership import audit_membership
-from dptopics.audit.targets import of_mechanism
+from dptopics.audit.membership.attack import audit_membership
+from dptopics.audit.membership.models import of_mechanism
+from dptopics.ledger.ledger import Unrecorded
 from dptopics.plan import Plan
 from dptopics.privacy import events as ev
-from dptopics.privacy.unrecorded import Unrecorded
-from dptopics.public.datasets import demo_corpus
+from dptopics.public.demo import demo_corpus
 from dptopics.release import report as page
 from dptopics.release.margins import cube
 from dptopics.release.release import describe

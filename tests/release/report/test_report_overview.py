@@ -13,9 +13,9 @@ from dptopics.privacy.card import show
 from dptopics.privacy.guarantee import composed
 from dptopics.release import report as page
 from dptopics.release.margins import cube
-from dptopics.release.record import Record
+from dptopics.release.release import Record
+from dptopics.release.report.charts import time_axis
 from dptopics.release.report.promise import together
-from dptopics.release.report.trends import time_axis
 from dptopics.release.topic_model import fingerprint
 from dptopics.release.topic_sizes import TopicSizes
 

@@ -15,15 +15,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dptopics.core import __version__
+from dptopics.core.errors import InputError
+from dptopics.core.names import no_author
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, Bounds, Sample, Statistic
 from dptopics.data.builder import Builder, numbered_authors
 from dptopics.data.corpus import Corpus
-from dptopics.data.engines.blocks import BoundedTotal, arrange, edges, kept, offsets, ranges, units
-from dptopics.data.names import no_author
-from dptopics.errors import InputError
+from dptopics.data.engines.memory import BoundedTotal, arrange, edges, kept, offsets, ranges, units
 from dptopics.public.embeddings import check_vectors
-from dptopics.public.text import TextSettings
-from dptopics.release.vocabulary import Vocabulary
 
 Batches = Iterator[Any]  # of pyarrow.RecordBatch
 

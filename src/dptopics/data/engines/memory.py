@@ -1,23 +1,203 @@
-"""Bounded sums over a corpus in memory, on all cores, and folds on one. Threads, blocks, row order change nothing."""
+"""Documents into blocks of bounded units, and blocks into bounded sums: what every engine does with its documents."""
 
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
+from math import inf
 from threading import local
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics import progress
+from dptopics.core import progress
+from dptopics.core.errors import EngineError, InputError
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, Bounds, Sample, Statistic
 from dptopics.data.corpus import Corpus
-from dptopics.data.engines.blocks import BoundedTotal, arrange, edges, steps, too_many_units, units
-from dptopics.public.text import TextSettings
-from dptopics.release.vocabulary import Vocabulary
+from dptopics.kernels.bounded_add import bounded_add
+from dptopics.kernels.gather import compact, gather, keep_words, unlike_before
+from dptopics.kernels.hashing import siphash
+from dptopics.privacy.guarantee import Unit
+
+
+class Kept(NamedTuple):
+    """The documents that the bound on documents leaves, in the canonical order: by unit, then by content.
+
+    Authors come by the hash of their name, then by name; documents by a keyed hash of their words, then by content.
+    """
+
+    order: NDArray[np.int64]
+    sizes: NDArray[np.int64]  # documents of each unit
+    unit_key: NDArray[np.uint64]  # ascending
+
+
+def kept(raw: Corpus, bounds: Bounds) -> Kept:
+    """Which documents stay, and in which order. A function of the set of documents: rows may come in any order."""
+    content = raw.content_key
+    key0, key1 = np.uint64(bounds.key), np.uint64(0)
+    if bounds.unit is Unit.DOCUMENT:
+        unit_key = siphash(content, key0, key1)
+        order = _ordered(raw, unit_key)
+        return Kept(order, np.ones(order.size, np.int64), unit_key[order])
+    assert raw.author is not None
+    assert raw.author_key is not None
+    author, author_key = raw.author, raw.author_key
+    doc_key = siphash(content ^ author_key[author], key0, key1)
+    order = _ordered(raw, doc_key, author, author_key[author])
+    sorted_author = author[order]
+    first = np.flatnonzero(np.concatenate([[order.size > 0], sorted_author[1:] != sorted_author[:-1]]))
+    sizes = np.diff(np.append(first, order.size))
+    if bounds.max_docs is not None:
+        order = order[np.arange(order.size) - np.repeat(first, sizes) < bounds.max_docs]
+        sizes = np.minimum(sizes, bounds.max_docs)
+    return Kept(order, sizes, author_key[sorted_author[first]])
+
+
+def _ordered(raw: Corpus, *keys: NDArray[Any]) -> NDArray[np.int64]:
+    """Documents by ``keys``, the last one first; those of equal keys by what they hold, never by row.
+
+    Keys of 64 bits can be made to collide. If rows decided then, one more row (which moves others between the tasks of
+    a cluster) or a shuffled file could turn the order of other people's documents round.
+    """
+    keys = (raw.vector_key, *keys)
+    order = np.lexsort(keys)
+    tied = np.ones(max(order.size - 1, 0), np.bool_)
+    for key in keys:
+        sorted_key = key[order]
+        tied &= sorted_key[1:] == sorted_key[:-1]
+    if not tied.any():
+        return order
+    bits = np.empty((raw.n_documents, 0), np.uint32)
+    if raw.vectors is not None:
+        bits = np.ascontiguousarray(raw.vectors).view(np.uint32)
+    like_last = np.append(False, tied)
+    unlike = unlike_before(order, like_last, raw.doc_start, raw.word, raw.count, bits)
+    if not unlike.any():  # copies, which are interchangeable
+        return order
+    run = np.cumsum(~like_last)
+    places = np.flatnonzero(np.isin(run, run[unlike]))
+    documents, run = order[places], run[places]
+    start, word, count = gather(documents, raw.doc_start, raw.word, raw.count, raw.word_rank)
+
+    def content(i: int) -> tuple[bytes, bytes]:
+        entries = np.stack([word[start[i] : start[i + 1]], count[start[i] : start[i + 1]]], axis=1)
+        return entries.astype(">i4").tobytes(), bits[documents[i]].tobytes()
+
+    for low, high in np.searchsorted(run, np.unique(run)[:, None] + [0, 1]):
+        order[places[low:high]] = documents[sorted(range(low, high), key=content)]
+    return order
+
+
+def arrange(raw: Corpus, bounds: Bounds, rename: NDArray[np.int32], n_rows: int) -> Block:
+    """All units, bounded, in the canonical order. Word w gets row rename[w] of ``n_rows``, none if negative."""
+    order, sizes, unit_key = kept(raw, bounds)
+    doc_start, word, count = gather(order, raw.doc_start, raw.word, raw.count, rename)
+    unit_start = offsets(sizes)
+    if bounds.max_words is not None:
+        word_key = np.zeros(n_rows, np.uint64)
+        word_key[rename[rename >= 0]] = raw.word_key[rename >= 0]
+        lottery_key = siphash(unit_key, np.uint64(bounds.key), np.uint64(1))
+        keep = keep_words(unit_start, doc_start, word, lottery_key, word_key, bounds.max_words)
+        doc_start, word, count = compact(doc_start, word, count, keep)
+    return Block(unit_start, doc_start, word, count, None if raw.vectors is None else raw.vectors[order])
+
+
+def edges(block: Block, most_entries: int, most_units: int | None = None) -> list[int]:
+    """Where to cut the units into smaller blocks of about equal work, of at most so many units."""
+    n_units = block.unit_start.size - 1
+    first_entry = block.doc_start[block.unit_start]
+    cuts = np.searchsorted(first_entry, np.arange(0, first_entry[-1], most_entries)[1:])
+    more = [] if most_units is None else range(0, n_units, max(1, most_units))
+    return [int(i) for i in np.unique(np.concatenate([[0], cuts, more, [n_units]]))]
+
+
+def units(block: Block, low: int, high: int, sample: Sample | None, place: int = 0) -> Block:
+    """Units low to high, or the sampled ones among them. ``place`` is that of the block's first unit in the corpus."""
+    unit_start, doc_start, word, count, vectors = block
+    if sample is not None:
+        return _take_units(block, low + np.flatnonzero(_included(place + low, place + high, sample)))
+    docs = unit_start[low : high + 1]
+    entries = doc_start[docs[0] : docs[-1] + 1]
+    first, last = entries[0], entries[-1]
+    chosen = None if vectors is None else vectors[docs[0] : docs[-1]]
+    return Block(docs - docs[0], entries - first, word[first:last], count[first:last], chosen)
+
+
+def steps(bound: float, grid: float, norm: int) -> int:
+    """``bound`` in steps of ``grid``: what one unit may move a sum by.
+
+    Sums are added modulo 2⁶⁴. At most 2³¹ steps a unit, more than 2³² units would have to agree to get there; and then
+    the noisy sum modulo 2⁶⁴ is still a function of the noisy sum. So nothing is refused that depends on the data.
+    """
+    if norm not in (1, 2):
+        raise InputError(f"norm must be 1 or 2, got {norm}.")
+    if not (0 < bound < inf and 0 < grid < inf):
+        raise InputError(f"bound and grid must be positive numbers, got {bound} and {grid}.")
+    limit = int(Fraction(bound) / Fraction(grid))  # exact floor: the integers may not exceed the bound
+    if not 1 <= limit <= 2**31:
+        raise InputError(f"bound / grid must lie between 1 and 2^31, got {bound / grid:.3g}.")
+    return limit
+
+
+def too_many_units(most: int) -> EngineError:
+    """What a fold raises for more units than its caller's proof covers: more than a machine holds."""
+    return EngineError(f"more than {most:,} units are more than this mechanism can read. Use another mechanism.")
+
+
+class BoundedTotal:
+    """A bounded sum in the making, with the kernel's scratch space: one for each thread or task."""
+
+    def __init__(self, shape: tuple[int, int], limit: int, grid: float, norm: int) -> None:
+        self.total = np.zeros(shape, np.int64)
+        self._limit, self._scale, self._norm = float(limit), 1.0 / grid, norm
+        self._work = np.empty(shape, np.float64)
+        self._mark = np.full(shape[0], -1, np.int64)
+
+    def add(self, statistic: Statistic, block: Block) -> None:
+        """Add the units of a block."""
+        start, rows, values = statistic(block)
+        bounded_add(start, rows, values, self._limit, self._scale, self._norm, self._work, self._mark, self.total)
+
+
+def _included(low: int, high: int, sample: Sample) -> NDArray[np.bool_]:
+    """Which of the units low to high are in the sample: a pseudo-random function of their place in the order.
+
+    Places are distinct, so that units are included independently; keys of content would repeat for equal documents.
+    """
+    places = np.arange(low, high, dtype=np.uint64)
+    lottery = siphash(places, np.uint64(sample.key[0]), np.uint64(sample.key[1]))
+    included: NDArray[np.bool_] = lottery < np.uint64(min(int(sample.rate * 2.0**64), 2**64 - 1))
+    return included
+
+
+def _take_units(block: Block, chosen: NDArray[np.int64]) -> Block:
+    """The chosen units as a block of their own."""
+    unit_start, doc_start, word, count, vectors = block
+    n_docs = unit_start[chosen + 1] - unit_start[chosen]
+    docs = ranges(unit_start[chosen], n_docs)
+    n_entries = doc_start[docs + 1] - doc_start[docs]
+    entries = ranges(doc_start[docs], n_entries)
+    return Block(
+        offsets(n_docs), offsets(n_entries), word[entries], count[entries], None if vectors is None else vectors[docs]
+    )
+
+
+def offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0 and the running total."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+
+
+def ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Concatenation of start, start+1, …, start+size−1 for each pair."""
+    before = offsets(sizes)
+    return np.arange(before[-1], dtype=np.int64) + np.repeat(starts - before[:-1], sizes)
+
 
 S = TypeVar("S")
 

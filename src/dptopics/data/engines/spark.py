@@ -20,20 +20,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dptopics import progress
+from dptopics.core import progress
+from dptopics.core.axes import CELL_TEXT
+from dptopics.core.errors import EngineError, InputError
+from dptopics.core.names import PLACEHOLDER_TOLD, real_names
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary, check_stated
 from dptopics.data.bounded import Block, Bounds, Sample, Statistic
 from dptopics.data.builder import tell_if_empty
-from dptopics.data.columns import check_columns, type_name
 from dptopics.data.corpus import warn_if_delta_large
 from dptopics.data.engines import arrow_parts as parts
-from dptopics.data.engines.blocks import offsets, steps, too_many_units
+from dptopics.data.engines.memory import offsets, steps, too_many_units
 from dptopics.data.engines.spark_errors import check_java, explained
-from dptopics.data.names import PLACEHOLDER_TOLD, real_names
-from dptopics.errors import EngineError, InputError
+from dptopics.data.readers.columns import check_columns, type_name
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.axes import CELL_TEXT
-from dptopics.public.text import TextSettings
-from dptopics.release.vocabulary import Vocabulary, check_stated
 
 S = TypeVar("S")
 Shape = tuple[int, int]

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from dptopics.errors import DptopicsError, EngineError, InputError
+from dptopics.core.errors import DptopicsError, EngineError, InputError
 
 _OLDEST_JAVA = 17
 _SPENT = "If a release was running, its budget is spent."

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 from dptopics.privacy import card
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.release.officers.verification import Verified

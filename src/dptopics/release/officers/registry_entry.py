@@ -8,10 +8,10 @@ import re
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 from dptopics.privacy import card, events
+from dptopics.privacy.events import Relation
 from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit
-from dptopics.privacy.relation import Relation
 from dptopics.release.release import Release
 
 MISSING = "To be filled in by the curator."

@@ -13,8 +13,8 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from dptopics.errors import BundleError, InputError
-from dptopics.privacy.durable import sync_folder
+from dptopics.core.errors import BundleError, InputError
+from dptopics.core.files import sync_folder
 
 FILE = "signature.json"
 _SIGNED = "bundle.json"

@@ -9,14 +9,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from dptopics.errors import InputError
+from dptopics.core.errors import InputError
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
-from dptopics.release.report.check import check_audit
 from dptopics.release.report.content import contents
-from dptopics.release.report.overview import check_counts
-from dptopics.release.report.page import More, assemble
+from dptopics.release.report.page import More, assemble, check_counts
+from dptopics.release.report.promise import check_audit
 from dptopics.release.topic_model import TopicModel
 
 LARGEST_PAGE = 3_000_000  # bytes

@@ -1,9 +1,16 @@
 """Charts that need no script: plain SVG, with a table of the same numbers beside each."""
 
+import re
 from collections.abc import Sequence
 from html import escape
-from math import log10
-from typing import Any
+from math import ceil, isnan, log10
+from typing import TYPE_CHECKING, Any
+
+from dptopics.release.counts import CountTable, Estimate, Shown
+
+if TYPE_CHECKING:
+    from dptopics.release.tree import TopicTree
+
 
 _LEFT, _TOP, _SIZE = 60.0, 12.0, 340.0
 _LOWEST = 1e-4
@@ -130,3 +137,207 @@ def _x(rate: float) -> float:
 
 def _y(rate: float) -> float:
     return _TOP + _SIZE * log10(min(1.0, max(rate, _LOWEST))) / log10(_LOWEST)
+
+
+_MOST_COLUMNS = 120  # a wider map is left to counts.csv
+_SHADES = 9  # heat1 … heat9 in the style
+
+
+def counts(table: CountTable) -> dict[str, Any]:
+    """What the page shows, as plain data: for each number [count, low, high], or null where it was suppressed."""
+    maps = []
+    for axis in range(1, len(table.axes)):
+        if table.shape[axis] <= _MOST_COLUMNS:
+            cells = [[number(table, {0: k, axis: j}) for j in range(table.shape[axis])] for k in range(table.shape[0])]
+            maps.append({"by": table.axes[axis], "columns": list(table.values[axis]), "cells": cells})
+    return {
+        "kind": "counts",
+        "title": "Counts",
+        "place": "topics",
+        "total": table.cube.size,
+        "axis": table.axes[0],
+        "unit": table.title(margin=True),
+        "cell": table.title(margin=False),
+        "note": table.bounded,
+        "rows": list(table.values[0]),
+        "overview": [number(table, {0: k}) for k in range(table.shape[0])],
+        "maps": maps,
+    }
+
+
+def number(table: CountTable, where: dict[int, int]) -> list[float] | None:
+    """[count, low, high] of a cell or margin in whole numbers, for people; None where it was suppressed."""
+    index = tuple(where.get(axis, -1) for axis in range(len(table.axes)))
+    found = Estimate.of(float(table.cube[index]), float(table.deviations[index]) ** 2)
+    return None if isnan(found.value) else list(Shown.of(found))
+
+
+def counts_section(data: dict[str, Any]) -> str:
+    """The overview, then the maps."""
+    axis, unit = escape(data["axis"].capitalize()), escape(data["unit"])  # what a sum over the other axes counts
+    rows = "".join(
+        f"<tr><th scope='row'><bdi>{escape(name)}</bdi></th>{_overview(number)}</tr>"
+        for name, number in zip(data["rows"], data["overview"], strict=True)
+    )
+    head = f"<thead><tr><th>{axis}</th><th>{unit}</th><th>95 % interval</th></tr></thead>"
+    first = f"<table><caption>{unit} by {escape(data['axis'])}</caption>{head}<tbody>{rows}</tbody></table>"
+    return (
+        f'<section id="{data["place"]}" aria-labelledby="{data["place"]}-title"><h2 id="{data["place"]}-title">'
+        f"{escape(data['title'])}</h2><p>{escape(data['note'])} Intervals tell what the noise leaves open.</p>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Counts">{first}</div>'
+        f"{''.join(_map(data, one) for one in data['maps'])}</section>"
+    )
+
+
+def _overview(number: list[float] | None) -> str:
+    if number is None:
+        return "<td>suppressed</td><td></td>"
+    return f"<td>{number[0]:,}</td><td>{number[1]:,} to {number[2]:,}</td>"
+
+
+def _map(data: dict[str, Any], one: dict[str, Any]) -> str:
+    """A table whose cells are the darker the larger; the interval stands behind each number."""
+    largest = max((number[0] for row in one["cells"] for number in row if number), default=1) or 1
+    heads = "".join(f"<th scope='col'><bdi>{escape(name)}</bdi></th>" for name in one["columns"])
+    body = "".join(
+        f"<tr><th scope='row'><bdi>{escape(name)}</bdi></th>{''.join(_cell(number, largest) for number in row)}</tr>"
+        for name, row in zip(data["rows"], one["cells"], strict=True)
+    )
+    counted = data["cell"] if len(data["maps"]) == 1 else data["unit"]
+    title = (
+        f"{data['axis'].capitalize()} by {one['by']}, {counted.lower()}: the interval of a number shows when the "
+        "pointer rests on it"
+    )
+    return (
+        f'<div class="wide" tabindex="0"><table class="heat"><caption>{escape(title)}</caption>'
+        f"<thead><tr><th></th>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(number: list[float] | None, largest: float) -> str:
+    if number is None:
+        return "<td></td>"
+    shade = max(1, min(_SHADES, ceil(_SHADES * number[0] / largest)))
+    return f'<td class="heat{shade}" title="{number[1]:,} to {number[2]:,} (95 %)">{number[0]:,}</td>'
+
+
+_ROW, _WIDE, _TEXT = 20.0, 300.0, 420.0
+_MOST_TOPICS = 200
+
+
+def tree_section(tree: "TopicTree", names: Sequence[str]) -> str:
+    """A tree of at least three topics; leaves are their names."""
+    if not 2 < tree.n_topics <= _MOST_TOPICS:
+        return ""
+    top = float(tree.heights[-1]) or 1.0
+    parts: list[str] = []
+    leaf = [0]
+
+    def place(node: dict[str, Any]) -> tuple[float, float]:
+        """Where a node is drawn; its branches and leaves are drawn on the way."""
+        if "topic" in node:
+            y = _ROW * (leaf[0] + 0.7)
+            leaf[0] += 1
+            parts.append(f'<text x="{_WIDE + 8}" y="{y + 4:.1f}">{escape(names[node["topic"]])}</text>')
+            return _WIDE, y
+        x = _WIDE * (1 - node["height"] / top)
+        ends = [place(child) for child in node["of"]]
+        parts.extend(f'<path class="branch" d="M{end:.1f} {y:.1f}H{x:.1f}"/>' for end, y in ends)
+        parts.append(f'<path class="branch" d="M{x:.1f} {ends[0][1]:.1f}V{ends[1][1]:.1f}"/>')
+        return x, (ends[0][1] + ends[1][1]) / 2
+
+    place(tree.to_dict())
+    return (
+        '<section id="tree" aria-labelledby="tree-title"><h2 id="tree-title">Which topics are alike</h2>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Tree of topics"><svg class="tree" viewBox="-2 0 '
+        f'{_WIDE + _TEXT:.0f} {_ROW * (tree.n_topics + 0.5):.0f}" role="img" aria-label="Tree of topics; the same as '
+        f'text: dptopics show --tree">{"".join(parts)}</svg></div><p class="help">Topics that are joined further to '
+        "the right are more alike. Joining them to fewer costs nothing (<code>release.merged(n)</code>).</p></section>"
+    )
+
+
+_PERIOD = re.compile(r"\d{4}-(?:W?\d{2})(?:-\d{2})?")
+_T_WIDE, _HIGH, _T_LEFT, _UNDER = 260.0, 90.0, 44.0, 18.0
+_MOST_CHARTS = 60
+_FEWEST = 2  # periods
+
+
+def time_axis(table: CountTable) -> int | None:
+    """Which axis is one of days, weeks or months, if there is one."""
+    for axis in range(1, len(table.axes)):
+        known = [value for value in table.values[axis] if value != "other"]
+        if len(known) >= _FEWEST and all(_PERIOD.fullmatch(value) for value in known):
+            return axis
+    return None
+
+
+def charts(table: CountTable, names: Sequence[str]) -> str:
+    """A chart for each value of the first axis; nothing where the table has no time."""
+    axis = time_axis(table)
+    if axis is None:
+        return ""
+    periods = [i for i, value in enumerate(table.values[axis]) if value != "other"]
+    series = [[_point(table, {0: k, axis: i}) for i in periods] for k in range(min(len(names), _MOST_CHARTS))]
+    highest = max((one[4] for row in series for one in row if one), default=1) or 1
+    first, last = table.values[axis][periods[0]], table.values[axis][periods[-1]]
+    drawn = "".join(
+        _chart(name, row, highest, first, last) for name, row in zip(names, series, strict=False) if any(row)
+    )
+    return (
+        '<section id="trends" aria-labelledby="trends-title"><h2 id="trends-title">Over time</h2>'
+        f"<p>{escape(table.title(margin=True))} by {escape(table.axes[axis])}. The dark band is what the noise of "
+        "the release leaves open (95 %). The pale band adds what chance alone would change if other people of the same "
+        "kind had written: where it covers a flat line, there is nothing to explain. Weeks differ by more than that "
+        f"for many reasons, seasons and campaigns among them.</p><div class='multiples'>{drawn}</div></section>"
+    )
+
+
+def _point(table: CountTable, where: dict[int, int]) -> list[float] | None:
+    """[count, low, high] by the noise alone, then low and high with the chance of drawing people; None: suppressed.
+
+    People come by themselves (Poisson), but one who counts in up to m cells moves sums of cells m at a time.
+    """
+    shown = number(table, where)
+    if shown is None:
+        return None
+    index = tuple(where.get(axis, -1) for axis in range(len(table.axes)))
+    count, deviation = float(table.cube[index]), float(table.deviations[index])
+    both = Estimate.of(count, deviation**2 + (table.documents or table.max_cells) * max(count, 0.0))
+    return [*shown, *Shown.of(both)[1:]]
+
+
+def _chart(name: str, row: Sequence[Sequence[float] | None], highest: float, first: str, last: str) -> str:
+    step = _T_WIDE / max(1, len(row) - 1)
+
+    def at(i: int, value: float) -> str:
+        return f"{_T_LEFT + i * step:.1f},{4 + _HIGH * (1 - value / highest):.1f}"
+
+    pieces: list[list[tuple[int, Sequence[float]]]] = []
+    piece: list[tuple[int, Sequence[float]]] = []
+    for i, one in enumerate([*row, None]):  # a suppressed period leaves a gap
+        if one is None:
+            if piece:
+                pieces.append(piece)
+            piece = []
+        else:
+            piece.append((i, one))
+    bands = "".join(
+        f'<polygon class="{kind}" points="'
+        f'{" ".join([at(i, n[high]) for i, n in p] + [at(i, n[low]) for i, n in reversed(p)])}"/>'
+        for kind, low, high in (("chance", 3, 4), ("band", 1, 2))
+        for p in pieces
+    )
+    lines = "".join(f'<polyline class="line c0" points="{" ".join(at(i, n[0]) for i, n in p)}"/>' for p in pieces)
+    known = [one for one in row if one]
+    label = f"{name}: {known[0][0]:,} at first, {known[-1][0]:,} at last; the table below has all numbers"
+    floor = 4 + _HIGH
+    return (
+        f'<figure><figcaption><bdi>{escape(name)}</bdi></figcaption><svg viewBox="0 0 {_T_LEFT + _T_WIDE + 4:.0f} '
+        f'{floor + _UNDER:.0f}" role="img" aria-label="{escape(label)}">'
+        f'<line class="grid" x1="{_T_LEFT}" x2="{_T_LEFT + _T_WIDE}" y1="{floor}" y2="{floor}"/>{bands}{lines}'
+        f'<text class="tick" x="{_T_LEFT - 4}" y="12" text-anchor="end">{highest:,.0f}</text>'
+        f'<text class="tick" x="{_T_LEFT - 4}" y="{floor}" text-anchor="end">0</text>'
+        f'<text class="tick" x="{_T_LEFT}" y="{floor + 14}">{escape(first)}</text>'
+        f'<text class="tick" x="{_T_LEFT + _T_WIDE}" y="{floor + 14}" text-anchor="end">{escape(last)}</text>'
+        "</svg></figure>"
+    )

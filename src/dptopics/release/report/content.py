@@ -10,8 +10,8 @@ from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
 from dptopics.release.counts import CountTable
-from dptopics.release.report import overview
-from dptopics.release.report.count_maps import counts
+from dptopics.release.report import page
+from dptopics.release.report.charts import counts
 from dptopics.release.topic_model import TopicModel
 
 STEPS = 10  # of the relevance slider: at each, the words shown are exactly those of TopicModel.top_words
@@ -32,11 +32,11 @@ def contents(
     """
     if isinstance(value, TopicModel):
         found = topics(value, shown)
-        names = [""] * value.n_topics if labels is None else overview.check_labels(value, labels)
-        for topic, name, large in zip(found["topics"], names, overview.sizes(value, counted), strict=True):
+        names = [""] * value.n_topics if labels is None else page.check_labels(value, labels)
+        for topic, name, large in zip(found["topics"], names, page.sizes(value, counted), strict=True):
             topic.update(label=_cut(name), size=large)
         labelled = "" if labels is None else str(labels.get("model", ""))
-        return found | overview.sized(value, counted) | {"labelled": labelled}
+        return found | page.sized(value, counted) | {"labelled": labelled}
     if isinstance(value, CountTable):
         return counts(value)
     vocabulary = value.vocabulary

@@ -2,21 +2,86 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from typing import Any
 
+from dptopics.core.errors import InputError
 from dptopics.privacy.card import show
 from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
-from dptopics.release.report import overview, tree_chart, trends
-from dptopics.release.report.charts import ledger_bar, roc_chart, table
-from dptopics.release.report.count_maps import counts, section
+from dptopics.release.report import charts
+from dptopics.release.report.charts import counts, counts_section, ledger_bar, number, roc_chart, table
 from dptopics.release.report.promise import Promise
-from dptopics.release.topic_model import TopicModel
+from dptopics.release.topic_model import TopicModel, fingerprint
+
+_FIRST_WORDS = 6
+
+
+def check_labels(model: TopicModel, labels: Mapping[str, Any]) -> list[str]:
+    """The names of a model's topics, if they are of this model (``dptopics label --out``)."""
+    try:
+        named = {int(one["topic"]): str(one["label"]) for one in labels["labels"]}
+        made_of = labels["topics"]
+    except (KeyError, TypeError, ValueError):
+        raise InputError("these are no labels. Give the file that dptopics label --out wrote.") from None
+    if made_of != fingerprint(model.topic_word, model.vocabulary.words):
+        raise InputError("these labels are of other topics. Name the topics of this release: dptopics label RELEASE.")
+    return [named.get(k, "") for k in range(model.n_topics)]
+
+
+def check_counts(model: TopicModel, counts: CountTable) -> None:
+    """Counts must be of this model's topics."""
+    if counts.model != fingerprint(model.topic_word, model.vocabulary.words) or counts.axes[0] != "topic":
+        raise InputError("these counts are not of this release's topics. Count with it: dptopics count RELEASE DATA.")
+
+
+def sizes(model: TopicModel, counts: CountTable | None) -> list[str]:
+    """How large each topic is, as words with an interval; nothing where no size was counted."""
+    if counts is None:
+        return [model.shown_size(k) for k in range(model.n_topics)]
+    shown = [number(counts, {0: counts.values[0].index(str(k))}) for k in range(model.n_topics)]
+    return ["suppressed" if one is None else f"{one[0]:,} ({one[1]:,} to {one[2]:,})" for one in shown]
+
+
+def sized(model: TopicModel, counts: CountTable | None) -> dict[str, str]:
+    """What the sizes on a page are: one kind of number on all of it."""
+    if counts is not None:
+        of = counts.title(margin=True)
+        return {"sized": f"{of} (95 % interval)", "size_note": counts.bounded, "unit": of.lower()}
+    if model.sizes is not None:
+        return {"sized": model.sizes.title, "size_note": model.sizes.note, "unit": f"{model.sizes.unit}s"}
+    if model.shares_of:
+        return {"sized": model.shares_of, "size_note": "", "unit": "of all reports"}
+    return {"sized": "", "size_note": "How many units each topic has was not counted.", "unit": ""}
+
+
+def overview_section(data: dict[str, Any]) -> str:
+    """The overview as a table."""
+    words, rows = data["words"], []
+    named = any(topic["label"] for topic in data["topics"])
+    for k, topic in enumerate(data["topics"]):
+        listed = ", ".join(f"<bdi>{escape(words[w])}</bdi>" for w in topic["first"][:_FIRST_WORDS])
+        name = f"<td><bdi>{escape(topic['label'])}</bdi></td>" if named else ""
+        rows.append(
+            f'<tr data-topic="{k}"><th scope="row">{k}</th>{name}'
+            + (f'<td class="size">{escape(topic["size"])}</td>' if data["sized"] else "")
+            + f"<td>{listed or 'none above the noise'}</td></tr>"
+        )
+    sizes = [data["sized"]] if data["sized"] else []
+    heads = ["Topic", *(["Name"] if named else []), *sizes, "First words above the noise"]
+    head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
+    note = f"<p>Names by {escape(data['labelled'])}, from the released words alone.</p>" if named else ""
+    return (
+        '<section id="overview" aria-labelledby="overview-title"><h2 id="overview-title">Overview</h2>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="All topics"><table class="overview">'
+        f"<caption>All topics</caption><thead><tr>{head}</tr></thead><tbody>"
+        f"{''.join(rows)}</tbody></table></div><p>{escape(data['size_note'])}</p>{note}</section>"
+    )
+
 
 _TITLES = {"topics": "Topics", "vocabulary": "Vocabulary", "ngrams": "N-grams", "counts": "Counts"}
 
@@ -105,9 +170,9 @@ def _banner(audited: bool) -> str:
 
 def _main(title: str, data: dict[str, Any]) -> str:
     if data["kind"] == "topics":
-        return overview.section(data) + _TOPICS + _topic_table(data)
+        return overview_section(data) + _TOPICS + _topic_table(data)
     if data["kind"] == "counts":
-        return section(data)
+        return counts_section(data)
     return _TABLE.replace("TITLE", title)
 
 
@@ -115,11 +180,11 @@ def _about_topics(release: Release[Any], data: dict[str, Any], more: More) -> st
     """Trends and maps of counts, with their own price, and the tree."""
     value = release.value
     if isinstance(value, CountTable):
-        return trends.charts(value, value.values[0])
+        return charts.charts(value, value.values[0])
     if not isinstance(value, TopicModel):
         return ""
     names = [f"{k}: {topic['label'] or _first(data, k)}" for k, topic in enumerate(data["topics"])]
-    tree = tree_chart.section(release.tree(), names)
+    tree = charts.tree_section(release.tree(), names)
     if more.counts is None:
         return tree
     table, promise = more.counts.value, more.counts.guarantee
@@ -128,7 +193,7 @@ def _about_topics(release: Release[Any], data: dict[str, Any], more: More) -> st
     shown = counts(table) | {"title": "How much, and where", "place": "counts"}
     shown["note"] = f"These counts are a release of their own, and {price}. {shown['note']}"
     shown["rows"] = [names[int(row)] if row.isdigit() else row for row in shown["rows"]]
-    return trends.charts(table, names) + section(shown) + tree
+    return charts.charts(table, names) + counts_section(shown) + tree
 
 
 def _first(data: dict[str, Any], k: int) -> str:
@@ -139,10 +204,10 @@ def _first(data: dict[str, Any], k: int) -> str:
 def _topic_table(data: dict[str, Any]) -> str:
     """All topics as a table: for those who cannot see the map, for paper, and for pages without a script."""
     words, rows = data["words"], []
-    for number, topic in enumerate(data["topics"]):
+    for place, topic in enumerate(data["topics"]):
         listed = ", ".join(f"<bdi>{escape(words[w])}</bdi>" for w in topic["first"])
         noise = "" if topic["deviation"] is None else f"{topic['deviation']:.2g}"
-        rows.append((str(number), *([topic["size"]] if data["sized"] else []), noise, listed or "none"))
+        rows.append((str(place), *([topic["size"]] if data["sized"] else []), noise, listed or "none"))
     sizes = [data["sized"]] if data["sized"] else []
     heads = ("Topic", *sizes, "Standard deviation of the noise", "Most relevant words above the noise")
     body = table("All topics by number", heads, rows, raw=(len(heads) - 1,))

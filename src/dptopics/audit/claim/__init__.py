@@ -1,0 +1,1 @@
+"""The examiner of a claim: does a mechanism keep what it promises? Not for release."""

@@ -1,0 +1,210 @@
+"""One canary against one mechanism: the same questions asked of two neighbours, and how far their answers differ."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isclose
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from dptopics.audit.claim.designs import Design
+from dptopics.audit.claim.transcript import Follower, LeftThePath, Player, Question, Recorder, bytes_of, run
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.mechanisms.mechanism import Mechanism
+from dptopics.mechanisms.queries import Look
+from dptopics.privacy.controls import given_noise
+from dptopics.privacy.events import Event, Gaussian, Laplace, Noise, Relation, SampledGaussian
+from dptopics.privacy.guarantee import Guarantee
+from dptopics.privacy.rng import secure_rng
+
+_SLACK = 1e-3  # by which a price may exceed the noise drawn: ℓ2-descent pays for rounding
+_NEVER = 1e6
+
+
+@dataclass(frozen=True)
+class Books:
+    """How far one neighbour may move each look according to the guarantee; and what does not add up, in words."""
+
+    allowed: tuple[float, ...]
+    problem: str = ""
+    priced: int = 0  # draws that the guarantee prices
+
+    @property
+    def in_sight(self) -> bool:
+        """Whether every draw that is priced was seen as a look."""
+        return not self.problem and len(self.allowed) == self.priced > 0
+
+
+def stated(events: Sequence[Event]) -> list[tuple[Noise, float]]:
+    """(kind of noise, multiplier) of every draw that the events price."""
+    found = []
+    for event in events:
+        match event:
+            case Gaussian(sigma, count) | SampledGaussian(sigma, _, count):
+                found += [(Noise.GAUSSIAN, sigma)] * count
+            case Laplace(scale, count):
+                found += [(Noise.LAPLACE, scale)] * count
+            case _:
+                pass
+    return found
+
+
+def compare(guarantee: Guarantee, looks: Sequence[Look]) -> Books:
+    """Match looks with priced draws, each at no more noise than was stated for its sensitivity.
+
+    Under replace-one the noise may be up to twice what one unit more or less needs.
+    """
+    priced = stated(guarantee.events)
+    if not looks:
+        return Books((), priced=len(priced))
+    widest = 2.0 if guarantee.relation is Relation.REPLACE else 1.0
+    cost = np.full((len(looks), max(len(priced), len(looks))), _NEVER)
+    for row, look in enumerate(looks):
+        for column, (kind, multiplier) in enumerate(priced):
+            over = look.scale / look.sensitivity / multiplier
+            if kind is look.kind and 1 - 1e-9 <= over <= widest * (1 + _SLACK):
+                cost[row, column] = min(abs(over - 1), abs(over - widest))
+    rows, columns = linear_sum_assignment(cost)
+    if cost[rows, columns].max() >= _NEVER:
+        return Books(
+            tuple(look.sensitivity for look in looks),
+            f"{len(looks)} looks at the data are not the {len(priced)} draws of noise that are priced",
+            len(priced),
+        )
+    allowed = []
+    for look, column in zip(looks, columns, strict=True):
+        over = look.scale / look.sensitivity / priced[column][1]
+        allowed.append(look.sensitivity * (1.0 if isclose(over, 1, rel_tol=1e-9) else over))
+    return Books(tuple(allowed), priced=len(priced))
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Neighbours (without and with the canary), and the questions of one run asked of both."""
+
+    design: Design
+    mechanism: Mechanism[Any]
+    corpora: tuple[BoundedCorpus, BoundedCorpus]
+    questions: tuple[tuple[Question, ...], tuple[Question, ...]]
+    released: bool
+
+    @cached_property
+    def looks(self) -> tuple[tuple[Look, ...], tuple[Look, ...]]:
+        """All looks, without and with the canary."""
+        without, within = (tuple(look for one in world for look in one.looks) for world in self.questions)
+        return without, within
+
+    @cached_property
+    def books(self) -> Books:
+        """What is priced beside what was looked at."""
+        return compare(self.mechanism.guarantee, self.looks[1])
+
+    @cached_property
+    def moved(self) -> tuple[float, ...]:
+        """How far the canary moves each look, as a share of what is priced."""
+        pairs = zip(*self.looks, self.books.allowed, strict=True)
+        return tuple(_distance(one, other) / allowed for one, other, allowed in pairs)
+
+    @cached_property
+    def signal(self) -> float:
+        """Distance of the two worlds in standard deviations of the noise: what an attack can use."""
+        return float(
+            np.sqrt(sum(float((_shift(*two) ** 2).sum()) / two[0].scale ** 2 for two in zip(*self.looks, strict=True)))
+        )
+
+    @property
+    def reach(self) -> float:
+        """The signal as a share of the most that the guarantee prices."""
+        pairs = zip(self.looks[1], self.books.allowed, strict=True)
+        most = float(np.sqrt(sum((allowed / look.scale) ** 2 for look, allowed in pairs)))
+        return self.signal / most if most else 0.0
+
+    def log_ratio(self, questions: tuple[Question, ...]) -> float:
+        """Log likelihood ratio of noisy sums, in over out, under the noise that is stated."""
+        seen = (look for one in questions for look in one.looks)
+        return sum(_log_ratio(*three) for three in zip(seen, *self.looks, strict=True))
+
+
+def case_of(mechanism: Mechanism[Any], design: Design, corpora: tuple[BoundedCorpus, BoundedCorpus]) -> Case | None:
+    """One run with the canary, and its questions asked of the data without; None if those lead elsewhere."""
+    recorder = Recorder()
+    released = run(mechanism, corpora[1], recorder, secure_rng()) is not None
+    follower = Follower(recorder.answers, stop=True)
+    try:
+        if recorder.questions:
+            run(mechanism, corpora[0], follower, secure_rng())
+    except LeftThePath:
+        return None
+    if len(follower.questions) != len(recorder.questions) or not _alike(follower.looks, recorder.looks):
+        return None
+    return Case(design, mechanism, corpora, (tuple(follower.questions), tuple(recorder.questions)), released)
+
+
+def replayed(mechanism: Mechanism[Any], corpora: tuple[BoundedCorpus, BoundedCorpus], seed: int) -> bool | None:
+    """Whether a run that is told the same answers releases the same without the canary; None: it cannot be repeated."""
+    releases: list[bytes] = []
+    answers: list[Any] = []
+    for turn, corpus in enumerate((corpora[1], corpora[1], corpora[0])):
+        rng = np.random.default_rng(seed)
+        watcher = Recorder(rng) if turn == 0 else Player(answers, rng)
+        try:
+            releases.append(bytes_of(run(mechanism, corpus, watcher, rng)))
+        except LeftThePath:
+            return None if turn == 1 else False
+        if turn == 0:
+            answers = watcher.answers
+            if not answers:
+                return None
+    return releases[0] == releases[2] if releases[0] == releases[1] else None
+
+
+def tells_more(case: Case, elsewhere: BoundedCorpus) -> bool:
+    """Whether an answer follows the data past exact plus drawn, without the canary and on few other units.
+
+    Noise that makes up for the difference must hide it: the answer is then the same.
+    """
+    follower = Follower([one.answer for one in case.questions[1]], stop=True)
+    try:
+        run(case.mechanism, elsewhere, follower, secure_rng())
+    except LeftThePath:
+        return False  # the same words are private there: replay tells
+    worlds = [case.questions[0]]
+    if _alike(follower.looks, list(case.looks[1])):
+        worlds.append(tuple(follower.questions))
+    return any(
+        _answers_differ(asked, other) for world in worlds for asked, other in zip(case.questions[1], world, strict=True)
+    )
+
+
+def _answers_differ(asked: Question, other: Question) -> bool:
+    pairs = zip(asked.looks, other.looks, strict=True)
+    with given_noise([one.exact + one.drawn - two.exact for one, two in pairs]):
+        return bytes_of(other.draw()) != bytes_of(asked.answer)
+
+
+def _alike(first: list[Look], second: list[Look]) -> bool:
+    pairs = zip(first, second, strict=False)
+    return len(first) == len(second) and all(
+        (one.exact.shape, one.kind, one.scale) == (other.exact.shape, other.kind, other.scale) for one, other in pairs
+    )
+
+
+def _shift(one: Look, other: Look) -> Any:
+    return (other.exact - one.exact).astype(np.float64)
+
+
+def _distance(one: Look, other: Look) -> float:
+    """How far apart two exact sums lie, in the norm of the noise."""
+    shift = _shift(one, other)
+    return float(np.sqrt((shift**2).sum()) if one.kind.norm == 2 else np.abs(shift).sum())
+
+
+def _log_ratio(seen: Look, without: Look, within: Look) -> float:
+    cells = np.flatnonzero(within.exact.ravel() != without.exact.ravel())
+    noisy = (seen.exact.ravel()[cells] + seen.drawn.ravel()[cells]).astype(np.float64)
+    near, far = noisy - within.exact.ravel()[cells], noisy - without.exact.ravel()[cells]
+    if seen.kind is Noise.GAUSSIAN:
+        return float((far**2 - near**2).sum()) / (2 * seen.scale**2)
+    return float((np.abs(far) - np.abs(near)).sum()) / seen.scale

@@ -1,0 +1,338 @@
+"""Telling neighbours apart: many draws of noise with and without a canary, in stages so that gross holes stop early."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, islice
+from math import inf
+from time import monotonic
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from dptopics.audit.claim.case import Case
+from dptopics.audit.claim.curves import Curve, claimed_curve, error_limits, lower_bound_from_rates
+from dptopics.audit.claim.designs import Design, Person, planted
+from dptopics.audit.claim.transcript import Question
+from dptopics.core import progress
+from dptopics.core.errors import InputError, NothingReleased
+from dptopics.core.settings import Choice
+from dptopics.core.vocabulary import Vocabulary
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.data.corpus import Corpus
+from dptopics.mechanisms.mechanism import Mechanism
+from dptopics.privacy.guarantee import Guarantee
+from dptopics.privacy.rng import secure_rng
+from dptopics.release.ngrams import NgramTable
+from dptopics.release.topic_model import TopicModel
+
+Floats = NDArray[np.float64]
+_FIRST = 64  # trials of the first stage; each further one has four times as many
+
+
+@dataclass(frozen=True)
+class Told:
+    """How well neighbours were told apart: trials, limits of both errors, and whether the claim allows them."""
+
+    trials: int
+    false_positives: float  # upper confidence limits
+    false_negatives: float
+    violated: bool
+    curve_bound: float  # on ε, if the trade-off has the form that is claimed
+    bound: float  # on ε, whatever its form
+    error: float  # of these limits
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "trials": self.trials,
+            "false_positive_rate_at_most": self.false_positives,
+            "false_negative_rate_at_most": self.false_negatives,
+            "violated": self.violated,
+            "epsilon_at_least_for_this_curve": self.curve_bound if np.isfinite(self.curve_bound) else None,
+            "epsilon_at_least": self.bound,
+            "confidence": 1 - self.error,
+        }
+
+
+def stages(most: int) -> list[int]:
+    """Trials in all after each stage."""
+    found = []
+    n = _FIRST
+    while n < most:
+        found.append(n)
+        n *= 4
+    return [*found, most]
+
+
+def tell_apart(
+    score: Callable[[bool], float], curve: Curve, *, delta: float, trials: int, error: float, seconds: float
+) -> Told:
+    """Score fresh draws with and without the canary ("in" above 0), until the claim is refuted or the trials are done.
+
+    Each stage has its share of the ``error``, so that one may stop after any. Time ends the trials too: it does not
+    depend on the scores.
+    """
+    begun, plan = monotonic(), stages(trials)
+    scores: tuple[list[float], list[float]] = ([], [])
+    told = Told(0, 1.0, 1.0, False, 0.0, 0.0, error)
+    for most in plan:
+        for number in range(len(scores[0]), most // 2):
+            for world in (0, 1):
+                scores[world].append(score(bool(world)))
+            if monotonic() - begun > seconds and number % 16 == 15:
+                break
+            progress.report(2 * (number + 1) / trials)
+        told = _judged(scores, curve, delta, error / len(plan))
+        if told.violated or monotonic() - begun > seconds:
+            break
+    progress.report(1.0)
+    return told
+
+
+def _judged(scores: tuple[list[float], list[float]], curve: Curve, delta: float, error: float) -> Told:
+    outside, inside = (np.array(part) > 0 for part in scores)
+    limits = error_limits(inside, outside, error)
+    return Told(
+        len(scores[0]) + len(scores[1]),
+        *limits,
+        curve.refuted(*limits),
+        curve.lower_bound(*limits, delta),
+        lower_bound_from_rates(*limits, delta),
+        error,
+    )
+
+
+def through_sums(case: Case, *, trials: int, error: float, seconds: float) -> Told:
+    """By the likelihood ratio over all noisy sums of a run: what the guarantee prices."""
+    guarantee = case.mechanism.guarantee
+
+    def score(within: bool) -> float:
+        asked = tuple(question.again() for question in case.questions[within])
+        return case.log_ratio(asked)
+
+    curve = claimed_curve(guarantee.events, failures=False)
+    return tell_apart(score, curve, delta=guarantee.delta, trials=trials, error=error, seconds=seconds)
+
+
+def lone_words_shown(questions: Iterator[Question], words: frozenset[str], *, failing: float) -> tuple[int, int, float]:
+    """(runs, runs in which a lone word came out, how likely so many are at most if the threshold holds)."""
+    runs = shown = 0
+    chance = 1.0
+    for question in questions:
+        runs += 1
+        shown += bool(words & set(question.answer.words))
+        chance = float(binom.sf(shown - 1, runs, failing))
+    return runs, shown, chance
+
+
+# From a released value (None: nothing was released) and the words of a canary: a number that tells in from out.
+Score = Callable[[Any, Sequence[str]], float]
+
+_LENGTH = 50  # words in a canary, repeats counted: enough to fill every limit on what a unit may give
+_NOTHING = -1.0  # the score of no release; all others are at least 0
+
+
+class Words(Choice):
+    """Where a canary's words come from: its own, or those that most others use as well.
+
+    Its own are invented; where the corpus has public words, they are the rarest of those.
+    """
+
+    OWN = "own"
+    WIDESPREAD = "widespread"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Canary:
+    """What a canary writes, and how many others write the same.
+
+    Alone (``crowd`` 0) it shows whether rare words get out. In a crowd of units that are always there its words are
+    released whether it is in or not, and the noise must hide the difference. Any data may be the background of an
+    audit: the promise is about all of them.
+    """
+
+    words: Words = Words.OWN
+    n_words: int = 1
+    crowd: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", Words(self.words))
+        if self.n_words < 1 or self.crowd < 0:
+            raise InputError(
+                f"a canary needs n_words of at least 1 and a crowd of at least 0, got {self.n_words} and {self.crowd}."
+            )
+
+    def choose(self, corpus: Corpus, n: int) -> list[list[str]]:
+        """Words for each of n canaries, none shared; fewer than asked if the corpus has too few public ones."""
+        if self.words is Words.OWN and corpus.vocabulary is None:
+            known = set(corpus.words)
+            invented = (f"canary{number}" for number in count())
+            words = list(islice((w for w in invented if w not in known), n * self.n_words))
+        else:
+            words = _by_rarity(corpus)
+            if self.words is Words.WIDESPREAD:
+                words.reverse()
+        size = min(self.n_words, len(words) // n)
+        if size == 0:
+            raise InputError(f"{n} canaries need a word each, and there are too few words. Use fewer canaries.")
+        return [words[i * size : (i + 1) * size] for i in range(n)]
+
+    def crowded(self, corpus: Corpus, canaries: Iterable[Sequence[str]]) -> Corpus:
+        """The corpus with the crowd around each canary, without the canaries."""
+        return with_units(corpus, [words for words in canaries for _ in range(self.crowd)])
+
+
+def _by_rarity(corpus: Corpus) -> list[str]:
+    """Words by the number of documents they are in, the rarest first; public words only, if there are any."""
+    documents = np.bincount(corpus.word, minlength=len(corpus.words)).tolist()
+    seen = dict(zip(corpus.words, documents, strict=True))
+    words = corpus.words if corpus.vocabulary is None else corpus.vocabulary.words
+    return sorted(words, key=lambda w: (seen.get(w, 0), w))
+
+
+def with_units(corpus: Corpus, units: Iterable[Sequence[str]]) -> Corpus:
+    """The corpus with more units: each a new author with one document that holds its words many times."""
+    people = [Person((dict.fromkeys(unit, max(1, _LENGTH // len(set(unit)))),)) for unit in units]
+    return planted(corpus, people)
+
+
+# --- scores ---
+
+
+def released_weight(value: Any, words: Sequence[str]) -> float:
+    """Noisy weight of the canary's words in a vocabulary, or in that of topics; where it has none, how many are in."""
+    if value is None:
+        return _NOTHING
+    vocabulary = value.vocabulary if isinstance(value, TopicModel) else value
+    if not isinstance(vocabulary, Vocabulary):
+        return 0.0
+    rows = [vocabulary.index[w] for w in words if w in vocabulary.index]
+    # A word that is there counts for something whatever its weight; a weight may be below zero.
+    return float(sum(1.0 if vocabulary.weights is None else max(vocabulary.weights[i], 1e-9) for i in rows))
+
+
+def heaviest_topic(value: Any, words: Sequence[str]) -> float:
+    """Expected count of the canary's words in the topic that has most of them."""
+    return _NOTHING if value is None else float(_counts(value, words).max(initial=0.0))
+
+
+def all_topics(value: Any, words: Sequence[str]) -> float:
+    """Expected count of the canary's words over all topics."""
+    return _NOTHING if value is None else float(_counts(value, words).sum())
+
+
+def likelihood(value: Any, words: Sequence[str]) -> float:
+    """The canary's likelihood under the topic that explains it best: the geometric mean over its words."""
+    if value is None:
+        return _NOTHING
+    if not isinstance(value, TopicModel) or any(w not in value.vocabulary.index for w in words):
+        return 0.0
+    weights = value.topic_word[:, [value.vocabulary.index[w] for w in words]]
+    return float(np.exp(np.log(np.maximum(weights, 1e-300)).mean(axis=1)).max())
+
+
+def ngram_share(value: Any, words: Sequence[str]) -> float:
+    """Released probability of the canary's n-grams, all together."""
+    if value is None:
+        return _NOTHING
+    if not isinstance(value, NgramTable):
+        return 0.0
+    return float(sum(value.probability[value.vocabulary.index[w]] for w in words if w in value.vocabulary.index))
+
+
+def _counts(value: Any, words: Sequence[str]) -> NDArray[np.float64]:
+    """What a topic's weights say about counts: noise of known size gives the scale, else the share of the topic."""
+    if not isinstance(value, TopicModel):
+        return np.zeros(1)
+    rows = [value.vocabulary.index[w] for w in words if w in value.vocabulary.index]
+    scale = value.topic_share if value.deviation is None else 1 / np.maximum(value.deviation, 1e-300)
+    return np.asarray(value.topic_word[:, rows].sum(axis=1) * scale)
+
+
+SCORES: Mapping[str, Score] = MappingProxyType(
+    {
+        "weight": released_weight,
+        "heaviest topic": heaviest_topic,
+        "all topics": all_topics,
+        "likelihood": likelihood,
+        "n-grams": ngram_share,
+    }
+)
+
+
+def separation(inside: NDArray[np.float64], outside: NDArray[np.float64]) -> float:
+    """Distance of the means of two sets of scores, in standard deviations."""
+    apart = abs(float(inside.mean() - outside.mean()))
+    spread = float(np.sqrt((inside.var() + outside.var()) / 2))
+    if apart <= 1e-12 * abs(float(outside.mean())):
+        return 0.0  # equal but for rounding
+    return apart / spread if spread > 0 else inf
+
+
+def released_value(mechanism: Mechanism[Any], corpus: BoundedCorpus, rng: Generator) -> Any:
+    """What a mechanism publishes, or None. That nothing is published is something that an attacker sees, too."""
+    try:
+        return mechanism(corpus, rng).value
+    except NothingReleased:
+        return None
+
+
+_REHEARSALS = 24  # runs of each canary, by which score, direction and threshold are chosen; they count for nothing else
+Pair = tuple[BoundedCorpus, BoundedCorpus]
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedCase:
+    """A canary, and the test of a released value that told it best in rehearsals: sign · (score − threshold) > 0."""
+
+    mechanism: Mechanism[Any]
+    corpora: Pair
+    words: tuple[str, ...]
+    score: Score
+    sign: int
+    threshold: float
+    notes: tuple[str, ...]
+
+    @classmethod
+    def worst(cls, mechanism: Mechanism[Any], cases: Sequence[tuple[Design, Pair]]) -> "ReleasedCase":
+        """Of all canaries and scores those that tell best."""
+        best, most, notes = None, -1.0, []
+        for design, corpora in cases:
+            words = tuple(dict.fromkeys(word for document in design.canary.documents for word in document))
+            values = [
+                [released_value(mechanism, corpus, secure_rng()) for _ in range(_REHEARSALS // 2)] for corpus in corpora
+            ]
+            flat = [value for world in values for value in world]
+            if all(value is None for value in flat):
+                notes.append("Nothing was released with some of the canaries: the audit saw no value to judge.")
+                continue
+            for score in SCORES.values():
+                without, within = (np.array([score(value, words) for value in world]) for world in values)
+                told = separation(within, without)
+                if told > most:
+                    middle = float(within.mean() + without.mean()) / 2
+                    sign = 1 if within.mean() >= without.mean() else -1
+                    best, most = cls(mechanism, corpora, words, score, sign, middle, ()), told
+        if best is None:
+            _, corpora = cases[0]
+            best = cls(mechanism, corpora, (), lambda value, words: 0.0 if value is None else 1.0, 1, 0.5, ())
+        elif most == 0:
+            notes.append(
+                "No score differed between runs with and without the canary: it may never get into the release."
+            )
+        return replace(best, notes=tuple(dict.fromkeys(notes)))
+
+    def __call__(self, within: bool) -> float:
+        """The score of a fresh run."""
+        value = released_value(self.mechanism, self.corpora[within], secure_rng())
+        return self.sign * (self.score(value, self.words) - self.threshold)
+
+
+def through_release(case: ReleasedCase, claim: Guarantee, *, trials: int, error: float, seconds: float) -> Told:
+    """Fresh runs with and without the canary, against the curve of what is claimed."""
+    curve = claimed_curve(claim.events)
+    return tell_apart(case, curve, delta=claim.delta, trials=trials, error=error, seconds=seconds)

@@ -1,0 +1,272 @@
+"""What a run gets to know of the data, one question after another: recorded, asked again, or played back.
+
+All that a sound mechanism knows goes through :func:`dptopics.mechanisms.queries.through`. A recorded question
+can be asked again with new noise, which costs one sum instead of a whole run. The same questions can be asked of other
+data by a run that is told what the first run was told (:class:`Follower`), so that two data sets can be compared sum by
+sum. And a run that is played back must end in the same release whatever the data (:class:`Player`). NOT FOR RELEASE.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import combinations
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.random import PCG64, Generator
+from numpy.typing import NDArray
+from scipy.stats import binom, chi2, gamma, kstest, norm, poisson
+
+from dptopics.core.errors import NothingReleased
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.mechanisms.mechanism import Mechanism
+from dptopics.mechanisms.queries import Look, watched_by
+from dptopics.privacy.events import Noise
+from dptopics.release.release import Release
+
+T = TypeVar("T")
+
+
+class LeftThePath(Exception):
+    """A run asked for more, or for something else, than the run that it follows."""
+
+
+class Enough(Exception):
+    """The last look was taken: what follows is post-processing, and takes time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What was asked, what noise was drawn for it, and what the mechanism was told."""
+
+    draw: Callable[[], Any]
+    looks: tuple[Look, ...]
+    answer: Any
+
+    def again(self) -> "Question":
+        """The same question of the same data, with new noise."""
+        watcher = _Looks()
+        with watched_by(watcher):
+            answer = self.draw()
+        return Question(self.draw, tuple(watcher.looks), answer)
+
+
+class _Looks:
+    """Keeps looks."""
+
+    def __init__(self) -> None:
+        self.looks: list[Look] = []
+
+    def look(self, look: Look) -> None:
+        self.looks.append(look)
+
+    def through(self, draw: Callable[[], T]) -> T:
+        return draw()
+
+
+class Recorder(_Looks):
+    """Keeps every question.
+
+    With a ``seeded`` generator each question draws from a random substream of its own, so that whatever else the run
+    draws does not depend on how much noise was drawn.
+    """
+
+    def __init__(self, seeded: Generator | None = None) -> None:
+        super().__init__()
+        self.questions: list[Question] = []
+        self._seeded, self._inside = seeded, False
+        self._salt = 0 if seeded is None else int(seeded.integers(2**32))
+
+    @property
+    def answers(self) -> list[Any]:
+        """What the run was told."""
+        return [question.answer for question in self.questions]
+
+    def through(self, draw: Callable[[], T]) -> T:
+        """Ask, and keep the question."""
+        if self._inside:  # a look within a look: the outer one is what the mechanism gets to know
+            return draw()
+        self._inside = True
+        try:
+            return self._told(draw)
+        finally:
+            self._inside = False
+
+    def _told(self, draw: Callable[[], T]) -> T:
+        return self._asked(draw)
+
+    def _asked(self, draw: Callable[[], T]) -> T:
+        before = len(self.looks)
+        answer = self._drawn(draw)
+        self.questions.append(Question(draw, tuple(self.looks[before:]), _copy(answer)))
+        return answer
+
+    def _drawn(self, draw: Callable[[], T]) -> T:
+        if self._seeded is None:
+            return draw()
+        bits: Any = self._seeded.bit_generator
+        before, bits.state = bits.state, PCG64([self._salt, len(self.questions)]).state
+        try:
+            return draw()
+        finally:
+            bits.state = before
+
+
+class Player(Recorder):
+    """Answers as recorded, whatever the data. Looks that it sees were taken past it."""
+
+    def __init__(self, answers: Sequence[Any], seeded: Generator | None = None) -> None:
+        super().__init__(seeded)
+        self._given = iter(answers)
+
+    def _told(self, draw: Callable[[], T]) -> T:
+        found: T = self._next()
+        return found
+
+    def _next(self) -> Any:
+        try:
+            return _copy(next(self._given))
+        except StopIteration:
+            raise LeftThePath("more questions were asked than before") from None
+
+
+class Follower(Player):
+    """Looks at the data, keeps the questions, and answers as recorded; ``stop`` ends the run after the last answer."""
+
+    def __init__(self, answers: Sequence[Any], *, seeded: Generator | None = None, stop: bool = False) -> None:
+        super().__init__(answers, seeded)
+        self._left, self._stop = len(answers), stop
+
+    def _told(self, draw: Callable[[], T]) -> T:
+        self._asked(draw)
+        self._left -= 1
+        if self._stop and self._left == 0:
+            raise Enough
+        found: T = self._next()
+        return found
+
+
+def run(mechanism: Mechanism[T], corpus: BoundedCorpus, watcher: Recorder, rng: Generator) -> Release[T] | None:
+    """The release, or None where the watcher had enough or nothing was released."""
+    with watched_by(watcher):
+        try:
+            return mechanism(corpus, rng)
+        except (Enough, NothingReleased):
+            return None
+
+
+def bytes_of(thing: Any) -> bytes:
+    """A release, or any part of it, as bytes: arrays bit for bit."""
+    if isinstance(thing, np.ndarray):
+        return b"".join([str((thing.dtype, thing.shape)).encode(), np.ascontiguousarray(thing).tobytes()])
+    if is_dataclass(thing) and not isinstance(thing, type):
+        return bytes_of({field.name: getattr(thing, field.name) for field in fields(thing)})
+    if isinstance(thing, dict):
+        return b"{" + b",".join(bytes_of(str(name)) + b":" + bytes_of(value) for name, value in thing.items()) + b"}"
+    if isinstance(thing, list | tuple):
+        return b"[" + b",".join(map(bytes_of, thing)) + b"]"
+    return repr(thing).encode()
+
+
+def _copy(answer: T) -> T:
+    return answer.copy() if isinstance(answer, np.ndarray) else answer
+
+
+Floats = NDArray[np.float64]
+_FEW = 256  # cells of each look that are compared with those of others
+_MANY = 20_000  # cells for the shape of the law
+_SMALLEST = 8  # cells that a correlation needs
+_COARSE = 1000.0  # steps: below, rounding shows
+
+
+@dataclass(frozen=True)
+class Oddity:
+    """Something about the noise, and how likely it would be by chance."""
+
+    what: str
+    p_value: float
+
+
+def oddities(runs: Sequence[Sequence[Look]]) -> list[Oddity]:
+    """One for each test: looks of several runs, in the order in which they were taken."""
+    found: list[Oddity] = []
+    for place, looks in enumerate(zip(*runs, strict=False)):
+        found += _of_one(looks, f"look {place + 1} of {len(runs[0])}")
+    return found + _between([look for looks in runs for look in looks])
+
+
+def _of_one(looks: Sequence[Look], where: str) -> list[Oddity]:
+    """The same look in several runs."""
+    cells = [(look.drawn / look.scale).ravel() for look in looks]
+    kind, n = looks[0].kind, sum(part.size for part in cells)
+    if kind is Noise.GAUSSIAN:
+        less = float(chi2(n).cdf(sum(float(part @ part) for part in cells)))
+    else:
+        less = float(gamma(n).cdf(sum(float(np.abs(part).sum()) for part in cells)))
+    found = [Oddity(f"{where}: less noise was drawn than is stated", less)]
+    if looks[0].scale >= _COARSE and less > 1e-12:
+        pooled = np.concatenate([part[:_MANY] for part in cells])[:_MANY]
+        law = norm.cdf if kind is Noise.GAUSSIAN else _laplace
+        # Noise that is wider than stated hides more: only the middle must not be too full.
+        shape = kstest(np.abs(pooled), lambda x: 2 * law(x) - 1, alternative="greater")
+        found.append(Oddity(f"{where}: the noise is not {kind}", float(shape.pvalue)))
+    found += [Oddity(f"{where}: {what}", p) for look in looks[:2] for what, p in _shared(look)]
+    return found
+
+
+def _laplace(x: Floats) -> Floats:
+    return np.where(x < 0, np.exp(x) / 2, 1 - np.exp(-np.abs(x)) / 2)
+
+
+def _shared(look: Look) -> list[tuple[str, float]]:
+    """Draws that several cells share: in all cells, in a row or in a column."""
+    cells = look.drawn.ravel()
+    if cells.size < 2:
+        return []
+    found = [("one draw was used for several cells", _repeats(cells[: 4 * _FEW], look.scale))]
+    if look.drawn.ndim == 2 and min(look.drawn.shape) > 1:
+        normal = _normal(look)
+        for axis, name in ((0, "column"), (1, "row")):
+            sums = normal.sum(axis=axis) / np.sqrt(normal.shape[axis])
+            found.append((f"the cells of a {name} share noise", float(chi2(sums.size).sf(float(sums @ sums)))))
+    return found
+
+
+def _between(looks: Sequence[Look]) -> list[Oddity]:
+    """Draws that two looks share, as they are or scaled: between runs and between parts."""
+    found = []
+    by_size: dict[int, list[Look]] = {}
+    for look in looks:
+        by_size.setdefault(min(look.drawn.size, _FEW), []).append(look)
+    for size, group in by_size.items():
+        if len(group) < 2:
+            continue
+        if size >= _SMALLEST:
+            normal = np.array([_normal(look).ravel()[:size] for look in group])
+            alike = np.abs(normal @ normal.T) / np.sqrt((normal**2).sum(axis=1).clip(1e-300))[:, None]
+            # Given one look, the product with another has a normal law.
+            most = max(float(alike[i, j]) for i, j in combinations(range(len(group)), 2))
+            pairs = len(group) * (len(group) - 1) / 2
+            found.append(Oddity("two looks share their noise", min(1.0, pairs * 2 * float(norm.sf(most)))))
+        else:
+            scale = min(look.scale for look in group)
+            cells = np.concatenate([look.drawn.ravel()[:1] for look in group])
+            found.append(Oddity("two looks share their noise", _repeats(cells, scale)))
+    return found
+
+
+def _normal(look: Look) -> Floats:
+    """Draws as standard normal numbers."""
+    cells = look.drawn / look.scale
+    if look.kind is Noise.GAUSSIAN:
+        return np.asarray(cells)
+    return np.asarray(norm.ppf(np.clip(_laplace(cells), 1e-12, 1 - 1e-12)))
+
+
+def _repeats(cells: NDArray[np.int64], scale: float) -> float:
+    """How likely so many equal numbers are: a pair is equal with probability at most 1/(2·scale) or so."""
+    repeated = cells.size - np.unique(cells).size
+    if repeated == 0:
+        return 1.0
+    if scale < _COARSE:  # rounding makes equal numbers: only one value for all is odd
+        return float(binom.sf(cells.size - 2, cells.size - 1, 1 / (1 + scale))) if np.unique(cells).size == 1 else 1.0
+    return float(poisson.sf(repeated - 1, cells.size**2 / (2 * scale)))

@@ -1,0 +1,234 @@
+"""Axes of a table of counts, all of them public: a list of groups, or the months, weeks or days of a declared range.
+
+A value that is not on the list counts as "other", whatever it is: what is refused or left out would follow the data.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.core.errors import InputError
+from dptopics.core.files import read_list
+from dptopics.core.text import TextSettings
+from dptopics.core.tokenizers import check_pure
+from dptopics.core.vocabulary import Vocabulary
+
+OTHER = "other"
+ALL = "(all)"  # in tables: the sum over an axis. No group may have this name
+NO_TOPIC = "none"
+FAR = "far"
+TOPIC = "topic"
+MOST_AXES = 4
+MOST_CELLS = 2_000_000
+_LETTERS = 5  # of a cell's name: enough for eleven million
+CELL_TEXT = TextSettings(language="none", min_length=_LETTERS, max_length=_LETTERS)  # how such names are read as texts
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:$|[T ])")
+_LONGEST = 40_000  # days of a range
+_LONGEST_VALUE = 200  # letters of a group's name
+
+
+OWN_FACET = (
+    "The owner's function behind the axis {!r}, {}, tells each text by that text alone: it remembers no other, and "
+    "learned from none of this data."
+)
+
+
+class Period(StrEnum):
+    """What dates are grouped into."""
+
+    MONTH = "month"
+    WEEK = "week"
+    DAY = "day"
+
+    def of(self, day: date) -> str:
+        """The name of the period that a day lies in: 2026-03, 2026-W10 (ISO 8601) or 2026-03-04."""
+        year, week, _ = day.isocalendar()
+        return {"month": f"{day:%Y-%m}", "week": f"{year}-W{week:02}", "day": day.isoformat()}[self.value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """One axis: which column, and the public values that it may have. The last is "other".
+
+    >>> ward = Axis.groups("ward", ["north", "south"])
+    >>> ward.places(["south", "east", None]).tolist()
+    [1, 2, 2]
+    >>> month = Axis.periods("month:seen", first="2026-01-15", last="2026-03-01")
+    >>> month.values, month.places(["2026-02-28T23:59+01:00", "28/2/2026", "2026-01-14"]).tolist()
+    (('2026-01', '2026-02', '2026-03', 'other'), [1, 3, 3])
+    """
+
+    name: str
+    column: str
+    values: tuple[str, ...]
+    period: Period | None = None
+    first: date | None = None  # day that counts, where it is an axis of periods
+    last: date | None = None
+    date_format: str | None = None  # of dates that are not written as 2026-01-31, as in strptime
+    of_text: Callable[[str], object] | None = None
+
+    @classmethod
+    def facet(cls, name: str, values: Iterable[str], of_text: Callable[[str], object]) -> Self:
+        """A public function of one text, such as its language or length, with the values that are told apart.
+
+        >>> length = Axis.facet("length", ["short", "long"], lambda text: "short" if len(text) < 80 else "long")
+        >>> length.places(["my knee hurts"]).tolist()
+        [0]
+        """
+        axis = cls(name=name, column="", values=cls.groups(name, values).values, of_text=of_text)
+        check_pure(f"the function of axis {name!r}", axis._facet)
+        return axis
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a guarantee rests on that nobody can check: that an owner's function keeps texts apart."""
+        if self.of_text is None:
+            return ()
+        where = getattr(self.of_text, "__module__", None), getattr(self.of_text, "__qualname__", None)
+        return (OWN_FACET.format(self.name, ":".join(part or "?" for part in where)),)
+
+    @classmethod
+    def groups(cls, column: str, values: Iterable[str]) -> Self:
+        """A column of which these values were public before."""
+        if isinstance(values, str):
+            raise InputError("the public groups must be a list of strings, got a single string.")
+        listed = [plain_value(value) for value in values]
+        listed = [value for value in dict.fromkeys(listed) if value and value != OTHER]
+        if not listed:
+            raise InputError("the list of public groups is empty. Put one group on each line.")
+        if ALL in listed:
+            raise InputError(f"no group may be called {ALL!r}: in tables it is the sum over all of them. Rename it.")
+        return cls(name=column, column=column, values=(*listed, OTHER))
+
+    @classmethod
+    def from_file(cls, column: str, path: str | Path) -> Self:
+        """A column whose public values are the lines of a file."""
+        return cls.groups(column, read_list(path, "list of groups"))
+
+    @classmethod
+    def periods(
+        cls, by: str, *, first: str | date | None, last: str | date | None, date_format: str | None = None
+    ) -> Self:
+        """``by`` is month:COLUMN, week:COLUMN or day:COLUMN; the range is declared, not taken from the data.
+
+        Days outside of it count as "other", in a month that lies half in it too. ``date_format``: how dates are
+        written, such as "%d.%m.%Y", where it is not as 2026-01-31.
+        """
+        kind, _, column = by.partition(":")
+        if kind not in list(Period) or not column:
+            raise InputError(f"periods are month:COLUMN, week:COLUMN or day:COLUMN, got {by!r}.")
+        period = Period(kind)
+        if first is None or last is None:
+            raise InputError(f"counting by {kind} needs a range that is public: --from and --to, as 2026-01-31.")
+        low, high = _day("--from", first), _day("--to", last)
+        if not low <= high or (high - low).days > _LONGEST:
+            raise InputError(f"the range must begin before it ends and have at most {_LONGEST:,} days.")
+        days = (low + timedelta(days=i) for i in range((high - low).days + 1))
+        values = (*dict.fromkeys(map(period.of, days)), OTHER)
+        how: dict[str, Any] = {"first": low, "last": high, "date_format": _checked_format(date_format)}
+        return cls(name=kind, column=column, values=values, period=period, **how)
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {value: place for place, value in enumerate(self.values[:-1])}
+
+    def places(self, column: Sequence[Any]) -> NDArray[np.int64]:
+        """Where each row of the column counts. Dates count by the day that is written, in whatever time zone."""
+        if self.of_text is not None:
+            column = [OTHER if value is None else self._facet(value) for value in column]
+        read = plain_value if self.period is None else self._period
+        texts = [value if isinstance(value, str) else "" if value is None else str(value) for value in column]
+        known = {text: self._index.get(read(text), len(self._index)) for text in set(texts)}
+        return np.array([known[text] for text in texts], np.int64)
+
+    def _facet(self, text: str) -> str:
+        """What the owner's function says; "other" where it fails, since a refusal would follow the data."""
+        assert self.of_text is not None
+        try:
+            return str(self.of_text(text))
+        except Exception:
+            return OTHER
+
+    def _period(self, text: str) -> str:
+        assert self.period is not None
+        day = read_day(text, self.date_format)
+        if day is None or (self.first is not None and day < self.first) or (self.last is not None and day > self.last):
+            return OTHER
+        return self.period.of(day)
+
+
+def plain_value(value: Any) -> str:
+    """A value of a column as groups are written: on one line, not too long, letters that every file can hold."""
+    text = "" if value is None else str(value).encode("utf-8", "replace").decode("utf-8")
+    return " ".join(text.split())[:_LONGEST_VALUE].strip()
+
+
+def read_day(text: str, date_format: str | None = None) -> date | None:
+    """The day that a text names, in whatever time zone; None for one that names none.
+
+    >>> read_day("2026-01-31T10:00"), read_day("31.1.2026", "%d.%m.%Y"), read_day("soon")
+    (datetime.date(2026, 1, 31), datetime.date(2026, 1, 31), None)
+    """
+    text = text.strip()
+    try:
+        if date_format is not None:
+            return datetime.strptime(text, date_format).date()
+        return date.fromisoformat(text[:10]) if _ISO.match(text) else None
+    except ValueError:
+        return None
+
+
+def _checked_format(date_format: str | None) -> str | None:
+    """Refuse a format that does not tell one day from another."""
+    if date_format is not None:
+        days = [date(2026, 1, 31), date(2026, 2, 3), date(2027, 2, 3)]
+        try:
+            found = [read_day(day.strftime(date_format), date_format) for day in days]
+        except ValueError:
+            found = []
+        if found != days:
+            raise InputError(
+                f"{date_format!r} names no day. Write day, month and year as in strptime, such as %d.%m.%Y."
+            )
+    return date_format
+
+
+def _day(option: str, value: str | date) -> date:
+    try:
+        return value if isinstance(value, date) else date.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{option} must be a day such as 2026-01-31, got {value!r}.") from None
+
+
+def check_table(axes: Sequence[str], values: Sequence[Sequence[str]]) -> None:
+    """Refuse a table without axes, with two of one name, with a value twice, or with too many cells."""
+    if not 1 <= len(axes) == len(values) <= MOST_AXES or len(set(axes)) != len(axes):
+        raise InputError(
+            f"a table has 1 to {MOST_AXES} axes of different names, each with its values; got {len(axes)}."
+        )
+    for name, own in zip(axes, values, strict=True):
+        if not own or len(set(own)) != len(own):
+            raise InputError(f"axis {name!r} needs values, none of them twice.")
+    cells = prod(map(len, values))
+    if cells > MOST_CELLS:
+        raise InputError(
+            f"the table would have {cells:,} cells, more than {MOST_CELLS:,}. Use fewer groups or longer periods."
+        )
+
+
+def cell_words(n: int) -> Vocabulary:
+    """Names of n cells, in order. Plain letters: every reader of texts takes one for a word."""
+    number = np.arange(n)
+    letters = [number // 26**power % 26 + ord("a") for power in reversed(range(_LETTERS))]
+    codes = np.stack(letters, axis=1).astype(np.uint8).tobytes().decode()
+    words = tuple(codes[i : i + _LETTERS] for i in range(0, len(codes), _LETTERS))
+    return Vocabulary(words, listed=frozenset(words))

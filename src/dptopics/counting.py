@@ -1,0 +1,505 @@
+"""Counts of released topics by group and time, and the groups to count by: the door for both, in Python.
+
+Topics are frozen: they come from a release. Each of the two is a release of its own, planned, charged and saved by
+:func:`dptopics.publishing.publish`.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from hashlib import sha256
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.core.axes import FAR, NO_TOPIC, OTHER, TOPIC, Axis, Period, cell_words
+from dptopics.core.errors import InputError
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
+from dptopics.data.bounded import BoundedCorpus, PeriodCorpus
+from dptopics.data.cells import Topics, arrow_cells, corpus_of_cells, corpus_of_values, in_period
+from dptopics.data.corpus import Corpus
+from dptopics.data.engines.spark import SparkTable
+from dptopics.data.readers.tables import read_columns
+from dptopics.ledger.ledger import Ledger
+from dptopics.ledger.series import Series, SeriesAccount, account_of
+from dptopics.plan import Plan
+from dptopics.privacy.guarantee import Unit
+from dptopics.public.embeddings import embedding as text_model
+from dptopics.public.text_models import check_repeatable
+from dptopics.publishing import OF_PUBLISH, forecast, publish, reader, warn_owner
+from dptopics.release import bundle
+from dptopics.release.counts import CountTable
+from dptopics.release.release import Release
+from dptopics.release.topic_model import SURE, TopicModel, fingerprint
+
+OWN_MODEL = (
+    "The model that places texts among the topics, {}, gives each text a vector by that text alone: it remembers no "
+    "other, and learned from none of this data."
+)
+
+
+def release_counts(
+    topics: Release[TopicModel] | TopicModel | str | Path,
+    data: Any,
+    *,
+    by: Sequence[Axis],
+    text: str,
+    author: str | None = None,
+    epsilon: float,
+    delta: float,
+    unit: Unit | str | None = None,
+    embedding: Any = None,
+    drop_missing: bool = False,
+    author_is: Sequence[str] = (),
+    encoding: str = "utf8",
+    tell: Callable[[str], None] | None = None,
+    **how: Any,
+) -> Release[CountTable]:
+    """Release how many authors (or documents) fall into topic × group × period: ``dptopics count`` in Python.
+
+    ``topics`` is a release of topics, the folder of one, or its value; ``data`` a table as for ``Corpus.from_table``,
+    with the columns ``text`` and ``author`` and those that the axes in ``by`` name. ``embedding`` is the model of the
+    topics, if it is not built in. ``drop_missing`` leaves out rows without text or author; placeholders such as
+    "unknown" are no authors, but for those that ``author_is`` lists. ``tell`` is called with what was read
+    and what to expect: the owner's eyes only. ``how`` are settings of the mechanism (max_cells, min_units) and of
+    :func:`publish`.
+
+    >>> import numpy as np, pyarrow as pa
+    >>> model = TopicModel(
+    ...     topic_word=np.array([[0.9, 0.1], [0.1, 0.9]]), topic_share=np.array([0.5, 0.5]),
+    ...     vocabulary=Vocabulary.of(["asthma", "skin"]), alpha=0.1)
+    >>> data = pa.table({"note": ["asthma", "skin"] * 500, "patient": range(1000), "ward": ["north", "south"] * 500})
+    >>> release = release_counts(model, data, by=[Axis.groups("ward", ["north", "south"])], text="note",
+    ...     author="patient", epsilon=1.0, delta=1e-6)
+    >>> 400 < release.value.count(topic="0", ward="north").value < 600
+    True
+    """
+    model = topics_of(topics)
+    own = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
+    chosen = Unit(unit) if unit is not None else Unit.DOCUMENT if author is None else Unit.AUTHOR
+    plan = counts_plan(model, by, epsilon=epsilon, delta=delta, unit=chosen, **own)
+    read: dict[str, Any] = {"drop_missing": drop_missing, "author_is": tuple(author_is), "encoding": encoding}
+    columns = Columns(text=text, author=author, tell=tell, **read)
+    return publish_counts(plan, model, data, by=by, columns=columns, embedding=embedding, **how)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Where texts and authors are in a table, and how it is read; with a ``session``, on Spark.
+
+    ``tell`` is called with what was read, and with what to expect of it: the owner's eyes only.
+    """
+
+    text: str
+    author: str | None = None
+    drop_missing: bool = False
+    author_is: tuple[str, ...] = ()
+    encoding: str = "utf8"
+    session: Any = None
+    tell: Callable[[str], None] | None = None
+
+
+def counts_plan(model: TopicModel, by: Sequence[Axis], **settings: Any) -> Plan:
+    """The plan for counts of these topics by these axes; ``settings`` as for :meth:`Plan.counts`."""
+    values = ((*map(str, range(model.n_topics)), NO_TOPIC), *(axis.values for axis in by))
+    named = fingerprint(model.topic_word, model.vocabulary.words)
+    ranges = {(axis.first, axis.last) for axis in by if axis.first is not None and axis.last is not None}
+    if len(ranges) > 1:
+        raise InputError("all periods of a table must have one range of days.")
+    settings["days"] = tuple(day.isoformat() for day in ranges.pop()) if ranges else None
+    return Plan.counts(axes=(TOPIC, *(axis.name for axis in by)), values=values, model=named, **settings)
+
+
+def publish_counts(
+    plan: Plan,
+    topics: Release[TopicModel] | TopicModel | str | Path,
+    data: Any,
+    *,
+    by: Sequence[Axis],
+    columns: Columns,
+    embedding: Any = None,
+    **how: Any,
+) -> Release[CountTable]:
+    """Release counts as a plan says, of the topics that it was made for; ``how`` as for :func:`publish`."""
+    model = topics_of(topics)
+    check_axes(by, columns.text, columns.author)
+    fits = counts_plan(model, by, epsilon=plan.epsilon, delta=plan.delta, unit=plan.unit)
+    told = [(one.job, one.mechanism, *(_plain(one.settings.get(name)) for name in _OF_TOPICS)) for one in (plan, fits)]
+    if told[0] != told[1]:
+        raise InputError("this plan is not one for counts of these topics by these columns. Check --plan and --by.")
+    assumptions = assumed(model, by, embedding)
+    topic = partial(_main_topics, model, embedding)
+
+    def read(plan: Plan) -> BoundedCorpus:
+        asked = [columns.text, *([columns.author] if columns.author else [])]
+        asked += [axis.column for axis in by if axis.of_text is None]
+        if columns.session is not None:
+            table = spark_cells(data, asked, topic, model.n_topics + 1, by, columns, assumptions)
+            warn_owner(table, plan)
+            return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
+        corpus = corpus_of_cells(
+            read_columns(data, asked, encoding=columns.encoding, values=2 if columns.author else 1),
+            topic,
+            model.n_topics + 1,
+            by,
+            author=columns.author,
+            drop_missing=columns.drop_missing,
+            author_is=columns.author_is,
+            assumptions=assumptions,
+        )
+        if columns.tell is not None:
+            for line in filter(None, (corpus.account(), forecast(corpus, plan))):
+                columns.tell(line)
+        return reader(corpus)(plan)
+
+    return publish(plan, read, **how)
+
+
+def assumed(model: TopicModel, by: Sequence[Axis], embedding: Any) -> tuple[str, ...]:
+    """What a count by these topics and axes rests on: code that is not ours, each by its name.
+
+    A model that is not installed is missed now, and one that remembers is refused.
+    """
+    model.transform(["word"], embedding=embedding)
+    own: tuple[str, ...] = ()
+    if model.space is not None and not model.space.of_words:
+        used = text_model(model.space.embedding if embedding is None else embedding)
+        check_repeatable(used)
+        own = (OWN_MODEL.format(used.name),)
+    return (*model.assumptions, *own, *(line for axis in by for line in axis.assumptions))
+
+
+_OF_TOPICS = ("axes", "values", "model", "days")
+
+
+def _plain(value: Any) -> Any:
+    """Lists of a plan that was read from a file are tuples in one that was made here."""
+    return tuple(map(_plain, value)) if isinstance(value, list | tuple) else value
+
+
+def _main_topics(model: TopicModel, embedding: Any, texts: list[str]) -> NDArray[np.int64]:
+    """By name, so that it can be sent to executors."""
+    topic = model.assign(texts, embedding=embedding)
+    return np.where(topic < 0, model.n_topics, topic)
+
+
+def spark_cells(
+    data: Any,
+    asked: list[str],
+    topics: Topics,
+    n_topics: int,
+    by: Sequence[Axis],
+    columns: Columns,
+    assumptions: tuple[str, ...] = (),
+) -> SparkTable:
+    """The cells of a table on Spark: topics and places are told on executors, text by text, as in memory."""
+    return SparkTable.of_cells(
+        data,
+        asked,
+        partial(arrow_cells, topics=topics, n_topics=n_topics, axes=tuple(by), with_authors=columns.author is not None),
+        vocabulary=cell_words(prod((n_topics, *(len(axis.values) for axis in by)))),
+        author=columns.author,
+        drop_missing=columns.drop_missing,
+        author_is=columns.author_is,
+        session=columns.session,
+        assumptions=assumptions,
+    )
+
+
+def release_groups(
+    data: Any,
+    *,
+    column: str,
+    author: str | None = None,
+    epsilon: float,
+    delta: float,
+    unit: Unit | str | None = None,
+    drop_missing: bool = False,
+    author_is: Sequence[str] = (),
+    encoding: str = "utf8",
+    tell: Callable[[str], None] | None = None,
+    **how: Any,
+) -> Release[Vocabulary]:
+    """Release the values of a column that many authors have, to count by: ``dptopics groups`` in Python.
+
+    For a column without a public list. ``how`` are settings of :meth:`Plan.words <dptopics.plan.Plan.words>` and of
+    :func:`publish`.
+
+    >>> import pyarrow as pa
+    >>> data = pa.table({"patient": range(900), "ward": ["north", "south"] * 449 + ["mine", "mine too"]})
+    >>> release_groups(data, column="ward", author="patient", epsilon=1.0, delta=1e-6).value.words
+    ('north', 'south')
+    """
+    if column == author:
+        raise InputError("the groups of a column of authors would be single authors. Name another column.")
+    own = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
+    chosen = Unit(unit) if unit is not None else Unit.DOCUMENT if author is None else Unit.AUTHOR
+    plan = Plan.words(epsilon=epsilon, delta=delta, unit=chosen, **{"max_words": 10, **own})
+
+    def read(plan: Plan) -> BoundedCorpus:
+        rows = read_columns(data, [column, *([author] if author else [])], encoding=encoding, values=0)
+        corpus = corpus_of_values(rows, author=author, drop_missing=drop_missing, author_is=author_is)
+        if tell is not None:
+            tell(_account_of_values(corpus))
+        return reader(corpus)(plan)
+
+    return publish(plan, read, **how)
+
+
+def _account_of_values(corpus: Corpus) -> str:
+    """What was read of a column, in one sentence. Private: for the owner's eyes."""
+    of = "" if corpus.n_authors is None else f" of {corpus.n_authors:,} authors"
+    empty = int(np.count_nonzero(np.diff(corpus.doc_start) == 0))
+    missing = f"; {empty:,} of them have no value in this column" if empty else ""
+    return f"Read {corpus.n_documents:,} rows{of}{missing}."
+
+
+def check_axes(by: Sequence[Axis], text: str, author: str | None) -> None:
+    """Refuse axes that would publish texts or authors, or that have the name of another."""
+    if {text, author} & {axis.column for axis in by if axis.of_text is None}:
+        raise InputError("counts by the column of texts or authors would publish them one by one. Name another column.")
+    if TOPIC in [axis.name for axis in by]:
+        raise InputError(f"the axis {TOPIC!r} is always there. Rename the column, or leave it out of by.")
+
+
+def topics_of(topics: Release[TopicModel] | TopicModel | str | Path) -> TopicModel:
+    """The topics of a release, or of its folder."""
+    if isinstance(topics, TopicModel):
+        return topics
+    return (topics if isinstance(topics, Release) else bundle.load(topics)).value_of(TopicModel)
+
+
+_BY_CHANCE = 0.05
+
+
+def far_below(model: TopicModel) -> float | None:
+    """The cosine below which a text is far from every topic; None for topics without centres.
+
+    For K centres in d dimensions, 1 − (1 − P(cosine of a random direction with one of them > this))^K is 5 %.
+    """
+    if model.space is None:
+        return None
+    from scipy.stats import beta
+
+    half = (model.space.centres.shape[1] - 1) / 2
+    return float(2 * beta.isf(1 - (1 - _BY_CHANCE) ** (1 / model.n_topics), half, half) - 1)
+
+
+def topic_or_far(
+    model: TopicModel, texts: Sequence[str], far: float | None, *, embedding: Any = None
+) -> NDArray[np.int64]:
+    """The main topic of each text; one past the last for a text that is far from all of them."""
+    if far is None:
+        topic = model.assign(texts, embedding=embedding)
+        return np.where(topic < 0, model.n_topics, topic)
+    scores = model.cosines(texts, embedding=embedding)
+    near = scores.max(axis=1) >= far
+    doubtful = np.flatnonzero(~near)
+    near[doubtful] = _some_word_stands_out(model, [texts[i] for i in doubtful.tolist()])
+    return np.asarray(np.where(near, scores.argmax(axis=1), model.n_topics), np.int64)
+
+
+def _some_word_stands_out(model: TopicModel, texts: Sequence[str]) -> list[bool]:
+    """Whether a word of each text is above the noise in any topic; where the noise is not known, no word is."""
+    if model.deviation is None:
+        return [False] * len(texts)
+    above = (model.topic_word >= SURE * model.deviation[:, None]).any(axis=0)
+    stand_out = {model.vocabulary.words[i] for i in np.flatnonzero(above).tolist()}
+    settings = model.text or TextSettings()
+    return [not stand_out.isdisjoint(settings.words(text)) for text in texts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calendar:
+    """The periods of a series, declared before its first: ``week``, ``month`` or ``day``, from one day to another.
+
+    ``column`` holds dates such as 2026-01-31: rows outside the period that is counted are left out. Without it every
+    row of the table counts.
+
+    >>> Calendar(period="week", first="2026-01-05", last="2026-01-25").names
+    ('2026-W02', '2026-W03', '2026-W04')
+    """
+
+    period: str
+    first: str | date | None
+    last: str | date | None
+    column: str | None = None
+    date_format: str | None = None  # how dates are written, where it is not as 2026-01-31
+
+    @property
+    def axis(self) -> Axis:
+        """The periods as an axis. Refuses a range that is none."""
+        by, days = f"{self.period}:{self.column or 'date'}", {"first": self.first, "last": self.last}
+        return Axis.periods(by, **days, date_format=self.date_format)
+
+    @property
+    def dates(self) -> str | None:
+        """Where days are, and how they are written, where that is not the usual way."""
+        return self.column if self.date_format is None else f"{self.column} ({self.date_format})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all periods."""
+        return tuple(value for value in self.axis.values if value != OTHER)
+
+    def named(self, at: str) -> str:
+        """A period by its name, or by a day that lies in it."""
+        try:
+            return Period(self.period).of(date.fromisoformat(at)) if at not in self.names else at
+        except ValueError:
+            raise InputError(
+                f"{at!r} is no {self.period} and no day. Write it as {self.names[0]}, or as a day: 2026-01-31."
+            ) from None
+
+
+def release_period(
+    topics: Release[TopicModel] | TopicModel | str | Path,
+    data: Any,
+    *,
+    calendar: Calendar,
+    at: str,
+    by: Sequence[Axis] = (),
+    text: str,
+    author: str | None = None,
+    epsilon: float,
+    delta: float,
+    ledger: Ledger | str | Path | None,
+    max_periods: int = 1,
+    participation: str | Path | None = None,
+    unit: Unit | str | None = None,
+    embedding: Any = None,
+    drop_missing: bool = False,
+    author_is: Sequence[str] = (),
+    encoding: str = "utf8",
+    **how: Any,
+) -> Release[CountTable]:
+    """Release how many authors (or documents) fall into topic × group in one period: ``dptopics count --period``.
+
+    ε and δ are those of the whole series, charged with its first period. An author counts in at most ``max_periods``
+    periods, the first ones in which they appear; the participation file (beside the ledger, if no other is given) keeps
+    count of that across runs. Documents are new in each period, so that they need none. ``running=True`` releases
+    totals up to the period instead of its counts. Other arguments as for :func:`release_counts`.
+
+    >>> import numpy as np, pyarrow as pa, tempfile
+    >>> from dptopics import TopicModel, Vocabulary
+    >>> model = TopicModel(
+    ...     topic_word=np.array([[0.9, 0.1], [0.1, 0.9]]), topic_share=np.array([0.5, 0.5]),
+    ...     vocabulary=Vocabulary.of(["asthma", "skin"]), alpha=0.1)
+    >>> week = pa.table({"note": ["asthma", "skin"] * 500, "patient": range(1000)})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.create(f"{folder.name}/clinic.ledger", epsilon=1, delta=1e-6)
+    >>> release = release_period(model, week, calendar=Calendar(period="week", first="2026-01-05", last="2026-12-27"),
+    ...     at="2026-W02", text="note", author="patient", epsilon=1.0, delta=1e-6, ledger=ledger, max_periods=4)
+    >>> 400 < release.value.count(topic="0").value < 600
+    True
+    >>> folder.cleanup()
+    """
+    model = topics_of(topics)
+    own = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
+    chosen = Unit(unit) if unit is not None else Unit.DOCUMENT if author is None else Unit.AUTHOR
+    own |= {"epsilon": epsilon, "delta": delta, "unit": chosen, "max_periods": max_periods}
+    plan = period_plan(model, by, calendar=calendar, at=at, **own)
+    read: dict[str, Any] = {"drop_missing": drop_missing, "author_is": tuple(author_is), "encoding": encoding}
+    columns = Columns(text=text, author=author, **read)
+    more = {"ledger": ledger, "participation": participation, "embedding": embedding}
+    return publish_period(plan, model, data, calendar=calendar, by=by, columns=columns, **more, **how)
+
+
+def period_plan(model: TopicModel, by: Sequence[Axis], *, calendar: Calendar, at: str, **settings: Any) -> Plan:
+    """The plan for one period of a series; ``settings`` as for :meth:`Plan.counts`, ε and δ of the whole series."""
+    plan = Plan.counts(
+        mechanism="periods",
+        axes=(TOPIC, *(axis.name for axis in by)),
+        values=((*map(str, range(model.n_topics)), FAR), *(axis.values for axis in by)),
+        model=fingerprint(model.topic_word, model.vocabulary.words),
+        periods=calendar.names,
+        at=calendar.named(at),
+        far=far_below(model),
+        **settings,
+    )
+    plan.build()  # settings that are impossible end here, before a file is made
+    return plan
+
+
+def publish_period(
+    plan: Plan,
+    model: TopicModel,
+    data: Any,
+    *,
+    calendar: Calendar,
+    by: Sequence[Axis],
+    columns: Columns,
+    ledger: Ledger | str | Path | None,
+    participation: str | Path | None = None,
+    embedding: Any = None,
+    **how: Any,
+) -> Release[CountTable]:
+    """Release one period as its plan says; ``how`` as for :func:`publish`."""
+    if ledger is None:
+        raise InputError("a series needs a ledger: it is charged once, and every period is noted there (--ledger).")
+    if columns.session is not None:
+        raise InputError("a series remembers authors on this machine: it is counted in memory. Leave --engine out.")
+    check_axes(by, columns.text, columns.author)
+    of_axes = [axis.column for axis in by if axis.of_text is None]
+    if calendar.column is not None and calendar.column in (columns.text, columns.author, *of_axes):
+        raise InputError("the column of dates must not be that of texts, authors or groups. Name another one.")
+    far, place = plan.settings.get("far"), calendar.names.index(plan.settings["at"])
+    assumptions = assumed(model, by, embedding)
+    topic_or_far(model, ["word"], far, embedding=embedding)  # a model that is not installed is missed before the charge
+
+    def read(account: SeriesAccount, plan: Plan) -> BoundedCorpus:
+        asked = [columns.text, *([columns.author] if columns.author else []), *of_axes]
+        asked += [calendar.column] if calendar.column else []
+        rows = read_columns(data, asked, encoding=columns.encoding, values=2 if columns.author else 1)
+        if calendar.column is not None:
+            rows = in_period(rows, len(asked) - 1, calendar.axis, place)
+        corpus = corpus_of_cells(
+            rows,
+            lambda texts: topic_or_far(model, texts, far, embedding=embedding),
+            model.n_topics + 1,
+            by,
+            author=columns.author,
+            drop_missing=columns.drop_missing,
+            author_is=columns.author_is,
+            admitted=account.admitted if plan.unit is Unit.AUTHOR else None,
+            assumptions=assumptions,
+        )
+        if columns.tell is not None:
+            for line in filter(None, (corpus.account(), forecast(corpus, plan))):
+                columns.tell(line)
+        return PeriodCorpus(reader(corpus)(plan), account.earlier, account.sums)
+
+    opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    file = None if participation is None else Path(participation)
+    with account_of(opened, series_of(plan, columns.author, calendar.dates), file) as account:
+        return publish(plan, lambda plan: read(account, plan), ledger=account, **how)
+
+
+def series_of(plan: Plan, author: str | None, dates: str | None) -> Series:
+    """The series that a plan of one period belongs to: a digest of everything public but the period.
+
+    The columns of authors and of dates are part of it: by other names everybody would be new, and by other dates every
+    document, and be counted again.
+    """
+    described = plan.to_dict()
+    settings = dict(described["settings"])
+    period, running = settings.pop("at"), bool(settings.get("running"))
+    described |= {"settings": settings, "author": author}
+    return Series(
+        name=_digest(described | {"dates": dates}),
+        formerly=_digest(described),
+        period=period,
+        place=settings["periods"].index(period),
+        max_periods=settings["max_periods"],
+        remembers=plan.unit is Unit.AUTHOR or running,
+    )
+
+
+def _digest(described: dict[str, Any]) -> str:
+    return sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:16]

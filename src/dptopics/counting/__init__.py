@@ -1,1 +1,0 @@
-"""The doors for counts of released topics: one table, and a series of periods."""

@@ -1,0 +1,1 @@
+"""How tables become rows of texts, authors and columns."""

@@ -1,0 +1,1 @@
+"""What was spent: ledgers, series of periods, and releases that nobody counts."""

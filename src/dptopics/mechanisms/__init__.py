@@ -1,0 +1,1 @@
+"""Mechanisms: the queries they are made of, and one folder for each kind of release."""

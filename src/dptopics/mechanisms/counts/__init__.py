@@ -1,0 +1,1 @@
+"""Tables of counts, once and period by period."""

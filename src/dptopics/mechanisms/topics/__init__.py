@@ -1,0 +1,1 @@
+"""Topics with a guarantee."""

@@ -1,0 +1,364 @@
+"""Private topics with a public model's help: cluster documents in its space, then let them vote for words."""
+
+from dataclasses import dataclass, field, replace
+from math import ceil, sqrt
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from dptopics.core import progress
+from dptopics.core.errors import InputError
+from dptopics.core.settings import whole
+from dptopics.core.vocabulary import Vocabulary
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.mechanisms.mechanism import check_words
+from dptopics.mechanisms.queries import noisy_sum
+from dptopics.mechanisms.topics import embedded_space
+from dptopics.mechanisms.topics.embedded_space import (
+    SIZE_WEIGHT,
+    SUMS_BOUND,
+    Clusters,
+    Documents,
+    Frequencies,
+    Moving,
+    Nearest,
+    Space,
+    Sums,
+    Votes,
+    grouped,
+    merged,
+    strong,
+)
+from dptopics.mechanisms.topics.gaussian import LEAN, GaussianTopics, SeedWords, checked_seeds
+from dptopics.privacy.events import Gaussian
+from dptopics.privacy.guarantee import Guarantee
+from dptopics.public.embeddings import Embedding, MiniLMWords, frequencies
+from dptopics.public.text_models import check_repeatable
+from dptopics.release.release import Release
+from dptopics.release.topic_model import SURE, TopicModel
+from dptopics.release.topic_sizes import DocumentSpace
+
+Floats = NDArray[np.float64]
+
+_COMMONEST = 3.0  # in documents' shares: how steeply votes fall for words that stand in many documents
+_RARE = 0.02  # share of the documents from which on a word may hope to be seen, and to meet others
+_POWER = 0.25  # at most, of nearness and of the share that is the topic's: the data shall say which words belong
+_UNITS = 100  # of a topic, for each standard deviation of noise on a word's votes: what makes five words stand out
+_SHARPNESS = 0.1  # of the share that a word gives to each topic
+_PRIOR_SHARPNESS = 0.08
+_PRIOR_DOUBT = 8.0  # standard deviation of the prior, in its means
+_OTHERS = 0.01  # of a topic's weight for words that nothing but the prior speaks for
+SEEN = 3.5  # standard deviations of the noise by which the documents must be seen to use a word
+LEAST_WORDS = 5  # above the noise, for a topic that nobody asked for
+
+
+def words_of_a_document(used: Floats, size: float) -> float:
+    """How many distinct words a document has, from noisy numbers: each gave the root of it in all."""
+    return max(1.0, max(float(used.sum()), 0.0) / size) ** 2
+
+
+def units_of_a_topic(sigma: float) -> float:
+    """How many units a topic needs for some of its words to stand above noise of this size."""
+    return _UNITS * sigma
+
+
+def trust_in_model(units: float, sigma: float) -> float:
+    """The power of nearness in a word's score: the more units a topic has, the less the model needs to say."""
+    return _POWER * min(1.0, units_of_a_topic(sigma) / max(units, 1.0))
+
+
+def scores(space: Space, centres: Floats, n_words: float, steepness: float, trust: float) -> NDArray[np.float32]:
+    """How gladly a document of topic k votes for word w: near the centre, and neither rare nor everywhere.
+
+    Rare is what few *documents* hold, so that short texts vote for more common words: others would never meet there.
+    ``trust``: how far nearness counts.
+    """
+    near = space.words @ centres.T
+    share = np.exp((near - near.max(axis=1, keepdims=True)) / _SHARPNESS)
+    share /= share.sum(axis=1, keepdims=True)
+    held = n_words * space.here  # about the share of documents that hold the word
+    common = np.log(_COMMONEST / np.minimum(held, 0.8 * _COMMONEST))
+    telling = np.sqrt(held / (held + _RARE)) * common**steepness
+    return np.asarray((np.maximum(near, 0) * share) ** trust * telling[:, None], np.float32)
+
+
+def expected_votes(space: Space, centres: Floats, votes: Floats) -> Floats:
+    """Words × topics, before any vote: ∝ exp(cosine/τ) · √(frequency in the language · share here)."""
+    common = np.sqrt(space.frequency * space.here)
+    score = space.words @ centres.T / _PRIOR_SHARPNESS + np.log(common)[:, None]
+    prior = np.exp(score - score.max(axis=0))
+    return np.asarray(prior / prior.sum(axis=0) * votes)
+
+
+def posterior(noisy: Floats, sigma: float, expected: Floats) -> Floats:
+    """Mean of each count, normal around ``expected`` give or take a multiple of it, seen through Gaussian noise.
+
+    (noisy · v + expected · σ²)/(v + σ²), v the prior's variance; never quite zero, so that every word stays possible.
+    """
+    variance = (_PRIOR_DOUBT * expected) ** 2 + 0.01
+    mean = (noisy * variance + expected * sigma**2) / (variance + sigma**2)
+    return np.asarray(np.maximum(mean, 1e-3 * expected + 1e-9))
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Words × topics, each column a distribution, and what noise does to them."""
+
+    share: Floats
+    deviation: Floats  # one number for each topic
+    sure: NDArray[np.int64]  # words of each topic that stand above the noise
+
+
+def weights(counts: Floats, sigma: float, expected: Floats, seen: NDArray[np.bool_]) -> Weights:
+    """Nearly all weight goes to words that were ``seen`` in the documents, or that the votes carry.
+
+    The others share the little that is left as the prior has it: no word of a public list looks like a finding.
+    """
+    sure = counts >= SURE * sigma
+    spoken = np.where(sure | seen[:, None], counts, 0.0)
+    total = spoken.sum(axis=0)
+    others = expected / expected.sum(axis=0)
+    share = np.where(total > 0, (1 - _OTHERS) * spoken / np.where(total > 0, total, 1.0) + _OTHERS * others, others)
+    deviation = np.where(total > 0, (1 - _OTHERS) * sigma / np.where(total > 0, total, 1.0), 1.0)
+    return Weights(share, deviation, np.count_nonzero(sure, axis=0))
+
+
+def telling(sure: NDArray[np.int64], sizes: Floats, least: int) -> NDArray[np.int64]:
+    """Topics with at least so many words above the noise, largest first; at least the two that have most of them.
+
+    Documents of the others go to the nearest that stays.
+    """
+    most = np.lexsort((-sizes, -sure))
+    kept = most[: max(2, np.count_nonzero(sure >= least))]
+    return np.asarray(kept[np.argsort(-sizes[kept], kind="stable")])
+
+
+PUBLIC_MODEL = (
+    "The embedding model is public and has not seen this data; each document's vector depends on that document alone."
+)
+OWN_VECTORS = (
+    "Vectors that were computed elsewhere (embeddings=, a column on Spark) were computed from one text at a time: in a "
+    "padded batch, the texts beside it change a text's vector."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedTopics(GaussianTopics):
+    """Topics as clusters of documents in the space of a public embedding model, with the words that they vote for.
+
+    Noisy bounded sums: how common each word is here; the middle of all documents, which is taken off; how many
+    documents lie near each of many public candidates (which gives good starting centres); ``steps`` rounds of k-means
+    with ``spread`` times as many clusters as topics and ``more_clusters`` more, merged in the end, where rounds that
+    noise outweighs add up; and one words × topics table to which each
+    document gives its ``most_words`` best words for its topic: near the centre, neither rare nor everywhere; and the
+    units of each topic that is released. A prior
+    for each topic's words (near its centre, common) and the noisy votes make a posterior. ``n_topics`` is an upper
+    limit: clusters that are too small to be told from noise are dropped, and those that lie together are merged.
+    ``auto``: as many topics as the noisy number of documents can carry. Proof: docs/guarantees/embedded.md
+    """
+
+    embedding: Embedding = field(default_factory=MiniLMWords)
+    steps: int = 8
+    dimensions: int = 128
+    candidates: int = 300
+    most_words: int = 8
+    frequency_share: float = 0.08
+    start_share: float = 0.08
+    centre_share: float = 0.4
+    spread: float = 1.5
+    axes_from_data: float = 0.2
+    evenness: float | None = None  # None: one for models of words, zero for models of texts, which spread otherwise
+    more_clusters: int = 6
+    steepness: float = 2.0
+    auto: bool = False
+    seed_words: SeedWords = ()
+    name: ClassVar[str] = "embedded"
+    usual_vocabulary: ClassVar[str] = "common+weighted"
+    paper: ClassVar[str] = "ours; after Su et al. 2016 (private k-means)"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "seed_words", checked_seeds(self.seed_words, self.n_topics))
+        whole("more_clusters", self.more_clusters, least=0)
+        for name in ("steps", "dimensions", "candidates", "most_words"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        if self.candidates < self.n_topics:
+            raise InputError(f"there must be at least as many candidates as topics, got {self.candidates}.")
+        shares = self.frequency_share, self.start_share, self.centre_share
+        if not (min(shares) > 0 and sum(shares) < 1):
+            raise InputError(
+                "frequency_share, start_share and centre_share must be positive and leave a share for the words."
+            )
+        ranges = {"spread": (1, 10), "axes_from_data": (0, 1), "steepness": (0, 10)}
+        for name, (least, most) in (ranges | ({} if self.evenness is None else {"evenness": (0, 2)})).items():
+            if not least <= getattr(self, name) <= most:
+                raise InputError(f"{name} must lie between {least} and {most}, got {getattr(self, name)}.")
+
+    @property
+    def frequency_sigma(self) -> float:
+        """Noise multiplier of the sum of all words."""
+        return self.in_share(self.frequency_share)
+
+    @property
+    def start_sigma(self) -> float:
+        """Noise multiplier of the counts of candidates."""
+        return self.in_share(self.start_share)
+
+    @property
+    def step_sigma(self) -> float:
+        """Noise multiplier of the middle and of each round of k-means."""
+        return self.in_share(self.centre_share / (self.steps + 1))
+
+    @property
+    def cluster_noise(self) -> float:
+        """Standard deviation of the noise on a cluster's size in a round."""
+        return self.step_sigma * SUMS_BOUND / SIZE_WEIGHT
+
+    @property
+    def word_sigma(self) -> float:
+        """Noise multiplier of the words × topics table."""
+        return self.in_share(1 - self.frequency_share - self.start_share - self.centre_share)
+
+    @property
+    def word_noise(self) -> float | None:
+        """On a word's part in a topic."""
+        return self.word_sigma
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Gaussian events: the middle and each round, how common words are, the start, the words, the sizes."""
+        return self.promised(
+            Gaussian(self.step_sigma, self.steps + 1),
+            Gaussian(self.frequency_sigma, nonnegative=True),
+            Gaussian(self.start_sigma, nonnegative=True),
+            Gaussian(self.word_sigma, nonnegative=True),
+            assumptions=(PUBLIC_MODEL, *(() if self.embedding.of_words else (OWN_VECTORS,))),
+        )
+
+    @property
+    def rehearsal_size(self) -> int:
+        """Words to take candidates from."""
+        return self.candidates + 8
+
+    @property
+    def vector_width(self) -> int | None:
+        """That of the model, where it embeds whole texts."""
+        return None if self.embedding.of_words else int(self.embedding(["word"]).shape[1])
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """The words must be public, and enough for the topics."""
+        check_words(self, corpus, corpus.vocabulary, self.n_topics)
+        self.check_documents(corpus)
+
+    def check_documents(self, corpus: BoundedCorpus) -> None:
+        """The model must be installed, and the documents' vectors must be its own."""
+        # What is not installed, or not there for the language, is missed now, before anything is charged.
+        frequencies(["word"], "english" if corpus.text is None else corpus.text.language)
+        width = self.embedding(["word"]).shape[1]
+        if self.embedding.of_words:
+            return
+        check_repeatable(self.embedding)
+        if corpus.vector_width is None:
+            raise InputError("this corpus has no embeddings. Read it with embed=model, or add them: with_vectors.")
+        if corpus.vector_width not in (0, width):
+            raise InputError(
+                f"the documents' embeddings have {corpus.vector_width} numbers, those of {self.embedding.name} have "
+                f"{width}: they come from another model."
+            )
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
+        """How common words are, the middle, start, k-means, words, sizes."""
+        self.check(corpus)
+        vocabulary = corpus.vocabulary
+        assert vocabulary is not None
+        with progress.part(0.0, 0.05):
+            used = noisy_sum(corpus, Frequencies(), bound=1.0, sigma=self.frequency_sigma, rng=rng)[:, 0]
+        public = embedded_space.of_words(vocabulary, self.embedding, corpus.text, self.candidates)
+        here = public.shares_here(used, self.frequency_sigma)
+        evenness = float(self.embedding.of_words) if self.evenness is None else self.evenness
+        space = public.space(self.dimensions, here, self.axes_from_data, evenness)
+        with progress.part(0.05, 0.15):
+            documents, size = self._middle(
+                corpus, Documents(space, self.embedding.of_words, np.zeros(space.projection.shape[1])), rng
+            )
+        n_topics = self._carried(size)
+        with progress.part(0.15, 0.2):
+            centres = self._start(corpus, documents, n_topics, rng)
+        seeds = embedded_space.of_seeds(self.seed_words, self.embedding, space) if self.seed_words else centres[:0]
+        centres = np.concatenate([seeds, centres[: len(centres) - len(seeds)]])
+        moving, sizes = Moving.at(centres), np.zeros(len(centres))
+        for step in range(self.steps):
+            with progress.part(0.2 + 0.6 * step / self.steps, 0.2 + 0.6 * (step + 1) / self.steps):
+                statistic = Sums(documents, moving.centres)
+                sums = noisy_sum(corpus, statistic, bound=SUMS_BOUND, sigma=self.step_sigma, rng=rng)
+                moving, sizes = moving.by(sums[:, :-1], self.step_sigma * SUMS_BOUND), sums[:, -1] / SIZE_WEIGHT
+                moving = moving.leaning(seeds, LEAN)
+        clusters = merged(Clusters.of(moving.centres, sizes, len(seeds)), n_topics)
+        clusters = strong(clusters, 3 * self.cluster_noise)
+        with progress.part(0.8, 0.97):
+            n_words = words_of_a_document(used, size)
+            trust = trust_in_model(size / len(clusters.centres), self.word_sigma)
+            score = scores(space, clusters.centres, n_words, self.steepness, trust)
+            votes = Votes(documents, clusters.centres, score, self.most_words)
+            table = noisy_sum(corpus, votes, bound=1.0, sigma=self.word_sigma, rng=rng)
+        seen = used > SEEN * self.frequency_sigma
+        model = self._model(table, seen, clusters, documents, vocabulary, corpus)
+        return Release.of(self.sized(model, corpus, rng), self, rng)
+
+    def _middle(self, corpus: BoundedCorpus, documents: Documents, rng: Generator) -> tuple[Documents, float]:
+        """Documents seen from their noisy mean (most models put all texts on one side), and their noisy number."""
+        statistic = Sums(documents, np.zeros((1, documents.middle.size)))
+        sums = noisy_sum(corpus, statistic, bound=SUMS_BOUND, sigma=self.step_sigma, rng=rng)[0]
+        size = max(float(sums[-1]) / SIZE_WEIGHT, 1.0)
+        mean = sums[:-1] / size
+        return replace(documents, middle=mean / max(1.0, float(np.linalg.norm(mean)))), size
+
+    def _carried(self, size: float) -> int:
+        """Topics that so many documents can carry, where that is asked for."""
+        if not self.auto:
+            return self.n_topics
+        least = max(2, len(self.seed_words))
+        return int(np.clip(size / units_of_a_topic(self.word_sigma), least, self.n_topics))
+
+    def _start(self, corpus: BoundedCorpus, documents: Documents, n_topics: int, rng: Generator) -> Floats:
+        """Public candidates, weighted by how many documents lie near each, grouped into more centres than topics."""
+        candidates = documents.space.candidates
+        near = noisy_sum(corpus, Nearest(documents, candidates), bound=1.0, sigma=self.start_sigma, rng=rng)[:, 0]
+        wanted = min(ceil(self.spread * n_topics) + self.more_clusters, len(candidates))
+        return grouped(candidates, near, self.start_sigma, wanted)
+
+    def _model(
+        self,
+        table: Floats,
+        seen: NDArray[np.bool_],
+        clusters: Clusters,
+        documents: Documents,
+        vocabulary: Vocabulary,
+        corpus: BoundedCorpus,
+    ) -> TopicModel:
+        """Post-processing: the posterior of the votes; topics of which words stand above the noise, largest first."""
+        space, centres, sizes = documents.space, clusters.centres, clusters.sizes
+        expected = expected_votes(space, centres, sizes * sqrt(self.most_words))
+        counts = posterior(table, self.word_sigma, expected)
+        words = weights(counts, self.word_sigma, expected, seen)
+        order = telling(words.sure, sizes, LEAST_WORDS if self.auto else 1)
+        return TopicModel(
+            topic_word=np.ascontiguousarray(words.share.T[order]),
+            vocabulary=vocabulary,
+            topic_share=sizes[order] / sizes[order].sum(),
+            alpha=0.1,
+            deviation=words.deviation[order],
+            text=corpus.text,
+            seeds=clusters.seeds[order] if self.seed_words else None,
+            space=DocumentSpace(
+                embedding=self.embedding.name,
+                of_words=self.embedding.of_words,
+                mean=space.mean,
+                projection=space.projection,
+                middle=documents.middle,
+                centres=centres[order],
+            ),
+        )

@@ -1,0 +1,313 @@
+"""Words in a public space: its axes, and candidates for centres. From public numbers and released ones alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
+from dptopics.data.bounded import Block, UnitRows
+from dptopics.kernels.embedded import mean_of_words, nearest, projected, votes, with_size
+from dptopics.mechanisms.topics.gaussian import posterior_mean
+from dptopics.public.embeddings import Embedding, frequencies, unit, word_weights
+
+Floats = NDArray[np.float64]
+
+_FREQUENT = 8000  # words that candidates are made of
+_TELLING = 1e-4  # frequency from which on a word counts for half in the axes
+_FLAT = 0.05  # variance of an axis, of that of the longest, below which it is not stretched any more
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Words and candidates as unit vectors of a space of few dimensions."""
+
+    words: Floats
+    word_means: NDArray[np.float32]  # a word's part in the mean of a document
+    candidates: Floats  # possible centres
+    frequency: Floats  # in the language
+    here: Floats  # share of the words of these documents, read off noisy numbers
+    mean: Floats
+    projection: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class PublicWords:
+    """Words in a public model's own space, with what is known of them before any look at the data."""
+
+    vectors: Floats
+    candidates: Floats  # points spread over the frequent words
+    frequency: Floats  # in the language
+    weight: Floats  # of a word in the mean of a document
+
+    def shares_here(self, noisy: Floats, sigma: float) -> Floats:
+        """Each word's share of these documents' words, from noisy weights: the language says what to expect."""
+        total = max(float(noisy.sum()), 10 * sigma)
+        expected = np.maximum(self.frequency / self.frequency.sum() * total, 1e-3 * sigma)
+        found = np.maximum(posterior_mean(noisy, sigma, expected), 1e-9 * total)
+        return np.asarray(found / found.sum())
+
+    def space(self, dimensions: int, here: Floats, from_data: float, evenness: float) -> Space:
+        """The principal axes of the words' vectors, common words weighted most.
+
+        ``from_data`` of the weight goes by how common a word is ``here``, the rest by the language. ``evenness`` one:
+        words spread as far along each axis; zero: as they do in the model, where few axes decide.
+        """
+        weight = (1 - from_data) * _common(self.frequency) + from_data * _common(here)
+        mean = weight @ self.vectors
+        away = self.vectors - mean
+        variance, axes = np.linalg.eigh((away * weight[:, None]).T @ away)
+        # words of one and the same vector spread along no axis at all
+        spread = np.sqrt(np.maximum(variance, max(_FLAT * float(variance[-1]), 1e-6)))
+        projection = np.ascontiguousarray((axes * spread**-evenness)[:, ::-1][:, :dimensions])
+        placed = away @ projection
+        # A document is the weighted mean of its words; the mean of the language is taken off each word.
+        means = np.ascontiguousarray(placed * self.weight[:, None], np.float32)
+        candidates = unit((self.candidates - mean) @ projection)
+        return Space(unit(placed), means, candidates, self.frequency, here, mean, projection)
+
+
+def of_words(vocabulary: Vocabulary, embedding: Embedding, text: TextSettings | None, n: int) -> PublicWords:
+    """A vocabulary's words by a public model, and n candidates."""
+    from sklearn.cluster import MiniBatchKMeans
+
+    language = "english" if text is None else text.language
+    frequency = np.maximum(frequencies(vocabulary.words, language), 1e-9)
+    vectors = unit(embedding.together(vocabulary.words).astype(np.float64))
+    candidates = vectors[np.argsort(-frequency, kind="stable")[:_FREQUENT]]
+    if len(candidates) > n:
+        with threadpool_limits(1):  # small matrices: threads wait for each other, and on a busy machine very long
+            groups = MiniBatchKMeans(n, n_init=1, batch_size=2048, random_state=0).fit(candidates)
+        candidates = groups.cluster_centers_.astype(np.float64)
+    return PublicWords(vectors, candidates, frequency, word_weights(vocabulary.words, language))
+
+
+def of_seeds(seed_words: Sequence[Sequence[str]], embedding: Embedding, space: Space) -> Floats:
+    """A centre for each row of seed words: the mean of their vectors."""
+    rows = [unit(embedding.together(tuple(row)).astype(np.float64)).mean(axis=0) for row in seed_words]
+    return unit((np.array(rows) - space.mean) @ space.projection)
+
+
+def _common(frequency: Floats) -> Floats:
+    weight = frequency / (_TELLING + frequency)
+    return np.asarray(weight / weight.sum())
+
+
+SIZE_WEIGHT = 0.5  # of the count beside a unit vector in the sums of a cluster
+SUMS_BOUND = sqrt(1 + SIZE_WEIGHT**2)  # L2 norm of a document's row in these sums
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """A document's distinct words, each the same: L2 norm one together."""
+
+    height: ClassVar[None] = None
+    width: ClassVar[int] = 1
+
+    def __call__(self, block: Block) -> UnitRows:
+        """One over the root of the number of its words."""
+        n_words = np.diff(block.doc_start)
+        each = np.repeat(1 / np.sqrt(np.maximum(n_words, 1)), n_words)
+        return UnitRows(block.doc_start[block.unit_start], block.word, each[:, None])
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Documents of a block as unit vectors of the public space: by their own vectors, or as the mean of their words."""
+
+    space: Space
+    of_words: bool
+    middle: Floats
+
+    def __call__(self, block: Block) -> Floats:
+        """One row for each document; zeros where it has no place."""
+        if self.of_words:
+            return mean_of_words(block.doc_start, block.word, block.counts, self.space.word_means, self.middle)
+        assert block.vectors is not None  # checked before
+        return projected(block.vectors, self.space.mean, self.space.projection, self.middle)
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """One for the candidate nearest to each document."""
+
+    documents: Documents
+    candidates: Floats
+    width: ClassVar[int] = 1
+
+    @property
+    def height(self) -> int:
+        """A row for each candidate."""
+        return len(self.candidates)
+
+    def __call__(self, block: Block) -> UnitRows:
+        """A one in the row of the nearest."""
+        found = nearest(self.documents(block), np.ascontiguousarray(self.candidates.T))
+        start, kept = _kept(block, found)
+        return UnitRows(start, found[kept], np.ones((kept.size, 1)))
+
+
+@dataclass(frozen=True)
+class Sums:
+    """A document's unit vector and a weight for its size, in the row of its cluster."""
+
+    documents: Documents
+    centres: Floats
+
+    @property
+    def height(self) -> int:
+        """A row for each cluster."""
+        return len(self.centres)
+
+    @property
+    def width(self) -> int:
+        """The vector, and the size."""
+        return int(self.centres.shape[1]) + 1
+
+    def __call__(self, block: Block) -> UnitRows:
+        """The vector and the weight, norm ``SUMS_BOUND`` together."""
+        vectors = self.documents(block)
+        found = nearest(vectors, np.ascontiguousarray(self.centres.T))
+        start, kept = _kept(block, found)
+        return UnitRows(start, found[kept], with_size(vectors, kept, SIZE_WEIGHT))
+
+
+@dataclass(frozen=True)
+class Votes:
+    """A document's votes for words, in the column of its topic."""
+
+    documents: Documents
+    centres: Floats
+    score: NDArray[np.float32]
+    most: int
+    height: ClassVar[None] = None
+
+    @property
+    def width(self) -> int:
+        """A column for each topic."""
+        return len(self.centres)
+
+    def __call__(self, block: Block) -> UnitRows:
+        """At most ``most`` words of the highest scores, norm one together."""
+        found = nearest(self.documents(block), np.ascontiguousarray(self.centres.T))
+        start, word, weight = votes(block.doc_start, block.word, found, self.score, self.most)
+        values = np.zeros((word.size, self.width))
+        values[np.arange(word.size), np.repeat(found, np.diff(start))] = weight
+        return UnitRows(start[block.unit_start], word, values)
+
+
+def _kept(block: Block, found: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Documents that have a place, and where each unit's begin among them."""
+    before = np.concatenate([[0], np.cumsum(found >= 0)])
+    return before[block.unit_start], np.flatnonzero(found >= 0)
+
+
+_ALIKE = 0.95  # centres with a larger cosine are one
+_MEMORY = 0.9  # of earlier rounds, for a cluster whose sum is all noise
+
+
+def grouped(candidates: Floats, noisy: Floats, sigma: float, n: int) -> Floats:
+    """n centres from candidates with noisy counts. Counts that could be noise do not pull."""
+    from sklearn.cluster import KMeans
+
+    real = noisy > 2 * sigma
+    if np.count_nonzero(real) <= n:
+        return candidates[np.sort(np.argsort(-noisy, kind="stable")[:n])]
+    with threadpool_limits(1):
+        groups = KMeans(n, n_init=10, random_state=0).fit(candidates[real], sample_weight=noisy[real])
+    return unit(groups.cluster_centers_.astype(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """Centres between two rounds, with what earlier rounds said of each."""
+
+    centres: Floats
+    sums: Floats
+    variance: Floats  # of the noise in ``sums``, in that of one round
+
+    @classmethod
+    def at(cls, centres: Floats) -> "Moving":
+        """Where they start: nothing was said yet."""
+        return cls(centres, np.zeros_like(centres), np.zeros(len(centres)))
+
+    def by(self, noisy: Floats, deviation: float) -> "Moving":
+        """After a round's noisy sums of unit vectors; ``deviation`` is the standard deviation of their noise.
+
+        Where a cluster's sum is lost in the noise, those of earlier rounds are added to it, which nearly the same
+        documents made: noise grows slower than they do. What noise outweighs even so stays where it was.
+        """
+        kept = _MEMORY * (1 - _trust(noisy, deviation))
+        sums = kept[:, None] * self.sums + noisy
+        variance = kept**2 * self.variance + 1
+        trust = _trust(sums, deviation * np.sqrt(variance))[:, None]
+        return Moving(unit(trust * unit(sums) + (1 - trust) * self.centres), sums, variance)
+
+    def leaning(self, seeds: Floats, share: float) -> "Moving":
+        """The first centres drawn by a ``share`` towards their seeds."""
+        leant = unit((1 - share) * self.centres[: len(seeds)] + share * seeds)
+        return replace(self, centres=np.concatenate([leant, self.centres[len(seeds) :]]))
+
+
+def _trust(sums: Floats, deviation: float | Floats) -> Floats:
+    """How much of each row's square is not noise (James and Stein 1961), at least zero."""
+    noise = sums.shape[1] * np.square(deviation)
+    return np.asarray(np.maximum(0.0, 1 - noise / np.maximum((sums**2).sum(axis=1), 1e-300)))
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Centres with their noisy sizes, and which seed each began from (−1: none)."""
+
+    centres: Floats
+    sizes: Floats
+    seeds: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, centres: Floats, sizes: Floats, n_seeds: int = 0) -> "Clusters":
+        """As they came out of the rounds: those that were seeded first."""
+        number = np.arange(len(centres))
+        return cls(centres, np.maximum(sizes, 1.0), np.where(number < n_seeds, number, -1))
+
+    def take(self, chosen: Sequence[int] | NDArray[np.int64]) -> "Clusters":
+        """Some of them, in this order."""
+        index = np.asarray(chosen, np.int64)
+        return Clusters(self.centres[index], self.sizes[index], self.seeds[index])
+
+
+def merged(clusters: Clusters, n: int) -> Clusters:
+    """At most n centres: again and again the two are joined that add least to the squared distances (Ward 1963).
+
+    Two that were seeded stay apart.
+    """
+    centres, sizes, seeds = clusters.centres.copy(), clusters.sizes.copy(), clusters.seeds
+    while len(centres) > n:
+        apart = ((centres[:, None] - centres[None]) ** 2).sum(axis=2)
+        cost = sizes[:, None] * sizes / (sizes[:, None] + sizes) * apart
+        cost[(seeds[:, None] >= 0) & (seeds >= 0)] = np.inf
+        np.fill_diagonal(cost, np.inf)
+        stays, goes = sorted(divmod(int(cost.argmin()), len(centres)))
+        both = sizes[stays] + sizes[goes]
+        centres[stays] = (sizes[stays] * centres[stays] + sizes[goes] * centres[goes]) / both
+        sizes[stays] = both
+        centres, sizes, seeds = np.delete(centres, goes, axis=0), np.delete(sizes, goes), np.delete(seeds, goes)
+    return Clusters(unit(centres), sizes, seeds)
+
+
+def strong(clusters: Clusters, least: float) -> Clusters:
+    """Clusters of at least the given noisy size; those whose centres lie together are merged. The largest two stay."""
+    kept: list[int] = []
+    centres, sizes, seeds = clusters.centres, clusters.sizes.copy(), clusters.seeds.copy()
+    for k in np.argsort(-sizes, kind="stable"):
+        twins = [j for j in kept if centres[j] @ centres[k] > _ALIKE]
+        if len(kept) < 2 or (sizes[k] >= least and not twins):
+            kept.append(int(k))
+        elif twins:
+            sizes[twins[0]] += sizes[k]
+            seeds[twins[0]] = max(seeds[twins[0]], seeds[k])
+    return Clusters(centres, sizes, seeds).take(kept)

@@ -1,0 +1,1 @@
+"""Which words may be known."""

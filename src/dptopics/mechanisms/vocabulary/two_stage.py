@@ -1,0 +1,266 @@
+"""Words chosen privately, then a look at the data through them: what pipelines share."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from numpy.random import Generator
+
+from dptopics.core import progress
+from dptopics.core.errors import InputError, NothingReleased, PrivacyError
+from dptopics.core.vocabulary import Vocabulary
+from dptopics.data.bounded import BoundedCorpus
+from dptopics.mechanisms.mechanism import Mechanism, Registered, calibrate, check_unit, in_shares
+from dptopics.privacy.card import PUBLIC_LIST
+from dptopics.privacy.events import exchanged
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit, composed_over_words
+from dptopics.release.release import Release
+
+T = TypeVar("T")
+
+
+def check_own_epsilon(first: float, epsilon: float, share: float | None, *, chosen: bool) -> None:
+    """Refuse an ε₁ of a vocabulary that leaves nothing, that a share contradicts, or for words that are not chosen."""
+    if not 0 < first < epsilon:
+        raise InputError(f"vocabulary_epsilon must lie strictly between 0 and {epsilon}, got {first}.")
+    if share is not None:
+        raise InputError("give vocabulary_epsilon or vocabulary_share, not both: each divides the budget.")
+    if not chosen:
+        raise InputError("vocabulary_epsilon is for words that are chosen privately: public words cost nothing.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularyThen(Registered, Generic[T]):
+    """Choose words privately, restrict the raw data to them, and run a mechanism on that.
+
+    The two compose: the events of both are priced together at one δ. Proof: docs/guarantees/pipeline.md
+    """
+
+    vocabulary: Mechanism[Vocabulary]
+    delta: float
+    part: ClassVar[str]  # the field that holds the mechanism that follows
+    nothing: ClassVar[str]  # what to say, and to advise, where no word was released
+    halfway: ClassVar[float] = 0.1  # of the time
+    name: ClassVar[str]
+    paper: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        self._composed()  # refuses parts that do not add up
+
+    @classmethod
+    def shared(cls, vocabulary: Any, then: Any, *, share: float, epsilon: float, delta: float) -> Self:
+        """For (ε, δ) together, ``share`` of the budget for the vocabulary."""
+        first, second = in_shares((share, vocabulary), (1 - share, then), epsilon=epsilon)
+        made: Any = cls(**{"vocabulary": first, cls.part: second, "delta": delta})
+        found: Self = calibrate(made, epsilon=epsilon)
+        return found
+
+    @classmethod
+    def added_up(cls, vocabulary: Any, then: Any, *, first: float, epsilon: float, delta: float) -> Self:
+        """Each with the noise for an ε of its own, ``first`` and the rest, at its own δ; these add up to ``delta``.
+
+        So the whole costs at most ``epsilon``. Nothing is calibrated again: what exact composition saves stays unspent.
+        """
+        words, rest = calibrate(vocabulary, epsilon=first), calibrate(then, epsilon=epsilon - first)
+        made: Any = cls(**{"vocabulary": words, cls.part: rest, "delta": delta})
+        if made.guarantee.epsilon > epsilon * (1 + 1e-6):  # plain addition would have to cover it
+            raise InputError(f"the parts cost ε = {made.guarantee.epsilon:g} together, more than {epsilon:g}.")
+        found: Self = made
+        return found
+
+    @property
+    @abstractmethod
+    def then(self) -> Mechanism[T]:
+        """What runs on the words that were released."""
+
+    @property
+    def unit(self) -> Unit:
+        """Whose presence it hides."""
+        return self.then.unit
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The events of both parts, composed."""
+        return self._composed()
+
+    def _composed(self) -> Guarantee:
+        return composed_over_words(self.vocabulary.guarantee, self.then.guarantee, delta=self.delta)
+
+    def rescaled(self, factor: float) -> Self:
+        """Both parts with other noise."""
+        changed: Any = {"vocabulary": self.vocabulary.rescaled(factor), self.part: self.then.rescaled(factor)}
+        return replace(self, **changed)
+
+    def units_needed(self, n_words: int) -> float | None:
+        """As of the vocabulary."""
+        first: Any = self.vocabulary
+        needed: float | None = first.units_needed(n_words)
+        return needed
+
+    @property
+    def word_noise(self) -> float | None:
+        """As of what follows."""
+        second: Any = self.then
+        found: float | None = second.word_noise
+        return found
+
+    @property
+    def size_noise(self) -> float | None:
+        """As of what follows."""
+        second: Any = self.then
+        found: float | None = second.size_noise
+        return found
+
+    def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
+        """Both parts: no invented word would clear the threshold."""
+        first: Any = self.vocabulary
+        second: Any = self.then
+        return [*first.rehearsed(), *second.rehearsed(first.public_words)]
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """What the vocabulary can run on, and what of the rest does not depend on the words."""
+        self.vocabulary.check(corpus)
+        self.then.check_documents(corpus)
+
+    def _over(self, n_words: int) -> Any:
+        """What follows, with no more topics than words came out: better few topics than a charge for none."""
+        second: Any = self.then
+        fewer = hasattr(second, "with_topics") and 2 <= n_words < second.n_topics
+        return second.with_topics(n_words) if fewer else second
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[T]:
+        """Words, restriction, the rest."""
+        self.check(corpus)
+        with progress.part(0.0, self.halfway):
+            words = self.vocabulary(corpus, rng).value
+        if len(words) == 0:
+            raise NothingReleased(self.nothing)
+        restricted, then = corpus.limited(vocabulary=words), self._over(len(words))
+        try:
+            then.check(restricted)
+        except InputError as error:  # it depends on the words just released: charged already
+            raise NothingReleased(f"{error} (The budget was charged.)") from None
+        with progress.part(self.halfway, 1.0):
+            value = then(restricted, rng).value
+        mine: Any = self
+        return Release.of(value, mine, rng)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicVocabulary(Registered):
+    """Release a word list that was public before. It looks at no data, so ε = 0.
+
+    Proof: docs/guarantees/public_vocabulary.md
+    """
+
+    vocabulary: Vocabulary = field(repr=False)
+    delta: float
+    unit: Unit = Unit.AUTHOR
+    name: ClassVar[str] = "public"
+    paper: ClassVar[str] = "-"
+
+    @classmethod
+    def example(cls) -> Self:
+        """One without words, for tables."""
+        return cls(vocabulary=Vocabulary(()), delta=1e-6)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Nothing is spent."""
+        return Guarantee(
+            events=(),
+            delta=self.delta,
+            unit=self.unit,
+            strength=Strength.PROVED,
+            assumptions=(PUBLIC_LIST,),
+        )
+
+    @property
+    def public_words(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.vocabulary.words
+
+    def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
+        """Nothing can go wrong."""
+        return []
+
+    def rescaled(self, factor: float) -> Self:
+        """Itself: there is no noise."""
+        return self
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """Any corpus bounded for the same unit will do."""
+        check_unit(self, corpus)
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[Vocabulary]:
+        """The list as it is, also words that nobody in the corpus used."""
+        self.check(corpus)
+        listed = replace(self.vocabulary, listed=frozenset(self.vocabulary.words))
+        return Release.of(listed, self, rng)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaceOneVocabulary(Registered):
+    """The same words with the same noise, priced for one unit exchanged for another.
+
+    Weights move by at most twice as much, or √2 times where they are sums, and words of either unit alone may fail to
+    stay hidden. Proof: docs/guarantees/output.md
+    """
+
+    vocabulary: Mechanism[Vocabulary]
+    name: ClassVar[str] = "replace-one-vocabulary"
+    paper: ClassVar[str] = "-"
+
+    def __post_init__(self) -> None:
+        self._exchanged()  # refuses a vocabulary that cannot be priced so
+
+    @property
+    def unit(self) -> Unit:
+        """Whose presence it hides."""
+        return self.vocabulary.unit
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Every event of the vocabulary at the sensitivity to an exchange, every failure twice."""
+        return self._exchanged()
+
+    def _exchanged(self) -> Guarantee:
+        base = self.vocabulary.guarantee
+        events = exchanged(base.events)
+        if events is None:
+            raise PrivacyError(
+                "only a vocabulary of add-or-remove, its noise not sampled, can be priced for an exchange of units: "
+                f"this one is of {base.relation}."
+            )
+        return replace(base, events=events)
+
+    def units_needed(self, n_words: int) -> float | None:
+        """As of the vocabulary: the noise is the same."""
+        inner: Any = self.vocabulary
+        needed: float | None = inner.units_needed(n_words)
+        return needed
+
+    @property
+    def public_words(self) -> tuple[str, ...]:
+        """Those of the vocabulary."""
+        inner: Any = self.vocabulary
+        words: tuple[str, ...] = inner.public_words
+        return words
+
+    def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
+        """The vocabulary."""
+        inner: Any = self.vocabulary
+        parts: list[tuple[Any, tuple[str, ...]]] = inner.rehearsed(words)
+        return parts
+
+    def rescaled(self, factor: float) -> Self:
+        """The same with other noise."""
+        return replace(self, vocabulary=self.vocabulary.rescaled(factor))
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        """What the vocabulary can run on."""
+        self.vocabulary.check(corpus)
+
+    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[Vocabulary]:
+        """Release the words."""
+        return Release.of(self.vocabulary(corpus, rng).value, self, rng)

@@ -1,1 +1,0 @@
-"""Mechanisms that Manzonelli et al. 2024 compare with."""

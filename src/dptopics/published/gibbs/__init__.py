@@ -1,1 +1,0 @@
-"""The baseline of Zhao et al. 2019."""

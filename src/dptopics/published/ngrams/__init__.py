@@ -1,1 +1,0 @@
-"""N-gram mechanisms as published."""

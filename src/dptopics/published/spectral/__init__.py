@@ -1,1 +1,0 @@
-"""DeCarolis et al. 2020 as published."""

@@ -1,1 +1,0 @@
-"""Baselines of Wang et al. 2022."""

@@ -1,1 +1,0 @@
-"""Carvalho et al. 2022, as FDPTM takes it."""

@@ -1,1 +1,0 @@
-"""Topics with a public model's help."""

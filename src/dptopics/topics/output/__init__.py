@@ -1,1 +1,0 @@
-"""Noise on the output of any learner (TopicDP)."""

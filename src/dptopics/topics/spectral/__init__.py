@@ -1,1 +1,0 @@
-"""Topics by the method of moments."""

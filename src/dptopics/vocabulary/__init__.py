@@ -1,1 +1,0 @@
-"""Choosing words that may be published (differentially private set union)."""

@@ -1,0 +1,236 @@
+"""Counts with margins: least squares against plain matrices, what is never scaled down, how wide intervals are."""
+
+from itertools import combinations
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, norm
+
+from dptopics.core.axes import cell_words
+from dptopics.core.errors import InputError
+from dptopics.data.corpus import Corpus
+from dptopics.mechanisms.counts.cells import CountsWithMargins
+from dptopics.privacy.controls import under_noised
+from dptopics.privacy.rng import secure_rng
+from dptopics.release import bundle, margins
+from dptopics.release.counts import CountTable, fieller
+
+SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
+
+
+def named(shape):
+    return {
+        "axes": tuple(f"axis{i}" for i in range(len(shape))),
+        "values": tuple(tuple(f"v{j}" for j in range(n)) for n in shape),
+    }
+
+
+def mechanism(shape, epsilon=1.0, **more):
+    return CountsWithMargins.calibrated(epsilon=epsilon, delta=1e-6, **named(shape), **more)
+
+
+def corpus_of(cells, authors, n_cells, **bounds):
+    words = cell_words(n_cells)
+    counts = np.zeros((len(cells), n_cells), np.int64)
+    counts[np.arange(len(cells)), cells] = 1
+    return Corpus.from_counts(counts, words.words, authors=authors, public_vocabulary=True).bounded(**bounds)
+
+
+def strategy(shape, weights):
+    """The measurements as a matrix: rows are entries of all tables, columns cells."""
+    index = np.unravel_index(np.arange(prod(shape)), shape)
+    tables = []
+    for weight, axes in zip(weights, margins.margins(len(shape)), strict=True):
+        own = margins.shape_of(shape, axes)
+        table = np.zeros((prod(own), prod(shape)))
+        place = np.ravel_multi_index(tuple(i * kept for i, kept in zip(index, axes, strict=True)), own)
+        table[place, np.arange(prod(shape))] = weight
+        tables.append(table)
+    return tables
+
+
+def query(shape, place):
+    picked = np.zeros(shape)
+    picked[tuple(slice(None) if value is None else value for value in place)] = 1
+    return picked.ravel()
+
+
+# --- the algebra ---
+
+
+@settings(max_examples=40, deadline=None)
+@given(SHAPES, st.integers(1, 3), st.integers(0, 2**32))
+def test_least_squares_and_covariance_are_those_of_the_whole_matrix(shape, cells, seed):
+    rng = np.random.default_rng(seed)
+    weights = margins.chosen_weights(shape, cells)
+    tables = strategy(shape, weights)
+    measured = [rng.normal(size=len(table)) for table in tables]
+    whole = np.concatenate(tables)
+    expected = np.linalg.lstsq(whole, np.concatenate(measured), rcond=None)[0]
+    shaped = [m.reshape(margins.shape_of(shape, s)) for m, s in zip(measured, margins.margins(len(shape)), strict=True)]
+    assert np.allclose(margins.least_squares(shape, weights, shaped).ravel(), expected)
+    inverse = np.linalg.inv(whole.T @ whole)
+    places = [tuple(None if rng.random() < 0.4 else int(rng.integers(n)) for n in shape) for _ in range(6)]
+    for one, other in combinations(places, 2):
+        found = margins.covariance(shape, weights, one, other)
+        assert np.isclose(found, query(shape, one) @ inverse @ query(shape, other))
+    variances = margins.variances(shape, weights)
+    for axes, variance in zip(margins.margins(len(shape)), variances, strict=True):
+        entry = query(shape, tuple(0 if kept else None for kept in axes))
+        assert np.isclose(variance, entry @ inverse @ entry)
+
+
+@settings(max_examples=30, deadline=None)
+@given(SHAPES, st.integers(1, 4))
+def test_no_set_of_cells_exceeds_the_bound(shape, most):
+    weights = margins.chosen_weights(shape, most)
+    whole = np.concatenate(strategy(shape, weights))
+    allowed = margins.largest_square(shape, weights, most)
+    sets = list(combinations(range(min(prod(shape), 9)), min(most, prod(shape))))
+    squares = [(whole[:, list(cells)].sum(axis=1) ** 2).sum() for cells in sets]
+    assert max(squares) <= allowed * (1 + 1e-12)
+    if prod(shape) <= 9 and min(shape) >= most:
+        assert max(squares) == pytest.approx(allowed)  # cells in a row
+
+
+def test_weights_are_better_than_equal_ones_and_than_cells_alone():
+    shape = (8, 6, 9)
+    for cells in (1, 4):
+        chosen, equal = margins.chosen_weights(shape, cells), np.ones(8)
+        alone = np.eye(8)[-1]
+        wanted = np.append(np.ones(7), 2)
+        loss = [
+            wanted @ margins.variances(shape, w) * margins.largest_square(shape, w, cells)
+            for w in (chosen, equal, alone)
+        ]
+        assert loss[0] <= min(loss[1:])
+
+
+# --- what comes out ---
+
+
+def test_a_topic_over_fifty_groups_and_fifty_two_weeks():
+    counts = mechanism((20, 50, 52))
+    assert counts.deviation(axis0=True) < 12
+    assert mechanism((21, 51, 53)).deviation(axis0=True) < 12  # with "none" and "other"
+    assert counts.deviation(axis0=True, axis1=True, axis2=True) < 10
+
+
+def test_without_noise_the_counts_are_exact_and_nobody_is_scaled_down():
+    rng = np.random.default_rng(3)
+    shape, most = (3, 4, 2), 3
+    cells, authors = rng.integers(0, prod(shape), 400), rng.integers(0, 150, 400)
+    with under_noised(0.0):
+        value = mechanism(shape, max_cells=most)(corpus_of(cells, authors.tolist(), prod(shape)), secure_rng()).value
+    table = value.cube[:-1, :-1, :-1]
+    assert np.allclose(table, np.round(table), atol=1e-5)
+    distinct = [np.unique(cells[authors == author]).size for author in np.unique(authors)]
+    assert round(table.sum()) == sum(min(n, most) for n in distinct)
+    assert round(value.over) == sum(n > most for n in distinct)
+    assert np.allclose(value.cube[:-1].sum(axis=0), value.cube[-1])
+
+
+def test_documents_are_counted_up_to_so_many_of_each_author():
+    rng = np.random.default_rng(4)
+    shape, most = (3, 4), 5
+    cells, authors = rng.integers(0, 12, 300), rng.integers(0, 40, 300)
+    corpus = corpus_of(cells, authors.tolist(), 12, max_docs=most)
+    counts = mechanism(shape, documents=most)
+    with under_noised(0.0):
+        value = counts(corpus, secure_rng()).value
+    assert round(value.cube[-1, -1]) == sum(min((authors == author).sum(), most) for author in range(40))
+    assert value.over is None
+    assert "At most 5 documents of each author count" in value.bounded
+    alone = mechanism(shape, over_share=0.0)
+    assert counts.deviation(axis0=True) == pytest.approx(most * alone.deviation(axis0=True), rel=1e-3)
+
+
+def test_intervals_hold_as_often_as_they_say():
+    shape, runs = (3, 3), 300
+    cells = np.repeat(np.arange(9), np.arange(9) * 3)
+    corpus = corpus_of(cells, list(range(cells.size)), 9)
+    counts = mechanism(shape)
+    truth = margins.cube(np.arange(9.0).reshape(shape) * 3)
+    inside = {"cells": 0, "margins": 0, "differences": 0}
+    for _ in range(runs):
+        table = counts(corpus, secure_rng()).value
+        held = np.abs(table.cube - truth) < 1.96 * table.deviations
+        inside["cells"] += held[:-1, :-1].sum()
+        inside["margins"] += held[-1].sum() + held[:-1, -1].sum()
+        change = table.difference({"axis0": "v0"}, {"axis0": "v1", "axis1": "v2"})
+        inside["differences"] += change.low < truth[0, -1] - truth[1, 2] < change.high
+    # Numbers of one run hang together: limits are those of independent runs, far out.
+    for name, n in (("cells", 9), ("margins", 7), ("differences", 1)):
+        low, high = binom.ppf([1e-9, 1 - 1e-9], runs, 0.95) / runs
+        assert low <= inside[name] / (runs * n) <= high, name
+
+
+def test_half_the_noise_would_be_noticed_by_the_intervals():
+    corpus = corpus_of([0], ["a"], 9)
+    counts = mechanism((3, 3))
+    with under_noised(0.5):
+        tables = [counts(corpus, secure_rng()).value for _ in range(100)]
+    spread = np.std([table.cube[1, 1] for table in tables]) / tables[0].deviations[1, 1]
+    assert spread < 0.75  # twice the interval that it needs
+
+
+def test_shares_and_no_statement():
+    low, high = fieller(30.0, 100.0, 4.0, 2.0, 9.0)
+    assert 0.25 < low < 0.3 < high < 0.35
+    assert all(np.isnan(fieller(3.0, 4.0, 4.0, 2.0, 9.0)))
+    # Coverage of a ratio, by the joint distribution.
+    rng = np.random.default_rng(0)
+    seen = rng.multivariate_normal([5.0, 20.0], [[4.0, 2.0], [2.0, 9.0]], 20_000)
+    low, high = fieller(seen[:, 0], seen[:, 1], 4.0, 2.0, 9.0)
+    held = (low <= 0.25) & (high >= 0.25)
+    assert norm.cdf(1.96) - norm.cdf(-1.96) - 0.01 < (held | np.isnan(low)).mean() < 0.97
+
+
+def test_small_counts_are_left_out_after_the_noise(tmp_path):
+    corpus = corpus_of([0] * 500 + [1], list(range(501)), 4)
+    release = mechanism((2, 2), min_units=50)(corpus, secure_rng())
+    table = release.value
+    assert np.isnan(table.count(axis0="v0", axis1="v1").value)
+    assert 400 < table.count(axis0="v0", axis1="v0").value < 600
+    bundle.save(release, tmp_path / "counts")
+    again = CountTable.load(tmp_path / "counts")
+    assert np.array_equal(again.cube, table.cube, equal_nan=True)
+    assert (again.axes, again.values, again.over) == (table.axes, table.values, table.over)
+    arrow = again.to_arrow()
+    assert arrow.column_names == ["axis0", "axis1", "count", "low", "high", "share_low", "share_high"]
+    assert arrow.column("count").null_count == np.isnan(table.cube).sum() > 0
+    lines = (tmp_path / "counts" / "counts.csv").read_text().splitlines()
+    assert len(lines) == 1 + 3 * 3
+    assert "v0,v1,,,,," in lines
+    assert "Counts below 50 are left empty" in (tmp_path / "counts" / "README.txt").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"axes": ("a", "a"), "values": (("x",), ("y",))},
+        {"axes": ("a",), "values": (("x", "x"),)},
+        {"axes": ("a",), "values": ((),)},
+        {"axes": ("a", "b"), "values": (("x",),)},
+        {"axes": ("a", "b"), "values": (tuple(map(str, range(2000))),) * 2},
+        {**named((2,)), "max_cells": 0},
+        {**named((2,)), "min_units": -1},
+        {**named((2,)), "over_share": 1.0},
+    ],
+)
+def test_settings_that_make_no_table(settings):
+    with pytest.raises(InputError):
+        CountsWithMargins(sigma=1.0, delta=1e-6, **settings)
+
+
+def test_a_corpus_of_other_words_is_refused():
+    with pytest.raises(InputError, match="whose words are the 6 cells"):
+        mechanism((2, 3))(corpus_of([0], ["a"], 4), secure_rng())
+    table = mechanism((2, 2))(corpus_of([0], ["a"], 4), secure_rng()).value
+    with pytest.raises(InputError, match="no axis ward"):
+        table.count(ward="x")
+    with pytest.raises(InputError, match="no value"):
+        table.count(axis0="x")
