@@ -94,7 +94,7 @@ WORDS, MODELS, TABLES = vocabularies(), topics(), ngrams()
 def test_every_mechanism_is_here():
     made = {type(part) for part in (*WORDS.values(), *MODELS.values(), *TABLES.values())}
     composing = {VocabularyThenTopics, VocabularyThenNgrams, BestOf}  # ExtendedTopics is a topic mechanism too
-    found = {kind for room in ("vocabulary", "topics", "ngrams", "published") for kind in classes(room)}
+    found = {kind for room in ("mechanisms.vocabulary", "mechanisms.topics", "mechanisms.ngrams", "published") for kind in classes(room)}
     assert len(found) > 20
     assert found - made - composing == {OutputMatrix}  # any function's matrix: neither words nor topics
 

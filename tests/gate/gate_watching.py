@@ -21,7 +21,7 @@ from dptopics.privacy.rng import secure_rng
 
 def run(mechanism, corpus, watcher, rng=None):
     """The release, or None where the watcher had enough or nothing was released."""
-    return transcript.run(embedded, corpus, watcher, secure_rng() if rng is None else rng)
+    return transcript.run(mechanism, corpus, watcher, secure_rng() if rng is None else rng)
 
 
 @contextmanager
