@@ -70,7 +70,7 @@ def coverage(max_cells: int) -> dict[str, float]:
             ]
             variance = [table.covariance(a, a) + table.covariance(b, b) - 2 * table.covariance(a, b) for a, b in named]
             spread = Z95 * np.sqrt(variance)
-        inside = np.abs(table.cube - truth) <= Z95 * table.deviations
+        inside = np.abs(table.cube - truth) <= Z95 * table.noise_std
         held["cells"] += int(inside[inner].sum())
         held["margins"] += int(inside[~inner].sum())
         error = table.cube - truth
@@ -137,8 +137,8 @@ def order(data: Path, n_topics: int, max_cells: int, runs: int = 10) -> dict[str
         "all": exact(CountsWithMargins.calibrated(epsilon=EPSILON, max_cells=1000, **settings), cells),
     }
     found: dict[str, Any] = {"asked_for": n_topics, "topics": model.n_topics, "max_cells": max_cells, "runs": runs}
-    found["standard_deviation"] = {"cell": made.deviation(topic=True, airline=True, day=True)}
-    found["standard_deviation"] |= {"topic": made.deviation(topic=True)}
+    found["standard_deviation"] = {"cell": made.noise_std(topic=True, airline=True, day=True)}
+    found["standard_deviation"] |= {"topic": made.noise_std(topic=True)}
     tables = [made(cells, secure_rng()).value for _ in range(runs)]
     for name, truth in truths.items():
         right: dict[str, list[int]] = {"cells": [0, 0], "margins": [0, 0]}
@@ -146,7 +146,7 @@ def order(data: Path, n_topics: int, max_cells: int, runs: int = 10) -> dict[str
             at = tuple(slice(-1, None) if total else slice(0, -1) for total in part)
             true = truth[at].ravel()
             for one in tables:
-                apart, correct = _pairs(true, one.cube[at].ravel(), 2 * Z95 * float(one.deviations[at].flat[0]))
+                apart, correct = _pairs(true, one.cube[at].ravel(), 2 * Z95 * float(one.noise_std[at].flat[0]))
                 kind = right["margins" if any(part) else "cells"]
                 kind[0], kind[1] = kind[0] + apart, kind[1] + correct
         found[name] = {
@@ -171,7 +171,7 @@ def main() -> None:
     print(found, flush=True)
     found["speed"] = speed()
     print(found["speed"], flush=True)
-    topic = mechanism((20, 50, 52)).deviation(axis0=True)
+    topic = mechanism((20, 50, 52)).noise_std(axis0=True)
     found["standard_deviation_of_a_topic_over_50_groups_and_52_weeks"] = topic
     if options.data:
         found["airline_tweets"] = [order(options.data, n, most) for n in (8, 20) for most in (1, 2)]

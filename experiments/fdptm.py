@@ -180,7 +180,7 @@ class Experiment:
         except NothingReleased:
             return
         # By weight, as equation 4 says: not by relevance, and whether or not a word stands above the noise.
-        self.judge(row, model.top_words(MORE_WORDS, relevance=1.0, min_deviations=0))
+        self.judge(row, model.top_words(MORE_WORDS, relevance=1.0, min_z=0))
 
 
 def main() -> None:

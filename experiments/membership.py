@@ -36,7 +36,7 @@ from dptopics.mechanisms.topics.variational import VariationalTopics
 from dptopics.mechanisms.vocabulary.policy import GreedyVocabulary
 from dptopics.published.fdptm import ZhuTopics
 from dptopics.published.vocabulary import GreedyAsPublished
-from dptopics.release.release import describe
+from dptopics.release.release import mechanism_settings
 
 FOLDER = Path(__file__).parent / "results"
 TARGETS = 10
@@ -242,7 +242,11 @@ def figure_5(experiment: Experiment) -> None:
         mechanism = fdptm(pipeline, first, second)
         folder = experiment.models / f"fdptm-{pipeline}-{first:g}-{second:g}"
         shadows = train_shadows(
-            of_mechanism(mechanism, corpus), corpus.counts(), n_shadows=64, folder=folder, settings=describe(mechanism)
+            of_mechanism(mechanism, corpus),
+            corpus.counts(),
+            n_shadows=64,
+            folder=folder,
+            settings=mechanism_settings(mechanism),
         )
         one = lira(shadows)
         print(

@@ -12,7 +12,7 @@ from tables_topicdp import ALL, DRAWN, MODELS, SIZED, errors_of, rows_of
 
 from dptopics.mechanisms.topics.output_matrix import multiplier
 from dptopics.mechanisms.topics.output_sensitivity import n_pairs
-from dptopics.published.topicdp import mvg_deviation
+from dptopics.published.topicdp import mvg_noise_std
 
 DELTA, SIZE, GAMMA = 1e-4, 10, 0.1
 FIGURE_3, FIGURE_4, FIGURE_9B = "3, 7a, 8a", "4, 7b, 8b", "9bd, 10bd"
@@ -96,7 +96,7 @@ LENGTH = sqrt(2) * gamma_function((SIZE + 1) / 2) / gamma_function(SIZE / 2)  # 
 def mvg_noise(norm: float, far: float = 1e-9) -> float:
     """The mean "L1" of the noise that the MVG theorem asks for at ε = 3; the least there is, when nothing moves."""
     place = {"epsilon": 3.0, "delta": DELTA, "sensitivity": far, "largest_norm": norm}
-    return mvg_deviation(SIZE, SIZE, **place) * LENGTH
+    return mvg_noise_std(SIZE, SIZE, **place) * LENGTH
 
 
 def belongs() -> list[str]:

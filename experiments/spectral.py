@@ -330,7 +330,7 @@ def figure4(folder: Path, repetitions: int) -> None:
     def judge(row: dict[str, Any], topics: Floats, k: int) -> None:
         model = model_of(topics, wiki.words, 1.0 / k)
         row["perplexity"] = perplexity(wiki.unseen, model)
-        row["npmi"] = float(np.mean(npmi(wiki.corpus, model.top_words(10, relevance=1.0, min_deviations=0))))
+        row["npmi"] = float(np.mean(npmi(wiki.corpus, model.top_words(10, relevance=1.0, min_z=0))))
 
     def run(row: dict[str, Any], k: int, mechanism: Any) -> None:
         try:
@@ -367,9 +367,9 @@ def table2(folder: Path) -> None:
             settings = {"n_topics": 10, "epsilon": epsilon, "delta": 1e-6, "unit": Unit.DOCUMENT}
             mechanism = Plan.topics(mechanism=name, vocabulary="weighted", **settings, **TOPICS_ALONE).build()
             model = mechanism(corpus.bounded(unit=Unit.DOCUMENT), seeded(row)).value
-            row["words"] = [" ".join(words) for words in model.top_words(10, relevance=1.0, min_deviations=0)]
+            row["words"] = [" ".join(words) for words in model.top_words(10, relevance=1.0, min_z=0)]
             row["vocabulary"] = len(model.vocabulary)
-            row["npmi"] = float(np.mean(npmi(corpus, model.top_words(10, relevance=1.0, min_deviations=0))))
+            row["npmi"] = float(np.mean(npmi(corpus, model.top_words(10, relevance=1.0, min_z=0))))
 
 
 def more_words() -> None:

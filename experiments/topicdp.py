@@ -37,7 +37,7 @@ from dptopics.learners.adapters import TomotopyLearner, lsi, plsa
 from dptopics.learners.lda import GibbsLda, VariationalLda
 from dptopics.mechanisms.topics.output_matrix import heaviest, multiplier, renyi_epsilon, tidy, units_of
 from dptopics.mechanisms.topics.output_sensitivity import DrawnUnits, SampleSize, distance, draw_pair, n_pairs
-from dptopics.published.topicdp import mvg_deviation
+from dptopics.published.topicdp import mvg_noise_std
 
 COMMAND = "python experiments/topicdp.py --data FOLDER"
 CODE = (
@@ -203,9 +203,9 @@ def deviations(size: int, epsilon: float, far: float, norm: float) -> dict[str, 
         "renyi (published)": multiplier(epsilon, DELTA, "renyi") * far,
         "renyi-best": multiplier(epsilon, DELTA, "renyi-best") * far,
         "analytic": multiplier(epsilon, DELTA) * far,
-        "mvg": mvg_deviation(size, size, largest_norm=size**0.5, **mvg),  # rows are distributions
+        "mvg": mvg_noise_std(size, size, largest_norm=size**0.5, **mvg),  # rows are distributions
         "laplace": 2 * size / epsilon,
-        "mvg, norm of f(D)": mvg_deviation(size, size, largest_norm=norm, **mvg),
+        "mvg, norm of f(D)": mvg_noise_std(size, size, largest_norm=norm, **mvg),
         "laplace, split": 2 * size / (epsilon / size**2),  # so much of ε for each entry
         "renyi (public code)": order * far**2 / (2 * coded),  # a variance, used as a deviation
     }

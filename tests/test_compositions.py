@@ -94,7 +94,11 @@ WORDS, MODELS, TABLES = vocabularies(), topics(), ngrams()
 def test_every_mechanism_is_here():
     made = {type(part) for part in (*WORDS.values(), *MODELS.values(), *TABLES.values())}
     composing = {VocabularyThenTopics, VocabularyThenNgrams, BestOf}  # ExtendedTopics is a topic mechanism too
-    found = {kind for room in ("mechanisms.vocabulary", "mechanisms.topics", "mechanisms.ngrams", "published") for kind in classes(room)}
+    found = {
+        kind
+        for room in ("mechanisms.vocabulary", "mechanisms.topics", "mechanisms.ngrams", "published")
+        for kind in classes(room)
+    }
     assert len(found) > 20
     assert found - made - composing == {OutputMatrix}  # any function's matrix: neither words nor topics
 
@@ -114,9 +118,9 @@ def compatible(*guarantees):
     return len(relations) <= 1 and len({(g.unit, g.trust) for g in guarantees}) == 1
 
 
-def check_whole(whole, *parts, besides=()):
+def check_whole(whole, *parts, public_words=()):
     """Unit, relation, events, strength and γ of a composition, from those of its parts."""
-    assert whole.events == (*(event for part in parts for event in part.events), *besides)
+    assert whole.events == (*(event for part in parts for event in part.events), *public_words)
     assert {event.relation for event in whole.events} <= {whole.relation}
     assert all(part.relation is whole.relation for part in parts if part.events)
     assert (whole.unit, whole.trust) == (parts[0].unit, Trust.CENTRAL)
@@ -169,7 +173,7 @@ def test_extended_topics_over_every_core(model):
             ExtendedTopics(core=core, sigma=2.0, delta=DELTA)
         return
     whole = ExtendedTopics(core=core, sigma=2.0, delta=DELTA).guarantee
-    check_whole(whole, promised, besides=(histogram,))
+    check_whole(whole, promised, public_words=(histogram,))
     assert (whole.strength, whole.assumptions) == (promised.strength, promised.assumptions)
 
 
@@ -183,7 +187,7 @@ def test_the_best_of_every_pair(one):
                 BestOf(candidates=(first, second), sigma=2.0, delta=DELTA)
             continue
         whole = BestOf(candidates=(first, second), sigma=2.0, delta=DELTA).guarantee
-        check_whole(whole, first.guarantee, second.guarantee, besides=(Gaussian(2.0, relation=about),))
+        check_whole(whole, first.guarantee, second.guarantee, public_words=(Gaussian(2.0, relation=about),))
         assert whole.strength is weakest(first.guarantee.strength, second.guarantee.strength)
 
 

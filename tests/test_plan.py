@@ -10,7 +10,7 @@ import pytest
 from dptopics import Plan, TextSettings, Vocabulary
 from dptopics.core.errors import InputError, PrivacyError
 from dptopics.data import public_inputs
-from dptopics.data.public_inputs import Given, PublicNgrams
+from dptopics.data.public_inputs import PublicInput, PublicNgrams
 from dptopics.learners.lda import VariationalLda
 from dptopics.mechanisms.mechanism import Job
 from dptopics.plan import read_plan
@@ -39,7 +39,7 @@ PLANS = {
 
 
 def known(plan):
-    return tuple(value for value in (plan.vocabulary, plan.prior) if isinstance(value, Given))
+    return tuple(value for value in (plan.vocabulary, plan.prior) if isinstance(value, PublicInput))
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -63,10 +63,10 @@ def test_every_setting_of_a_mechanism_is_part_of_the_plan():
 
 
 def test_code_is_named_and_hashed(monkeypatch):
-    described = PLANS["a learner"]().to_dict()["settings"]["learner"]
-    assert described["code"] == "dptopics.learners.lda:VariationalLda"
-    assert described["settings"]["passes"] == 3
-    assert len(described["source"]) == 64
+    serialize = PLANS["a learner"]().to_dict()["settings"]["learner"]
+    assert serialize["code"] == "dptopics.learners.lda:VariationalLda"
+    assert serialize["settings"]["passes"] == 3
+    assert len(serialize["source"]) == 64
     data = PLANS["a learner"]().to_dict()
     data["settings"]["learner"]["source"] = "0" * 64
     with pytest.raises(InputError, match="has changed since the plan was made"):
@@ -114,12 +114,12 @@ def test_a_plan_does_not_choose_what_is_run(where):
 
 def test_code_that_the_user_allows_is_run(monkeypatch):
     monkeypatch.setattr(public_inputs, "_allowed", {})
-    described = public_inputs.described(by_counting)
+    serialize = public_inputs.serialize(by_counting)
     public_inputs._allowed.clear()
     with pytest.raises(InputError, match="not run unless you allow it"):
-        public_inputs.restored(described, lambda found: found)
+        public_inputs.restored(serialize, lambda found: found)
     public_inputs.allow(by_counting)
-    assert public_inputs.restored(described, lambda found: found) is by_counting
+    assert public_inputs.restored(serialize, lambda found: found) is by_counting
 
 
 def by_counting(counts):
@@ -138,7 +138,7 @@ def test_a_lambda_cannot_be_run_again():
 
 def test_toml_by_hand(tmp_path):
     (tmp_path / "words.txt").write_text("knee\npain\n")
-    digest = Given.words(Vocabulary.of(["knee", "pain"])).sha256
+    digest = PublicInput.words(Vocabulary.of(["knee", "pain"])).sha256
     (tmp_path / "plan.toml").write_text(
         'job = "topics"\nmechanism = "mixture"\nepsilon = 1.0\ndelta = 1e-6\nunit = "author"\nn_topics = 2\n'
         f'[vocabulary]\nkind = "words"\nname = "words.txt"\nsha256 = "{digest}"\n[settings]\nsteps = 3\n'

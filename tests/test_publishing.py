@@ -97,7 +97,7 @@ def test_settings_are_checked_before_anything_is_read_or_charged(settings, how, 
 
 def test_a_release_says_where_it_comes_from(ledger, tmp_path):
     made = plan(max_docs=3)
-    publish(made, read, ledger=ledger, out=tmp_path / "r", title="Clinic", about="Notes of a clinic.")
+    publish(made, read, ledger=ledger, out=tmp_path / "r", title="Clinic", description="Notes of a clinic.")
     again = bundle.load(tmp_path / "r")
     record = dict(again.record.rows())
     assert record["Title"] == "Clinic"
@@ -278,8 +278,8 @@ def test_another_language_is_told_to_the_owner():
         ({"title": "x\udcff"}, "title must be a text"),
         ({"about": "\ud800"}, "about must be a text"),
         ({"title": 3}, "title must be a text"),
-        ({"about_units": 0}, "about_units must be at least 1"),
-        ({"about_units": -5}, "about_units must be at least 1"),
+        ({"people": 0}, "about_units must be at least 1"),
+        ({"people": -5}, "about_units must be at least 1"),
     ],
 )
 def test_what_the_owner_says_is_checked_before_the_charge(ledger, tmp_path, said, message):

@@ -24,7 +24,7 @@ from dptopics.counting import check_axes, counts_plan, topics_of
 from dptopics.data.builder import Builder
 from dptopics.data.corpus import Corpus
 from dptopics.data.readers.columns import Header, Rows, are_names
-from dptopics.data.readers.databases import Query
+from dptopics.data.readers.databases import SqlQuery
 from dptopics.data.readers.delimited import STANDARD_INPUT
 from dptopics.data.readers.files import TableFile
 from dptopics.data.readers.tables import read_columns
@@ -143,7 +143,7 @@ def check(
     columns = [text, author] if author else [text]
     table = _Table.read(source, columns, by, model, own, real_names(author_is))
     corpus = table.corpus
-    headers = {} if isinstance(source, Query) else _headers(source)
+    headers = {} if isinstance(source, SqlQuery) else _headers(source)
     counted = [pair for pair in zip(by, table.values, strict=True) if pair[0].of_text is None]
     names = ((TOPIC,) if model is not None else ()) + tuple(axis.name for axis in by)
     cells = _filled(corpus, table.cell) if names else {}
@@ -221,7 +221,7 @@ def _headers(source: Any) -> dict[str | None, Header]:
     """Names of columns; nothing where they cannot be had without reading the table."""
     if isinstance(source, TableFile):
         return {} if str(source.path) == STANDARD_INPUT else source.header()
-    if isinstance(source, Query):
+    if isinstance(source, SqlQuery):
         return source.header()
     names = getattr(source, "column_names", None) or getattr(source, "columns", None)
     return {} if names is None else {None: Header([str(name) for name in names])}

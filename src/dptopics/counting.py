@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.core.axes import FAR, NO_TOPIC, OTHER, TOPIC, Axis, Period, cell_words
-from dptopics.core.errors import InputError
+from dptopics.core.errors import InputError, renamed_arguments
 from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus, PeriodCorpus
@@ -44,6 +44,7 @@ OWN_MODEL = (
 )
 
 
+@renamed_arguments(about="description", about_units="people")
 def release_counts(
     topics: Release[TopicModel] | TopicModel | str | Path,
     data: Any,
@@ -212,6 +213,7 @@ def spark_cells(
     )
 
 
+@renamed_arguments(about="description", about_units="people")
 def release_groups(
     data: Any,
     *,
@@ -307,9 +309,9 @@ def topic_or_far(
 
 def _some_word_stands_out(model: TopicModel, texts: Sequence[str]) -> list[bool]:
     """Whether a word of each text is above the noise in any topic; where the noise is not known, no word is."""
-    if model.deviation is None:
+    if model.noise_std is None:
         return [False] * len(texts)
-    above = (model.topic_word >= SURE * model.deviation[:, None]).any(axis=0)
+    above = (model.topic_word >= SURE * model.noise_std[:, None]).any(axis=0)
     stand_out = {model.vocabulary.words[i] for i in np.flatnonzero(above).tolist()}
     settings = model.text or TextSettings()
     return [not stand_out.isdisjoint(settings.words(text)) for text in texts]
@@ -358,6 +360,7 @@ class Calendar:
             ) from None
 
 
+@renamed_arguments(about="description", about_units="people")
 def release_period(
     topics: Release[TopicModel] | TopicModel | str | Path,
     data: Any,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dptopics.core.errors import InputError, PrivacyWarning
+from dptopics.core.errors import InputError, PrivacyWarning, renamed_arguments
 from dptopics.core.progress import shown
 from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
@@ -31,7 +31,7 @@ from dptopics.data.estimator_input import (
     spark_data_of,
     texts_of,
 )
-from dptopics.data.public_inputs import Given
+from dptopics.data.public_inputs import PublicInput
 from dptopics.ledger.ledger import Ledger
 from dptopics.mechanisms.mechanism import Job
 from dptopics.plan import Plan, usual_mechanism
@@ -261,10 +261,11 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             )
         return self.model_.transform_counts(matrix[:, known])
 
-    def top_words(self, n: int = 10, *, min_deviations: float = SURE) -> list[list[str]]:
-        """The n most relevant words of each topic that stand above the noise; ``min_deviations=0`` for all."""
+    @renamed_arguments(min_deviations="min_z")
+    def top_words(self, n: int = 10, *, min_z: float = SURE) -> list[list[str]]:
+        """The n most relevant words of each topic that stand above the noise; ``min_z=0`` for all."""
         check_is_fitted(self)
-        return self.model_.top_words(n, min_deviations=min_deviations)
+        return self.model_.top_words(n, min_z=min_z)
 
     def save(self, path: str | Path) -> Path:
         """Write the release as a bundle that may be published."""
@@ -344,7 +345,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if public is not None and public is X:
             raise InputError("public is the private corpus itself. Give texts that were public before, or none.")
         if isinstance(public, Corpus):
-            found["public"] = Given.corpus(public.bounded(unit=unit, max_docs=self.max_docs), public.digest)
+            found["public"] = PublicInput.corpus(public.bounded(unit=unit, max_docs=self.max_docs), public.digest)
         return found
 
     def _vocabulary(self, known: Vocabulary | None) -> str | Path | Vocabulary | None:

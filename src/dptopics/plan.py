@@ -15,7 +15,15 @@ from dptopics.core.errors import InputError, PrivacyError
 from dptopics.core.settings import check_fields, difference, whole
 from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
-from dptopics.data.public_inputs import Given, PublicNgrams, described, file_finder, replayable, restored, words_or_name
+from dptopics.data.public_inputs import (
+    PublicInput,
+    PublicNgrams,
+    file_finder,
+    replayable,
+    restored,
+    serialize,
+    words_or_name,
+)
 from dptopics.mechanisms.mechanism import Job, Mechanism, calibrate
 from dptopics.mechanisms.ngrams.counts import VocabularyThenNgrams
 from dptopics.mechanisms.topics.best_of import BestOf, VocabularyThenTopics
@@ -57,10 +65,12 @@ class Plan:
     unit: Unit
     text: TextSettings | None = None  # how texts become words; None: the data are counts
     n_topics: int | None = None
-    vocabulary: str | Given | None = None  # the name of a mechanism, "common", "common+weighted", or a public list
+    vocabulary: str | PublicInput | None = (
+        None  # the name of a mechanism, "common", "common+weighted", or a public list
+    )
     vocabulary_share: float | None = None
     vocabulary_epsilon: float | None = None  # ε₁, instead of a share: what follows has ε − ε₁, and each half of δ
-    prior: Given | None = None  # public n-grams
+    prior: PublicInput | None = None  # public n-grams
     max_docs: int | None = None
     max_words: int | None = None  # distinct words that each unit may propose
     max_vocabulary: int | None = None
@@ -102,7 +112,7 @@ class Plan:
         delta: float,
         unit: Unit | str,
         text: TextSettings | None = None,
-        vocabulary: str | Path | Vocabulary | Given | None = None,
+        vocabulary: str | Path | Vocabulary | PublicInput | None = None,
         max_words: int | None = MAX_WORDS,
         max_vocabulary: int | None = None,
         noise: Noise | str | None = None,
@@ -187,7 +197,7 @@ class Plan:
         delta: float,
         unit: Unit | str,
         text: TextSettings | None = None,
-        prior: PublicNgrams | Given | None = None,
+        prior: PublicNgrams | PublicInput | None = None,
         vocabulary: str | None = None,
         vocabulary_share: float | None = None,
         vocabulary_epsilon: float | None = None,
@@ -205,7 +215,7 @@ class Plan:
             )
         if vocabulary is not None and vocabulary_share is None and vocabulary_epsilon is None:
             vocabulary_share = USUAL_SHARE
-        given = Given.ngrams(prior) if isinstance(prior, PublicNgrams) else prior
+        given = PublicInput.ngrams(prior) if isinstance(prior, PublicNgrams) else prior
         return cls(
             job=Job.NGRAMS,
             mechanism=mechanism,
@@ -243,7 +253,7 @@ class Plan:
     def _topics(self) -> Any:
         names = _names(self.mechanism)
         if len(names) > 1:
-            if not isinstance(self.vocabulary, Given):
+            if not isinstance(self.vocabulary, PublicInput):
                 raise InputError("a choice among mechanisms needs one list of public words (--vocabulary FILE).")
             parts = [replace(self, mechanism=name).build() for name in names]
             return BestOf.calibrated(parts, epsilon=self.epsilon, delta=self.delta)
@@ -261,9 +271,9 @@ class Plan:
         alone.check_size(0 if public is None else len(public), self.max_vocabulary or 0)
         # An exchange of units can fail twice. Topics need a part of δ, whatever the noise of the vocabulary.
         exchanged = alone.guarantee.relation is Relation.REPLACE
-        besides = {} if public is None else {"besides": public}
+        public_words = {} if public is None else {"public_vocabulary": public}
         name = "weighted" if public is not None else self.vocabulary
-        words: Any = first._private_words(name, tail=first.delta / (4 if exchanged else 2), own=besides)
+        words: Any = first._private_words(name, tail=first.delta / (4 if exchanged else 2), own=public_words)
         return self._after(VocabularyThenTopics, ReplaceOneVocabulary(vocabulary=words) if exchanged else words, alone)
 
     def _ngrams(self) -> Any:
@@ -302,12 +312,12 @@ class Plan:
                 f"mechanism {self.mechanism!r} has no setting {', '.join(unknown)}. It has: "
                 f"{', '.join(sorted(kind.accepts())) or 'none'}."
             )
-        values = {name: value.value if isinstance(value, Given) else value for name, value in settings.items()}
+        values = {name: value.value if isinstance(value, PublicInput) else value for name, value in settings.items()}
         return kind.calibrated(epsilon=self.epsilon, delta=self.delta, unit=self.unit, **more, **values)
 
     def _public_words(self) -> Vocabulary | None:
         """Words that are public before anything is released, if there are any."""
-        if isinstance(self.vocabulary, Given):
+        if isinstance(self.vocabulary, PublicInput):
             words: Vocabulary = self.vocabulary.value
             return words
         return common_words(self.text or TextSettings()) if self.vocabulary in (COMMON, EXTENDED) else None
@@ -331,11 +341,13 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON. Public things are named, with a checksum; see :mod:`dptopics.data.public_inputs`."""
-        data = {f.name: described(getattr(self, f.name)) for f in fields(self) if f.name != "text"}
+        data = {f.name: serialize(getattr(self, f.name)) for f in fields(self) if f.name != "text"}
         return {"schema": SCHEMA, **data, "text": None if self.text is None else self.text.to_dict()}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], *, folder: str | Path = ".", known: tuple[Given, ...] = ()) -> Self:
+    def from_dict(
+        cls, data: Mapping[str, Any], *, folder: str | Path = ".", known: tuple[PublicInput, ...] = ()
+    ) -> Self:
         """Inverse of :meth:`to_dict`. Public lists are taken from ``known``, or read from ``folder``, and compared."""
         plain = dict(data)
         if plain.pop("schema", SCHEMA) != SCHEMA:
@@ -369,7 +381,7 @@ def usual_mechanism(text: TextSettings | None) -> str:
     return "embedded" if english and available() else "mixture"
 
 
-def read_plan(path: str | Path, known: tuple[Given, ...] = ()) -> Plan:
+def read_plan(path: str | Path, known: tuple[PublicInput, ...] = ()) -> Plan:
     """A plan from a TOML or JSON file; public lists that it names are looked for beside it."""
     path = Path(path)
     try:
@@ -386,11 +398,11 @@ def read_plan(path: str | Path, known: tuple[Given, ...] = ()) -> Plan:
     return Plan.from_dict(data, folder=path.parent, known=known)
 
 
-def plan_of(release: Release[Any], folder: str | Path, known: tuple[Given, ...] = ()) -> Plan | None:
+def plan_of(release: Release[Any], folder: str | Path, known: tuple[PublicInput, ...] = ()) -> Plan | None:
     """The plan that lies in a release; its own public words are known, other public things are looked for beside it."""
     if release.record.plan is None:
         return None
-    words = Given.words(Vocabulary(release.value.vocabulary.words))
+    words = PublicInput.words(Vocabulary(release.value.vocabulary.words))
     return Plan.from_dict(release.record.plan, folder=folder, known=(words, *known))
 
 

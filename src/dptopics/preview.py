@@ -43,12 +43,12 @@ class Preview:
     threshold: float | None  # in units that must use a word, on average
     words: int | None  # that are chosen privately; None where these are not most of the words
     topics: int | None
-    deviation: float | None  # of the noise on a word's number of votes or counts
-    size_deviation: float | None = None  # of the noise on the size of a topic, in units
+    noise_std: float | None  # of the noise on a word's number of votes or counts
+    size_noise_std: float | None = None  # of the noise on the size of a topic, in units
     advice: str = ""
     cells: int | None = None  # of a table of counts
-    cell_deviation: float | None = None  # of the noise on the count of one cell
-    topic_deviation: float | None = None  # of the noise on a topic's count over all groups and periods
+    cell_noise_std: float | None = None  # of the noise on the count of one cell
+    topic_noise_std: float | None = None  # of the noise on a topic's count over all groups and periods
     listed: bool = False  # whether there is a public list of words, which need no votes
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,19 +63,19 @@ class Preview:
             lines.append(f"- {which} is released if about {self.threshold:,.0f} units or more use it")
         if self.words is not None:
             lines.append(f"- about {self.words:,} words would be chosen")
-        if self.deviation is not None:
-            lines.append(f"- noise on each number that topics are made of: standard deviation {self.deviation:,.1f}")
+        if self.noise_std is not None:
+            lines.append(f"- noise on each number that topics are made of: standard deviation {self.noise_std:,.1f}")
         if self.topics is not None:
             found = f"topics with {_WORDS_OF_A_TOPIC} or more words that stand out of the noise"
             lines.append(f"- {found}: about {self.topics}")
-        if self.size_deviation is not None:
-            lines.append(f"- the size of a topic is known to within ± {Z95 * self.size_deviation:,.0f} units (95 %)")
+        if self.size_noise_std is not None:
+            lines.append(f"- the size of a topic is known to within ± {Z95 * self.size_noise_std:,.0f} units (95 %)")
         if self.cells is not None:
             lines.append(
                 f"- {self.cells:,} cells, with about {self.units / self.cells:,.1f} units each if all were equal"
             )
-            lines.append(f"- noise on the count of a cell: standard deviation {self.cell_deviation:,.1f}")
-            lines.append(f"- noise on a topic's count over all groups: standard deviation {self.topic_deviation:,.1f}")
+            lines.append(f"- noise on the count of a cell: standard deviation {self.cell_noise_std:,.1f}")
+            lines.append(f"- noise on a topic's count over all groups: standard deviation {self.topic_noise_std:,.1f}")
         return "\n".join([*lines, self.advice, *([] if self.topics is None else [self.calibrated])])
 
     @property
@@ -92,16 +92,16 @@ class Preview:
             parts.append(f"about {self.words:,} words")
         if self.topics is not None:
             parts.append(f"about {self.topics} topics with words above the noise" if self.topics else "no topic")
-        if self.size_deviation is not None and self.topics:
-            parts.append(f"sizes of topics to within ± {Z95 * self.size_deviation:,.0f} {unit}s (95 %)")
-        if self.topic_deviation is not None:
-            parts.append(f"counts of topics to within ± {Z95 * self.topic_deviation:,.0f} {unit}s (95 %)")
+        if self.size_noise_std is not None and self.topics:
+            parts.append(f"sizes of topics to within ± {Z95 * self.size_noise_std:,.0f} {unit}s (95 %)")
+        if self.topic_noise_std is not None:
+            parts.append(f"counts of topics to within ± {Z95 * self.topic_noise_std:,.0f} {unit}s (95 %)")
         return f"At this size expect {', '.join(parts)}. {self.advice}" if parts else ""
 
 
 def expected(plan: Plan, units: int) -> Preview:
     """What ``plan`` would give from so many units."""
-    whole("about_units", units, least=1)
+    whole("people", units, least=1)
     mechanism: Any = plan.build()
     if plan.job is Job.COUNTS:
         return _of_counts(mechanism, units)
@@ -120,8 +120,8 @@ def expected(plan: Plan, units: int) -> Preview:
         threshold=needed,
         words=words,
         topics=topics,
-        deviation=noise,
-        size_deviation=mechanism.size_noise if plan.job is Job.TOPICS else None,
+        noise_std=noise,
+        size_noise_std=mechanism.size_noise if plan.job is Job.TOPICS else None,
         listed=listed,
     )
     return replace(found, advice=_advice(plan, found))
@@ -131,15 +131,15 @@ def _of_counts(mechanism: Any, units: int) -> Preview:
     """Noise is known exactly; how units spread over cells is not."""
     first, *others = mechanism.axes
     cells, topics = prod(mechanism.shape), mechanism.shape[0]
-    cell = mechanism.deviation(**dict.fromkeys(mechanism.axes, True))
-    topic = mechanism.deviation(**{first: True})
+    cell = mechanism.noise_std(**dict.fromkeys(mechanism.axes, True))
+    topic = mechanism.noise_std(**{first: True})
     advice = _ENOUGH
     if units / topics < 4 * topic:
         advice = "So few units say little even about whole topics: count fewer topics, or get more units."
     elif others and units / cells < 2 * cell:
         advice = "Most cells would be noise, totals would not: use fewer groups or longer periods, or read totals."
-    given: dict[str, Any] = {"threshold": None, "words": None, "topics": None, "deviation": None}
-    return Preview(units=units, advice=advice, cells=cells, cell_deviation=cell, topic_deviation=topic, **given)
+    given: dict[str, Any] = {"threshold": None, "words": None, "topics": None, "noise_std": None}
+    return Preview(units=units, advice=advice, cells=cells, cell_noise_std=cell, topic_noise_std=topic, **given)
 
 
 def found_topics(needed: float, n_topics: int, units: int) -> int:
@@ -182,7 +182,7 @@ def _advice(plan: Plan, found: Preview) -> str:
         return _ENOUGH
     if topics < min(_FEWEST_TOPICS, plan.n_topics or 1):
         return f"Only {topics} of the topics would be more than noise. Get more units before you spend anything."
-    if found.size_deviation is not None and Z95 * found.size_deviation > _PRECISE * found.units / topics:
+    if found.size_noise_std is not None and Z95 * found.size_noise_std > _PRECISE * found.units / topics:
         return "Sizes of topics would be little more than noise: ask for fewer topics, or get more units."
     if not plan.settings.get("auto") and topics < (plan.n_topics or 1) / 2:
         return "Ask for fewer topics, or get more units: most of these would be noise."

@@ -25,6 +25,7 @@ from dptopics.core.errors import (
     ReleaseLost,
     SpentError,
     Stopped,
+    renamed_arguments,
     tell_owner,
 )
 from dptopics.core.files import locked, same_file
@@ -137,6 +138,7 @@ _TITLES = {
 }
 
 
+@renamed_arguments(about="description", about_units="people")
 def publish(
     plan: Plan,
     read: Read,
@@ -146,8 +148,8 @@ def publish(
     accept_unproven: bool = False,
     rng: Generator | None = None,
     title: str = "",
-    about: str = "",
-    about_units: int | None = None,
+    description: str = "",
+    people: int | None = None,
     sensitivity: str | Path | None = None,
     phase: Phase = lambda title: nullcontext(),
 ) -> Release[Any]:
@@ -161,15 +163,15 @@ def publish(
         accept_unproven: allow guarantees that are not proved.
         rng: None for cryptographic randomness. Any other generator marks the release as not private.
         title: what people shall call the release.
-        about: what the data are, in a sentence that may be published.
+        description: what the data are, in a sentence that may be published.
         about_units: roughly how many units there are, if that may be public: the card then judges δ by it.
         sensitivity: file for a sampled sensitivity, where the mechanism needs one.
         phase: called with the title of each part of the work; its context lasts as long as the part.
     """
     check_language(plan.settings.get("embedding"), plan.text)
     mechanism: Any = plan.build()
-    check_said(title=title, about=about)
-    mechanism.guarantee.about(about_units)  # refuses what is no number of units
+    check_said(title=title, description=description)
+    mechanism.guarantee.about(people)  # refuses what is no number of units
     account: Any = Unrecorded() if ledger is None else ledger
     if isinstance(account, str | Path):
         account = Ledger.open(account)
@@ -199,13 +201,13 @@ def publish(
             with phase(_TITLES[plan.job]):
                 made = mechanism(corpus, generator)
                 release = replace(made, guarantee=account.finalize(made.guarantee, made.value))
-            record = _record(plan, account, charged[0], title, about)
-            promised = release.guarantee.assuming(corpus.assumptions).about(about_units)
+            record = _record(plan, account, charged[0], title, description)
+            promised = release.guarantee.assuming(corpus.assumptions).about(people)
             release = replace(release, record=record, guarantee=promised)
             return release if out is None else _saved(release, Path(out))
 
 
-def _record(plan: Plan, account: Any, receipt: Receipt | None, title: str, about: str) -> Record:
+def _record(plan: Plan, account: Any, receipt: Receipt | None, title: str, description: str) -> Record:
     """What a reader needs to trace the release."""
     charged = None
     if receipt is not None:
@@ -213,7 +215,9 @@ def _record(plan: Plan, account: Any, receipt: Receipt | None, title: str, about
         charged = {"name": account.name, "charge": receipt.number, "epsilon": spent.epsilon, "delta": spent.delta}
         charged |= {"of_epsilon": budget.epsilon, "of_delta": budget.delta}
     day = datetime.now(UTC).date().isoformat()
-    return Record(version=__version__, day=day, title=title, about=about, plan=plan.to_dict(), ledger=charged)
+    return Record(
+        version=__version__, day=day, title=title, description=description, plan=plan.to_dict(), ledger=charged
+    )
 
 
 @contextmanager
@@ -286,6 +290,7 @@ def _reserved(out: Path) -> Iterator[None]:
         os.close(handle)
 
 
+@renamed_arguments(about="description", about_units="people")
 def release_vocabulary(
     data: Any,
     *,
@@ -306,7 +311,7 @@ def release_vocabulary(
     or author; placeholders such as "unknown" are no authors, but for those that ``author_is`` lists. ``how`` are
     settings of
     :meth:`Plan.words <dptopics.plan.Plan.words>` (mechanism, noise, max_words, max_vocabulary, max_docs) and of
-    :func:`publish` (ledger, out, title, about, accept_unproven).
+    :func:`publish` (ledger, out, title, description, accept_unproven).
 
     >>> texts = ["knee pain after a run", "my knee hurts", "new glasses for reading"] * 60
     >>> release_vocabulary(texts, authors=range(180), epsilon=4.0, delta=1e-6).value.words
@@ -321,6 +326,7 @@ def release_vocabulary(
     return publish(made, reader(corpus), **how)
 
 
+@renamed_arguments(about="description", about_units="people")
 def release_ngrams(
     data: Any,
     *,
@@ -385,7 +391,7 @@ def forecast(corpus: Corpus, plan: Plan) -> str:
 
 
 # Arguments of :func:`publish`; what else is given to a release_… function belongs to the plan.
-OF_PUBLISH = frozenset({"out", "ledger", "accept_unproven", "rng", "title", "about", "about_units", "phase"})
+OF_PUBLISH = frozenset({"out", "ledger", "accept_unproven", "rng", "title", "description", "people", "phase"})
 
 
 def _corpus(

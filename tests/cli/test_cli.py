@@ -88,9 +88,9 @@ def test_every_word_is_shown_once(capsys):
         topic_share=np.ones(2) / 2,
         vocabulary=words,
         alpha=0.1,
-        deviation=np.array([0.15, 0.15]),  # "common" is sure, and second
+        noise_std=np.array([0.15, 0.15]),  # "common" is sure, and second
     )
-    show_topics(model, 2, min_deviations=0)
+    show_topics(model, 2, min_z=0)
     shown = capsys.readouterr().out
     assert "(left), common" in shown
     assert "(right), common" in shown

@@ -70,7 +70,7 @@ def test_from_topics_to_counts(run, tmp_path):
     assert table.axes == ("topic", "ward", "month")
     assert table.values[2] == ("2026-01", "2026-02", "other")
     for value, where in ((600, {"topic": "0"}), (300, {"topic": "1", "ward": "north"}), (900, {})):
-        assert abs(table.count(**where).value - value) < 6 * table.count(**where).deviation
+        assert abs(table.count(**where).value - value) < 6 * table.count(**where).noise_std
     for file in (tmp_path / "counts").iterdir():
         assert SECRET.encode() not in file.read_bytes()
     code, out, _ = run("show", "counts")
@@ -131,7 +131,7 @@ def test_groups_without_a_public_list_are_released_first(run, tmp_path):
     assert code == 0, message
     table = CountTable.load(tmp_path / "counts")
     assert table.values[1] == ("east", "north", "south", "other")
-    assert abs(table.count(ward="other").value - 50) < 6 * table.count(ward="other").deviation
+    assert abs(table.count(ward="other").value - 50) < 6 * table.count(ward="other").noise_std
     assert run(*ask[:3], "patient", *ask[4:], "--epsilon", 1)[0] == 2
 
 
@@ -166,7 +166,7 @@ def test_an_empty_table_and_documents_as_units(run, tmp_path):
             MODEL, "empty.csv", by=[Axis.groups("ward", ["a"])], text="note", epsilon=1.0, delta=1e-6, unit="document"
         )
     assert release.value.over is None
-    assert abs(release.value.count().value) < 8 * release.value.count().deviation
+    assert abs(release.value.count().value) < 8 * release.value.count().noise_std
     with pytest.raises(InputError, match="has no setting typo"):
         release_counts(MODEL, "empty.csv", by=[], text="note", epsilon=1.0, delta=1e-6, typo=3)
 
@@ -189,7 +189,7 @@ def test_every_week(run, tmp_path):
     assert weeks["2026-W06"].values[0] == ("0", "1", "far")
     for table in weeks.values():
         for where, value in (({"topic": "0"}, 300), ({"topic": "1"}, 150)):
-            assert abs(table.count(**where).value - value) < 6 * table.count(**where).deviation
+            assert abs(table.count(**where).value - value) < 6 * table.count(**where).noise_std
     shown = run("ledger", "show", "l.json")[1]
     assert "2026-W02 of series" in shown
     assert "charged with the first" in shown
@@ -221,7 +221,7 @@ def test_running_totals_and_groups(run, tmp_path):
     table = CountTable.load(tmp_path / "2026-03")
     assert (table.since, table.period, len(table.latest)) == ("2026-01", "2026-03", 2)
     count = table.count(ward="north")  # without a column of dates, every row counts in every run
-    assert abs(count.value - 600) < 6 * count.deviation
+    assert abs(count.value - 600) < 6 * count.noise_std
     assert (tmp_path / "who.series").stat().st_mode & 0o777 == 0o600
 
 
@@ -276,7 +276,7 @@ def test_counts_can_be_run_again_from_their_plan(run, tmp_path):
     one, other = (CountTable.load(tmp_path / name) for name in ("counts", "again"))
     assert (one.values, one.max_cells, one.noise) == (other.values, other.max_cells, other.noise)
     for where in ({"topic": "0", "month": "2026-01"}, {"ward": "north"}):
-        assert abs(one.count(**where).value - other.count(**where).value) < 9 * one.count(**where).deviation
+        assert abs(one.count(**where).value - other.count(**where).value) < 9 * one.count(**where).noise_std
     for more, told in (
         (("--by", "ward"), "the plan counts by 'month'"),
         (("--by", "ward", "--by", "month:date", "--by", "week:date"), "does not count by"),
@@ -292,14 +292,14 @@ def test_counts_can_be_run_again_from_their_plan(run, tmp_path):
 
 def test_a_preview_of_counts_reads_nothing(run, tmp_path):
     (tmp_path / "notes.csv").unlink()
-    code, out, message = run(*BASE, *BY, "--preview", "--about-units", 900, "--out", "counts")
+    code, out, message = run(*BASE, *BY, "--preview", "--people", 900, "--out", "counts")
     assert (code, "Nothing was read and nothing was spent" in message) == (0, True)
     assert "27 cells, with about 33.3 units each" in out
     assert "That looks like enough" in out
-    code, out, _ = run(*BASE, *WEEK, "--at", "2026-W02", "--max-periods", 4, "--preview", "--about-units", 50,
+    code, out, _ = run(*BASE, *WEEK, "--at", "2026-W02", "--max-periods", 4, "--preview", "--people", 50,
                        "--json", "--out", "counts")  # fmt: skip
     assert code == 0
-    assert json.loads(out)["topic_deviation"] == pytest.approx(10, abs=2)
+    assert json.loads(out)["topic_noise_std"] == pytest.approx(10, abs=2)
     assert "So few units" in json.loads(out)["advice"]
     assert not list(tmp_path.glob("*series*"))
 

@@ -124,18 +124,18 @@ def test_a_preview_reads_nothing_and_spends_nothing(run, tmp_path):
     ledger = Ledger.create(tmp_path / "l", epsilon=100, delta=1e-3)
     (tmp_path / "notes.csv").unlink()
     ask = ["fit", *DATA, "--epsilon", 1, "--delta", 1e-6, "--mechanism", "mixture", "--ledger", "l", "--out", "r"]
-    code, out, err = run(*ask, "--preview", "--about-units", 1000)
+    code, out, err = run(*ask, "--preview", "--people", 1000)
     assert code == 0
     assert "That is little" in out
     assert "Nothing was read and nothing was spent" in err
-    code, out, _ = run(*ask, "--preview", "--about-units", 1000, "--json")
+    code, out, _ = run(*ask, "--preview", "--people", 1000, "--json")
     small = json.loads(out)
-    code, out, _ = run(*ask, "--preview", "--about-units", 1_000_000, "--json")
+    code, out, _ = run(*ask, "--preview", "--people", 1_000_000, "--json")
     large = json.loads(out)
     assert small["words"] < 20 < 1000 < large["words"]
     assert small["topics"] < large["topics"] == 20
     code, _, err = run(*ask, "--preview")
-    assert (code, "--about-units N" in err) == (2, True)
+    assert (code, "--people N" in err) == (2, True)
     assert ledger.receipts() == []
     assert not (tmp_path / "r").exists()
 
@@ -200,9 +200,9 @@ def test_a_preview_says_how_far_it_can_be_trusted_and_what_sizes_will_be_worth()
     few, many = (expected(Plan.topics(mechanism="embedded", **settings), units) for units in (800, 20_000))
     assert "800 units lie outside of that range" in few.card()
     assert "outside of that range" not in many.card()
-    assert few.size_deviation == many.size_deviation > 10
+    assert few.size_noise_std == many.size_noise_std > 10
     for one in (few, many):
-        assert f"± {1.96 * one.size_deviation:,.0f} " in one.card()
+        assert f"± {1.96 * one.size_noise_std:,.0f} " in one.card()
     assert "enough" in many.sentence("author")
     assert "authors (95 %)" in many.sentence("author")
     assert "enough" not in few.card()

@@ -56,7 +56,7 @@ def test_a_number_of_topics_that_is_none(run, number, told):
 @pytest.mark.parametrize("command", ["fit", "vocabulary"])
 def test_a_preview_needs_no_folder_and_a_release_does(run, command):
     more = ("--mechanism", "mixture") if command == "fit" else ()
-    code, out, _ = run(command, *DATA, *more, "--preview", "--about-units", 5000)
+    code, out, _ = run(command, *DATA, *more, "--preview", "--people", 5000)
     assert code == 0
     assert "About 5,000 units" in out
     code, _, said = run(command, *DATA, *more)
@@ -74,7 +74,7 @@ def test_groups_are_called_groups(run):
 def test_topics_of_noise_alone_are_not_named(run, tmp_path):
     weight = np.array([[0.9, 0.1], [0.5, 0.5]])
     model = TopicModel(topic_word=weight, vocabulary=Vocabulary.of(["knee", "skin"]), topic_share=np.array([0.5, 0.5]),
-                       alpha=0.1, deviation=np.array([0.1, 0.4]))  # fmt: skip
+                       alpha=0.1, noise_std=np.array([0.1, 0.4]))  # fmt: skip
     asked = []
     found = label(unprotected(model), by=lambda prompt: asked.append(prompt) or "Knees")
     assert [one.label for one in found.labels] == ["Knees", ""]

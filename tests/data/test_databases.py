@@ -13,7 +13,7 @@ from collector_tools import NO_POSTGRES, fresh_schema, postgres_folder, postgres
 from dptopics import Ledger, cli
 from dptopics.core.errors import InputError, PrivacyWarning
 from dptopics.data.corpus import Corpus
-from dptopics.data.readers.databases import Query
+from dptopics.data.readers.databases import SqlQuery
 
 PASSWORD = "swordfish77"
 CANARY = "zanzibarina"
@@ -146,7 +146,7 @@ def test_the_extra_that_is_missing(monkeypatch):
 
 
 def test_a_password_is_not_shown():
-    assert PASSWORD not in repr(Query(QUERY, f"postgresql://me:{PASSWORD}@host/db"))
+    assert PASSWORD not in repr(SqlQuery(QUERY, f"postgresql://me:{PASSWORD}@host/db"))
 
 
 # --- the command line ---

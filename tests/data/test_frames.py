@@ -10,7 +10,7 @@ import pytest
 from dptopics import Corpus, PrivacyWarning, PrivateTopics, Vocabulary, release_ngrams, release_vocabulary
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings
-from dptopics.data.readers.databases import Query
+from dptopics.data.readers.databases import SqlQuery
 from dptopics.data.readers.files import TableFile
 
 NOTES = ["knee pain after running", "knee hurts when running", "glasses for reading", "eyes need reading glasses"] * 50
@@ -68,7 +68,7 @@ def test_files_and_queries_as_well(tmp_path, as_lists):
     model = topics().fit(str(tmp_path / "notes.csv"), text="note", authors="patient")
     np.testing.assert_array_equal(model.components_, as_lists.components_)
     with pytest.raises(InputError, match="there is no SQLite file"):
-        topics().fit(Query("select 1", "sqlite:///nothing.db"), text="note", authors="patient")
+        topics().fit(SqlQuery("select 1", "sqlite:///nothing.db"), text="note", authors="patient")
 
 
 @pytest.mark.filterwarnings("ignore:A seeded release")

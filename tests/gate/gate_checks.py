@@ -51,7 +51,7 @@ def plain_plan(plan):
     assert Plan.from_dict(json.loads(json.dumps(plan.to_dict())), known=known) == plan, "its plan is not plain data"
 
 
-def price(mechanism, looks, *, complete=True):
+def price(mechanism, queries, *, complete=True):
     """Every draw is one that the guarantee prices, at no more noise than was drawn for the sensitivity stated.
 
     A run that released nothing is not ``complete``: it may have stopped before its last look.
@@ -62,9 +62,9 @@ def price(mechanism, looks, *, complete=True):
     promise = mechanism.guarantee
     failed = sum(event.probability for event in promise.events if isinstance(event, Failure))
     assert failed <= promise.delta, "failures are more likely than δ"
-    books = compare(promise, looks)
-    enough = len(looks) == books.priced if complete else len(looks) <= books.priced
-    assert enough, f"{len(looks)} looks were taken, {books.priced} are priced"
+    books = compare(promise, queries)
+    enough = len(queries) == books.priced if complete else len(queries) <= books.priced
+    assert enough, f"{len(queries)} queries were made, {books.priced} are priced"
     assert not books.problem, "what was drawn is not what is priced"
     return [Fraction(allowed) for allowed in books.allowed]
 
@@ -85,12 +85,12 @@ def replay(case, mechanism):
     assert bytes_of(_played(mechanism, elsewhere, player, seeded)) == bytes_of(release), (
         "the release follows other data"
     )
-    assert not player.looks, "noise was drawn that no look went through"
+    assert not player.queries, "noise was drawn that no look went through"
 
     same_words = corpus_of(crowd(41, seed=8), case.unit, public=case.public)
     shadow = Follower(first.answers, seeded=(seeded := np.random.default_rng(7)))
     _played(mechanism, same_words, shadow, seeded)
-    pairs = list(zip(first.looks, shadow.looks, strict=True))
+    pairs = list(zip(first.queries, shadow.queries, strict=True))
     assert all(one.exact.shape == other.exact.shape for one, other in pairs), "the form of a look follows the data"
     cancelling = [one.exact + one.drawn - other.exact for one, other in pairs]
     same_sums = Follower(first.answers, seeded=(seeded := np.random.default_rng(7)))

@@ -13,7 +13,7 @@ from dptopics.privacy.guarantee import Strength
 def drawn_and_priced(case, mechanism):
     """What a run draws is what is priced, and the release depends on nothing else."""
     first = replay(case, mechanism)
-    price(mechanism, first.looks)
+    price(mechanism, first.queries)
 
 
 def lone_words_of_vocabularies(case, mechanism):

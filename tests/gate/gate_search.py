@@ -42,7 +42,7 @@ def path(mechanism, first, second, seed):
         complete = run(mechanism, first, recorder, rng) is not None
         shadow = Follower(recorder.answers, seeded=again)
         run(mechanism, second, shadow, again)
-    return recorder, complete, shadow.looks
+    return recorder, complete, shadow.queries
 
 
 def search(case, mechanism, pairs, seed=0, found=None):
@@ -51,9 +51,9 @@ def search(case, mechanism, pairs, seed=0, found=None):
     found = Found() if found is None else found
     for _ in range(pairs):
         first, second = neighbours(rng, case.unit, mechanism.guarantee.relation, public=case.public)
-        recorder, complete, looks = path(mechanism, first, second, int(rng.integers(2**32)))
-        allowed = price(mechanism, recorder.looks, complete=complete)
-        for one, other, most in zip(recorder.looks, looks, allowed, strict=True):
+        recorder, complete, queries = path(mechanism, first, second, int(rng.integers(2**32)))
+        allowed = price(mechanism, recorder.queries, complete=complete)
+        for one, other, most in zip(recorder.queries, queries, allowed, strict=True):
             found.add(one, other, most)
     return found
 

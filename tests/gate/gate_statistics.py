@@ -55,17 +55,17 @@ def _law(case, mechanism):
     first = Recorder()
     corpus = case.crowd()
     run(mechanism, corpus, first)
-    assert first.looks, "no look draws noise"
-    fewest = min(look.drawn.size for look in first.looks)
-    runs = [first.looks]
+    assert first.queries, "no look draws noise"
+    fewest = min(query.drawn.size for query in first.queries)
+    runs = [first.queries]
     for _ in range(-(-_DRAWS // fewest) - 1):
         recorder = Follower(first.answers, stop=True)
         run(mechanism, corpus, recorder)
-        runs.append(recorder.looks)
-    error = FALSE_ALARM / (2 * len(first.looks))
-    for looks in zip(*runs, strict=True):
-        drawn = np.concatenate([(look.drawn / look.scale).ravel() for look in looks])
-        kind = looks[0].kind
+        runs.append(recorder.queries)
+    error = FALSE_ALARM / (2 * len(first.queries))
+    for queries in zip(*runs, strict=True):
+        drawn = np.concatenate([(query.drawn / query.scale).ravel() for query in queries])
+        kind = queries[0].kind
         if kind is Noise.GAUSSIAN:
             total, total_law, cell_law = (drawn**2).sum(), chi2(drawn.size), "norm"
         else:
@@ -73,15 +73,15 @@ def _law(case, mechanism):
         assert total_law.cdf(total) > error, "less noise was drawn than is stated"
         assert total_law.sf(total) > error, "more noise was drawn than is stated"
         assert kstest(drawn, cell_law).pvalue > error, f"the noise is not {kind}"
-    _never_twice([look for looks in runs for look in looks])
+    _never_twice([query for queries in runs for query in queries])
 
 
-def _never_twice(looks):
+def _never_twice(queries):
     """Cells of a look differ, and so do looks: noise that is used twice cancels out."""
-    for look in looks:
-        cells = look.drawn.ravel()
+    for query in queries:
+        cells = query.drawn.ravel()
         assert cells.size == 1 or np.unique(cells).size > cells.size / 2, "one draw was used for many cells"
-    arrays = [(look.drawn / look.scale).ravel() for look in looks]
+    arrays = [(query.drawn / query.scale).ravel() for query in queries]
     for k in sorted({array.size for array in arrays if array.size > 2}):
         first = np.array([array[:3] for array in arrays if array.size >= k])
         gaps = np.abs(first[:, None] - first[None]).max(axis=2) + np.eye(len(first))
@@ -119,19 +119,19 @@ class Path:
 
     corpora: tuple
     answers: list
-    looks: list
+    queries: list
     others: list
 
     @property
     def loss(self):
         """Squared shift of all looks, in units of their noise: what the attack can use."""
-        pairs = zip(self.looks, self.others, strict=True)
+        pairs = zip(self.queries, self.others, strict=True)
         return sum(float((((other.exact - one.exact) / one.scale) ** 2).sum()) for one, other in pairs)
 
     @property
     def in_one_cell(self):
         """Whether what each look of Laplace noise may move by goes into one cell: spread over many it tells less."""
-        pairs = [pair for pair in zip(self.looks, self.others, strict=True) if pair[0].kind is Noise.LAPLACE]
+        pairs = [pair for pair in zip(self.queries, self.others, strict=True) if pair[0].kind is Noise.LAPLACE]
         return all(np.abs(other.exact - one.exact).max() > 0.9 * one.sensitivity for one, other in pairs)
 
 
@@ -143,8 +143,8 @@ def worst_path(case, mechanism, tries=12, seed=1):
     pairs += [neighbours(rng, case.unit, relation, public=case.public) for _ in range(tries)]
     best = None
     for pair in pairs:
-        recorder, complete, looks = path(mechanism, *pair, int(rng.integers(2**32)))
-        found = Path(tuple(pair), recorder.answers, recorder.looks, looks)
+        recorder, complete, queries = path(mechanism, *pair, int(rng.integers(2**32)))
+        found = Path(tuple(pair), recorder.answers, recorder.queries, queries)
         if complete and (best is None or found.loss > 1.02 * best.loss):
             best = found
     assert best is not None, "nothing was released"
@@ -174,7 +174,9 @@ def errors(mechanism, found, runs, factor):
             for _ in range(runs):
                 shadow = Follower(found.answers, stop=True)
                 run(mechanism, corpus, shadow)
-                ratio = sum(_log_ratio(*three) for three in zip(shadow.looks, found.looks, found.others, strict=True))
+                ratio = sum(
+                    _log_ratio(*three) for three in zip(shadow.queries, found.queries, found.others, strict=True)
+                )
                 wrong[world] += ratio >= 0 if world == 0 else ratio <= 0
     return [share_at_most(hits, runs, FALSE_ALARM / 2) for hits in wrong]
 

@@ -1,6 +1,6 @@
 """Watchers for the gate: record what a run gets to know, play it back on other data, or look again along the same path.
 
-All that a mechanism knows of the data comes through :func:`dptopics.mechanisms.queries.through`. So a run that is
+All that a mechanism knows of the data comes through :func:`dptopics.mechanisms.queries.private_query`. So a run that is
 played back must end in the same release whatever the data (:class:`Player`). And a run that looks at other data, but is
 told what the first run was told, asks the same questions of it (:class:`Follower`): their exact answers are compared.
 """

@@ -12,7 +12,7 @@ from gate_plans import Case
 from gate_problems import problems
 
 from dptopics.mechanisms.mechanism import REGISTERED, Calibrated, Job, check_words
-from dptopics.mechanisms.queries import grid_for, noisy, noisy_sum, through
+from dptopics.mechanisms.queries import grid_for, noisy, noisy_sum, private_query
 from dptopics.mechanisms.topics import variational
 from dptopics.mechanisms.topics.variational import VariationalTopics
 from dptopics.mechanisms.vocabulary.threshold import EqualWeights, WeightedVocabulary
@@ -80,7 +80,7 @@ def toy_class():
                 vocabulary=corpus.vocabulary,
                 topic_share=np.full(self.n_topics, 1 / self.n_topics),
                 alpha=alpha,
-                deviation=None,
+                noise_std=None,
                 text=corpus.text,
             )
 
@@ -146,7 +146,7 @@ def test_noise_for_half_the_bound():
                 exact = corpus.bounded_sum(EqualWeights(len(corpus.words), 2), bound=1.0, grid=grid)
                 return noisy(exact, kind=Noise.GAUSSIAN, sensitivity=0.5 / grid, multiplier=self.sigma, rng=rng) * grid
 
-            return through(draw)[:, 0]
+            return private_query(draw)[:, 0]
 
     failed = found("half-bound")
     assert "moved by more than is priced (2.000 of it)" in failed["neighbour_property"]
@@ -216,7 +216,7 @@ def test_one_draw_for_all_cells():
                 drawn = noisy(nothing, kind=Noise.GAUSSIAN, sensitivity=1 / grid, multiplier=self.sigma, rng=rng)
                 return exact_sum(corpus) + drawn * grid
 
-            return through(draw)
+            return private_query(draw)
 
     assert found("one-draw")["drawn_and_priced"] == "a look tells more than its noise"
 

@@ -245,9 +245,9 @@ def test_estimates_are_unbiased():
     hashing = LocalHash(1.5)
     truth = np.repeat([0, 1, 3], [6000, 3000, 1000])
     found = hashing.estimate(hashing.send(truth, secure_rng()), 5)
-    deviation = hashing.unit_deviation * np.sqrt(truth.size)
-    np.testing.assert_allclose(found, [6000, 3000, 0, 1000, 0], atol=6 * deviation)
-    assert abs(found - [6000, 3000, 0, 1000, 0]).max() > deviation / 20
+    noise_std = hashing.unit_noise_std * np.sqrt(truth.size)
+    np.testing.assert_allclose(found, [6000, 3000, 0, 1000, 0], atol=6 * noise_std)
+    assert abs(found - [6000, 3000, 0, 1000, 0]).max() > noise_std / 20
 
 
 # --- bad input ---

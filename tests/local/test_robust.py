@@ -45,11 +45,11 @@ def test_the_kernel_against_its_slow_twin():
 def test_honest_counts_are_unbiased_with_the_stated_deviation(clip):
     clipped = ClippedPairs(PAIR, clip)
     tables = np.array([clipped.table(answers(seed)) for seed in range(60)])
-    mean, deviation = tables.mean(axis=0), clipped.unit_deviation * 100
+    mean, noise_std = tables.mean(axis=0), clipped.unit_noise_std * 100
     wanted = np.zeros((3, 40))
     wanted[:, 0], wanted[0, 1] = TRUE - [2500, 0, 0], 2500
-    assert np.abs(mean - wanted).max() < 6 * deviation / np.sqrt(60)
-    assert tables.std(axis=0).mean() == pytest.approx(deviation, rel=0.05)
+    assert np.abs(mean - wanted).max() < 6 * noise_std / np.sqrt(60)
+    assert tables.std(axis=0).mean() == pytest.approx(noise_std, rel=0.05)
     rows = tables.sum(axis=2)
     assert np.all(np.abs(rows.mean(axis=0) - TRUE) < 6 * rows.std(axis=0) / np.sqrt(60))
 
@@ -57,7 +57,7 @@ def test_honest_counts_are_unbiased_with_the_stated_deviation(clip):
 def test_without_a_limit_nothing_changes():
     wide = ClippedPairs(PAIR, 1e9)
     np.testing.assert_allclose(wide.table(answers(1)), PAIR.table(answers(1)), rtol=1e-9, atol=1e-6)
-    assert wide.unit_deviation == pytest.approx(PAIR.hash.unit_deviation)
+    assert wide.unit_noise_std == pytest.approx(PAIR.hash.unit_noise_std)
 
 
 def worst_lie(topic=2):

@@ -13,7 +13,7 @@ from dptopics.local.inference import (
     FlipChannelLda,
     HashedMixture,
     as_counts,
-    count_deviation,
+    count_noise_std,
     count_ones,
     estimated_counts,
     likely_counts,
@@ -58,18 +58,18 @@ def test_counts_are_unbiased_with_the_stated_deviation():
     for seed in range(200):
         _, bits = bits_of(present, 0.5, seed)
         found.append(estimated_counts(count_ones(bits, len(WORDS)), 400, 0.5))
-    deviation = count_deviation(400, 0.5)
-    assert np.std(found, axis=0).mean() == pytest.approx(deviation, rel=0.05)
-    np.testing.assert_allclose(np.mean(found, axis=0), present.sum(axis=0), atol=6 * deviation / np.sqrt(200))
+    noise_std = count_noise_std(400, 0.5)
+    assert np.std(found, axis=0).mean() == pytest.approx(noise_std, rel=0.05)
+    np.testing.assert_allclose(np.mean(found, axis=0), present.sum(axis=0), atol=6 * noise_std / np.sqrt(200))
     # Golden: equation 10 of Zhao et al. 2019, (2 − f)fM/(4(1 − f)²) at f = 0.5, M = 3000.
-    assert count_deviation(3000, 0.5) ** 2 == pytest.approx(2250)
+    assert count_noise_std(3000, 0.5) ** 2 == pytest.approx(2250)
 
 
 def test_likely_counts_are_closer_than_unbiased_ones():
     rng = np.random.default_rng(0)
     true = np.sort(rng.pareto(1.2, 500) * 10).clip(0, 2000)
     for f in (0.5, 0.2):
-        noisy = true + rng.normal(0, count_deviation(3000, f), true.size)
+        noisy = true + rng.normal(0, count_noise_std(3000, f), true.size)
         ones = np.rint(noisy * (1 - f) + f * 3000 / 2).astype(int)
         plain, likely = estimated_counts(ones, 3000, f), likely_counts(ones, 3000, f)
         assert (likely > 0).all()
@@ -172,7 +172,7 @@ def test_pairs_give_the_top_words_of_every_public_topic():
     for k, top in enumerate(release.value.top_words(EACH)):
         assert set(top) == set(WORDS.words[k * EACH : (k + 1) * EACH])
     np.testing.assert_allclose(release.value.topic_share, 1 / K, atol=0.05)
-    assert release.value.deviation is not None
+    assert release.value.noise_std is not None
 
 
 def test_moments_are_unbiased():

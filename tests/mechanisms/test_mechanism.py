@@ -148,10 +148,10 @@ def plain(value):
     if isinstance(value, Vocabulary):
         return [value.words, value.weights]
     if isinstance(value, NgramTable):
-        return [plain(value.vocabulary), value.total, value.probability.tolist(), value.deviation.tolist()]
+        return [plain(value.vocabulary), value.total, value.probability.tolist(), value.noise_std.tolist()]
     return [
         plain(value.vocabulary),
-        *(array.tolist() for array in (value.topic_word, value.topic_share, value.deviation)),
+        *(array.tolist() for array in (value.topic_word, value.topic_share, value.noise_std)),
     ]
 
 

@@ -76,7 +76,7 @@ def skin_weight(vocabulary):
 
 def skin_count(model):
     """The released expected count of "skin" over all topics: deviation is a known number over the topic's total."""
-    return float((model.topic_word[:, model.vocabulary.index["skin"]] / model.deviation).sum())
+    return float((model.topic_word[:, model.vocabulary.index["skin"]] / model.noise_std).sum())
 
 
 def vocabulary_case():
@@ -88,7 +88,7 @@ def vocabulary_case():
 def besides_case():
     # Most of what the unit wrote is public already: all of its weight is on the one word that is not.
     mechanism = WeightedVocabulary(
-        scale=1.5, tail=DELTA / 2, max_words=3, delta=DELTA, besides=Vocabulary.of(["hand", "knee"])
+        scale=1.5, tail=DELTA / 2, max_words=3, delta=DELTA, public_words=Vocabulary.of(["hand", "knee"])
     )
 
     def score(vocabulary):
@@ -133,7 +133,7 @@ def embedded_case():
     )
 
     def score(model):
-        return float((model.topic_word[:, model.vocabulary.index["skin"]] / model.deviation).max())
+        return float((model.topic_word[:, model.vocabulary.index["skin"]] / model.noise_std).max())
 
     return mechanism, neighbours(["skin"] * 60 + ["knee"] * 60, "skin " * 50, WORDS), score, 800
 
@@ -373,8 +373,8 @@ def test_each_unit_is_sampled_at_the_stated_rate(monkeypatch):
 
 def plain(model):
     if isinstance(model, NgramTable):
-        return [model.probability.tolist(), model.total, model.deviation.tolist(), model.vocabulary]
-    return [model.topic_word.tolist(), model.topic_share.tolist(), model.deviation.tolist(), model.vocabulary]
+        return [model.probability.tolist(), model.total, model.noise_std.tolist(), model.vocabulary]
+    return [model.topic_word.tolist(), model.topic_share.tolist(), model.noise_std.tolist(), model.vocabulary]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -10,7 +10,7 @@ from dptopics.mechanisms.topics.output_matrix import Calibration, multiplier, re
 from dptopics.mechanisms.topics.output_sensitivity import SampleSize, n_pairs, sampler_risk
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.pricing import epsilon_of
-from dptopics.published.topicdp import mvg_deviation, mvg_precision
+from dptopics.published.topicdp import mvg_noise_std, mvg_precision
 
 DELTA = 1e-4
 # γ: ρ, h of algorithm 1, and the sizes of the two other samples
@@ -107,7 +107,7 @@ def test_unknown_calibration():
 def test_mvg():
     settings = {"epsilon": 3.0, "delta": DELTA, "sensitivity": 1.0, "largest_norm": sqrt(10)}
     assert mvg_precision(10, 10, **settings) == pytest.approx(3.26956e-6, rel=5e-6)
-    assert mvg_deviation(10, 10, **settings) == pytest.approx(1748.86, rel=3e-6)
+    assert mvg_noise_std(10, 10, **settings) == pytest.approx(1748.86, rel=3e-6)
 
 
 def test_mvg_bound_is_the_root_of_its_quadratic():
@@ -127,7 +127,7 @@ def test_mvg_bound_is_the_root_of_its_quadratic():
 def test_the_least_noise_of_mvg(norm, least, above):
     # 10 × 10, ε = 3, however small Δ is: with γ_f = √m above Laplace noise of scale 2m/ε, but below it where each entry
     # has ε/(m·n); with the norm of a matrix of small probabilities, far below.
-    found = mvg_deviation(10, 10, epsilon=3.0, delta=DELTA, sensitivity=1e-9, largest_norm=norm)
+    found = mvg_noise_std(10, 10, epsilon=3.0, delta=DELTA, sensitivity=1e-9, largest_norm=norm)
     assert found == pytest.approx(least, rel=1e-3)
     assert (found > sqrt(2) * 2 * 10 / 3) is above
     assert found < sqrt(2) * 2 * 10 / (3 / 100)
@@ -136,7 +136,7 @@ def test_the_least_noise_of_mvg(norm, least, above):
 @pytest.mark.parametrize("norm", [0.01, 0.2, sqrt(10)])
 def test_mvg_falls_no_faster_than_the_sensitivity(norm):
     far = [10.0**e for e in range(-6, 2)]
-    found = [mvg_deviation(10, 10, epsilon=3.0, delta=DELTA, sensitivity=s, largest_norm=norm) / s for s in far]
+    found = [mvg_noise_std(10, 10, epsilon=3.0, delta=DELTA, sensitivity=s, largest_norm=norm) / s for s in far]
     assert found == sorted(found, reverse=True)
 
 

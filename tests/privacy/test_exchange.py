@@ -19,7 +19,7 @@ from dptopics.privacy.events import (
     RandomizedResponse,
     Relation,
     SampledGaussian,
-    exchanged,
+    to_replace_one,
 )
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.privacy.pricing import epsilon_of, smallest
@@ -46,13 +46,13 @@ def test_golden_values(epsilon, any_sign, not_negative):
 
 def test_each_kind_of_event():
     other = Relation.REPLACE
-    assert exchanged([Gaussian(2.0, 3)]) == (Gaussian(1.0, 3, other),)
-    assert exchanged([Gaussian(2.0, 3, nonnegative=True)]) == (Gaussian(2 / sqrt(2), 3, other, True),)
-    assert exchanged([Laplace(2.0, 3)]) == (Laplace(1.0, 3, other),)
-    assert exchanged([Failure(1e-7)]) == (Failure(1e-7, other),) * 2
-    assert exchanged([]) == ()
+    assert to_replace_one([Gaussian(2.0, 3)]) == (Gaussian(1.0, 3, other),)
+    assert to_replace_one([Gaussian(2.0, 3, nonnegative=True)]) == (Gaussian(2 / sqrt(2), 3, other, True),)
+    assert to_replace_one([Laplace(2.0, 3)]) == (Laplace(1.0, 3, other),)
+    assert to_replace_one([Failure(1e-7)]) == (Failure(1e-7, other),) * 2
+    assert to_replace_one([]) == ()
     for unknown in (SampledGaussian(2.0, 0.5), RandomizedResponse(0.1), Gaussian(2.0, relation=other)):
-        assert exchanged([Gaussian(2.0), unknown]) is None
+        assert to_replace_one([Gaussian(2.0), unknown]) is None
 
 
 def test_failures_count_twice_and_raise_delta():
@@ -110,12 +110,12 @@ class Recorder:
     """Keeps looks; answers by what was seen ``before``, so that looks at two corpora are through the same settings."""
 
     def __init__(self, before=None):
-        self.looks, self.answers, self.before = [], [], before
+        self.queries, self.answers, self.before = [], [], before
 
-    def look(self, look):
-        self.looks.append(look)
+    def query(self, query):
+        self.queries.append(query)
 
-    def through(self, draw):
+    def private_query(self, draw):
         self.answers.append(draw())
         return self.answers[-1] if self.before is None else self.before[len(self.answers) - 1]
 
@@ -174,14 +174,14 @@ def test_sums_move_by_root_two(mechanism, limited):
         again = Recorder(first.answers)
         with watched_by(again):
             mechanism(corpus(unit, limited), np.random.default_rng(0))
-        seen.append(again.looks)
+        seen.append(again.queries)
     checked, largest = 0, 0.0
-    for looks in zip(*seen, strict=True):
-        multiplier = looks[0].scale / looks[0].sensitivity
+    for queries in zip(*seen, strict=True):
+        multiplier = queries[0].scale / queries[0].sensitivity
         if not any(multiplier == pytest.approx(sigma, rel=1e-9) for sigma in claimed):
             continue
-        most = int(looks[0].sensitivity)
-        for one, other in product(looks, repeat=2):
+        most = int(queries[0].sensitivity)
+        for one, other in product(queries, repeat=2):
             moved = sum(
                 (a - b) ** 2 for a, b in zip(one.exact.ravel().tolist(), other.exact.ravel().tolist(), strict=True)
             )
@@ -200,11 +200,11 @@ def test_no_unit_takes_anything_away(mechanism, limited):
         watcher = Recorder()
         with watched_by(watcher):
             mechanism(corpus(unit, limited), np.random.default_rng(1))
-        for look in watcher.looks:
-            if any(look.scale / look.sensitivity == pytest.approx(sigma, rel=1e-9) for sigma in claimed):
-                assert (look.exact >= 0).all()
+        for query in watcher.queries:
+            if any(query.scale / query.sensitivity == pytest.approx(sigma, rel=1e-9) for sigma in claimed):
+                assert (query.exact >= 0).all()
             else:
-                signed.append(bool((look.exact < 0).any()))
+                signed.append(bool((query.exact < 0).any()))
     if signed:  # the draws that do not say so could not: the test would catch them
         assert any(signed)
 

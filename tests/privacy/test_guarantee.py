@@ -386,7 +386,7 @@ def test_a_delta_above_one_over_the_declared_number_is_warned_of(units, sound):
     assert ("picked at random would satisfy it" in words(guarantee.card())) is not sound
     again = Guarantee.from_dict(json.loads(guarantee.to_json()))
     assert again == guarantee
-    assert again.about_units == units
+    assert again.people == units
 
 
 @pytest.mark.parametrize(
@@ -420,10 +420,10 @@ def test_assumptions_on_the_form_of_data_come_first_and_once():
 
 @pytest.mark.parametrize("units", [0, -3, 2.5, True, "many"])
 def test_a_number_of_units_must_be_one(units):
-    with pytest.raises(InputError, match="about_units"):
+    with pytest.raises(InputError, match="people"):
         promise().about(units)
     with pytest.raises(BundleError, match="damaged"):
-        Guarantee.from_dict(promise().to_dict() | {"about_units": units})
+        Guarantee.from_dict(promise().to_dict() | {"people": units})
 
 
 @pytest.mark.parametrize("strength", [s for s in Strength if s is not Strength.PROVED])
@@ -435,8 +435,8 @@ def test_only_what_is_proved_is_sound(strength):
 
 def test_the_largest_declared_number_counts():
     parts = [promise().about(n) for n in (None, 10, 500)]
-    assert composed(*parts, delta=1e-4).about_units == 500
-    assert composed(parts[0], delta=1e-4).about_units is None
+    assert composed(*parts, delta=1e-4).people == 500
+    assert composed(parts[0], delta=1e-4).people is None
 
 
 def test_limits_are_no_assumptions():
@@ -476,7 +476,7 @@ def test_every_mechanism_of_topics_says_who_is_lost_first():
 def test_words_of_two_kinds_are_told_apart():
     listed = Vocabulary.of(["ache", "knee"])
     settings = {"scale": 2.0, "tail": 1e-9, "max_words": 5, "delta": 1e-6}
-    both = words(WeightedVocabulary(besides=listed, **settings).guarantee.card())
+    both = words(WeightedVocabulary(public_words=listed, **settings).guarantee.card())
     assert PUBLIC_LIST not in both
     assert "The listed words were public beforehand" in both
     assert "The other words were chosen privately from this data, and charged." in both

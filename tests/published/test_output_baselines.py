@@ -16,7 +16,7 @@ from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace
 from dptopics.privacy.guarantee import Strength
 from dptopics.privacy.rng import secure_rng
-from dptopics.published.topicdp import _WHOLE, LaplaceOutputTopics, MvgTopics, mvg_deviation
+from dptopics.published.topicdp import _WHOLE, LaplaceOutputTopics, MvgTopics, mvg_noise_std
 
 TEXTS = ["knee cast", "knee skin", "skin rash", "rash skin", "cast knee knee"] * 10
 WORDS = Vocabulary.of(["cast", "knee", "rash", "skin"])
@@ -96,10 +96,10 @@ def test_mvg_draws_what_its_theorem_asks_for(monkeypatch):
     mechanism = mvg().prepared(corpus())
     far = mechanism.output.sensitivity.value
     release = mechanism(corpus(), secure_rng())
-    deviation = mvg_deviation(2, 4, epsilon=2.0, delta=1e-3, sensitivity=far, largest_norm=2**0.5)
-    assert drawn == [(pytest.approx(deviation / mechanism.output.grid), (2, 4))]
-    assert release.value.deviation == pytest.approx(deviation)
-    assert deviation > 5 * mechanism.output.sigma * far  # far more than (ε, δ) needs
+    noise_std = mvg_noise_std(2, 4, epsilon=2.0, delta=1e-3, sensitivity=far, largest_norm=2**0.5)
+    assert drawn == [(pytest.approx(noise_std / mechanism.output.grid), (2, 4))]
+    assert release.value.noise_std == pytest.approx(noise_std)
+    assert noise_std > 5 * mechanism.output.sigma * far  # far more than (ε, δ) needs
     assert release.guarantee == mechanism.guarantee
 
 

@@ -9,7 +9,7 @@ from test_spectral_published import CONFIGURATIONS, corpus_of, planted, whole
 
 from dptopics.core.errors import InputError
 from dptopics.core.vocabulary import Vocabulary
-from dptopics.data.public_inputs import Given
+from dptopics.data.public_inputs import PublicInput
 from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Strength, Unit
@@ -97,7 +97,7 @@ def test_a_plan_can_ask_for_it_and_keeps_it():
         mechanism="spectral-2", n_topics=3, epsilon=1.0, delta=1e-6, unit="document", vocabulary=WORDS,
         sensitivities="printed", alpha0=0.5, shares=(0.2, 0.4, 0.4),
     )  # fmt: skip
-    again = Plan.from_dict(plan.to_dict(), known=(Given.words(WORDS),))
+    again = Plan.from_dict(plan.to_dict(), known=(PublicInput.words(WORDS),))
     for one in (plan, again):
         built = one.build()
         assert (built.sensitivities, built.alpha0, built.shares) == (Sensitivities.PRINTED, 0.5, (0.2, 0.4, 0.4))

@@ -231,14 +231,14 @@ def test_noise_on_triples_is_that_of_all_numbers_seen_through_the_axes(kind):
     view = rng.normal(size=(4, 2))
     mechanism = mechanism_for(SpectralMomentsTopics, scale=1.0, k=2, noise=kind)
     drawn = np.array([mechanism._triple_noise(100, view, rng).reshape(-1) for _ in range(4000)])
-    deviation = mechanism.edge_scales["e3"] * spectral_edges.triple_sensitivity(1.0, 100, kind.norm)
-    deviation *= 1 if kind is Noise.GAUSSIAN else sqrt(2)
+    noise_std = mechanism.edge_scales["e3"] * spectral_edges.triple_sensitivity(1.0, 100, kind.norm)
+    noise_std *= 1 if kind is Noise.GAUSSIAN else sqrt(2)
     # The slow twin: covariance of E(W, W, W), made symmetric, for independent numbers in E.
     turns = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
     each = np.einsum("ai,bj,cl->abcijl", view, view, view)
     each = sum(each.transpose(0, 1, 2, *(3 + t for t in turn)) for turn in turns) / 6
     each = each.reshape(64, 8)
-    covariance = deviation**2 * each.T @ each
+    covariance = noise_std**2 * each.T @ each
     np.testing.assert_allclose(np.cov(drawn.T), covariance, atol=0.12 * covariance.max())
     np.testing.assert_allclose(drawn.mean(axis=0), 0, atol=6 * sqrt(covariance.max() / 4000))
 

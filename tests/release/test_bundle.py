@@ -41,7 +41,7 @@ def topics(**fields):
         "topic_share": np.array([0.25, 0.75]),
         "vocabulary": WORDS,
         "alpha": 0.3,
-        "deviation": np.array([0.01, 0.02]),
+        "noise_std": np.array([0.01, 0.02]),
         "text": TextSettings(language="none", min_length=2),
     } | fields
     return Release(value=TopicModel(**fields), guarantee=GUARANTEE, settings=SETTINGS)
@@ -62,7 +62,7 @@ both = pytest.mark.parametrize("kind", RELEASES)
     "fields",
     [
         {},
-        {"deviation": None},
+        {"noise_std": None},
         {"text": None},
         {"vocabulary": Vocabulary(WORDS.words)},
         {"text": TextSettings(language="german", max_length=30)},
@@ -73,7 +73,7 @@ def test_topics_come_back(tmp_path, fields):
     assert bundle.save(release, tmp_path / "out") == tmp_path / "out"
     again = bundle.load(tmp_path / "out")
     assert (again.guarantee, again.settings) == (GUARANTEE, SETTINGS)
-    for name in ("topic_word", "topic_share", "deviation"):
+    for name in ("topic_word", "topic_share", "noise_std"):
         before, after = getattr(release.value, name), getattr(again.value, name)
         assert np.array_equal(before, after) if before is not None else after is None
     for name in ("vocabulary", "alpha", "text"):

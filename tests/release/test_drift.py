@@ -137,7 +137,7 @@ def test_a_random_direction_is_far_unless_by_chance():
         topic_share=np.full(k, 1 / k),
         vocabulary=Vocabulary.of(["asthma", "skin"]),
         alpha=0.1,
-        deviation=np.full(k, 0.1),  # "skin" does not stand out
+        noise_std=np.full(k, 0.1),  # "skin" does not stand out
         space=space,
     )
     far = far_below(model)

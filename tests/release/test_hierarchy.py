@@ -28,7 +28,7 @@ MODEL = TopicModel(
     topic_share=np.array([0.4, 0.3, 0.2, 0.1]),
     vocabulary=WORDS,
     alpha=0.1,
-    deviation=np.array([0.01, 0.02, 0.03, 0.04]),
+    noise_std=np.array([0.01, 0.02, 0.03, 0.04]),
 )
 PROMISE = Guarantee(events=(), delta=0.0, unit=Unit.AUTHOR, strength=Strength.PROVED)
 RELEASE = Release(value=MODEL, guarantee=PROMISE, settings={"mechanism": "mixture"})
@@ -52,7 +52,7 @@ def test_merged_topics_are_means_by_share():
     assert two.topic_share.tolist() == pytest.approx([0.6, 0.4])
     assert two.topic_word[0] == pytest.approx((0.4 * MODEL.topic_word[0] + 0.2 * MODEL.topic_word[2]) / 0.6)
     assert two.topic_word.sum(axis=1) == pytest.approx([1, 1])
-    assert two.deviation[0] == pytest.approx(np.hypot(0.4 * 0.01, 0.2 * 0.03) / 0.6)
+    assert two.noise_std[0] == pytest.approx(np.hypot(0.4 * 0.01, 0.2 * 0.03) / 0.6)
     same = merged(MODEL, 4)
     assert same.topic_word == pytest.approx(MODEL.topic_word)
     shares = two.transform(["asthma asthma cough", "rash on the skin"])

@@ -21,7 +21,7 @@ def model():
     rng = np.random.default_rng(0)
     return TopicModel(
         topic_word=rng.dirichlet(np.ones(6), 3), vocabulary=Vocabulary.of("abcdef"),
-        topic_share=np.array([0.5, 0.3, 0.2]), alpha=0.1, deviation=np.array([0.1, 0.2, 0.3]) * 1e-6,
+        topic_share=np.array([0.5, 0.3, 0.2]), alpha=0.1, noise_std=np.array([0.1, 0.2, 0.3]) * 1e-6,
     )  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def check_topics(model):
     assert model.vocabulary.words == ("apple", "moon", "night", "star", "zebra")
     np.testing.assert_allclose(model.topic_word.sum(axis=1), 1)
     assert model.topic_share.sum() == pytest.approx(1)
-    assert model.deviation is None
+    assert model.noise_std is None
     fruit = {k for k, words in enumerate(model.top_words(2, relevance=1.0)) if set(words) == {"apple", "zebra"}}
     assert len(fruit) == 1
     return fruit.pop()
@@ -38,16 +38,16 @@ def check_topics(model):
 
 def test_tables_have_the_words_above_the_noise(model):
     table = model.to_arrow()
-    assert table.column_names == ["topic", "word", "weight", "deviation"]
+    assert table.column_names == ["topic", "word", "weight", "noise_std"]
     assert table.num_rows == 18
     frame = model.to_pandas()
     np.testing.assert_array_equal(
         frame.pivot_table(index="topic", columns="word", values="weight", observed=False), model.topic_word
     )
-    assert frame[frame.topic == 2].deviation.unique().tolist() == [pytest.approx(3e-7)]
+    assert frame[frame.topic == 2].noise_std.unique().tolist() == [pytest.approx(3e-7)]
     bare = TopicModel(topic_word=model.topic_word, vocabulary=model.vocabulary, topic_share=model.topic_share, alpha=1)
-    assert bare.to_arrow()["deviation"].null_count == 18
-    noisy = replace(model, deviation=np.array([0.1, 0.2, 0.3]))
+    assert bare.to_arrow()["noise_std"].null_count == 18
+    noisy = replace(model, noise_std=np.array([0.1, 0.2, 0.3]))
     above = {(k, word) for k, row in enumerate(noisy.top_words(6)) for word in row}
     assert set(zip(*(noisy.to_arrow().to_pydict()[name] for name in ("topic", "word")), strict=True)) == above
     assert len(above) == 1
@@ -55,7 +55,7 @@ def test_tables_have_the_words_above_the_noise(model):
 
 @pytest.mark.filterwarnings("ignore")  # gensim's own
 def test_other_tools_do_not_rank_noise(model):
-    noisy = replace(model, deviation=np.array([0.1, 0.2, 0.3]))
+    noisy = replace(model, noise_std=np.array([0.1, 0.2, 0.3]))
     for topics in (noisy.pyldavis_inputs()["topic_term_dists"], noisy.to_gensim().get_topics()):
         np.testing.assert_allclose(topics.sum(axis=1), 1)
         assert [np.unique(row.round(6)).size for row in topics] == [2, 1, 1]
@@ -64,7 +64,7 @@ def test_other_tools_do_not_rank_noise(model):
 def test_tables_of_words_and_ngrams():
     grams = NgramTable(vocabulary=Vocabulary.of(["a b", "b c"]), probability=np.array([0.25, 0.75]))
     assert grams.to_pandas()["probability"].tolist() == [0.25, 0.75]
-    assert grams.to_arrow()["deviation"].null_count == 2
+    assert grams.to_arrow()["noise_std"].null_count == 2
     words = interop.to_arrow(Vocabulary(("a", "b"), (1.0, 2.0)))
     assert words.to_pydict() == {"word": ["a", "b"], "weight": [1.0, 2.0]}
     assert interop.to_arrow(Vocabulary.of("ab"))["weight"].null_count == 2

@@ -22,7 +22,7 @@ def table():
     cells = np.array([-22.3, 103.5, 40.4])
     return CountTable(
         axes=("topic",), values=(("none", "0", "1"),), cube=cube(cells), weights=np.ones(2), noise=20.0, max_cells=1,
-        over=12.0, over_deviation=4.0,
+        over=12.0, over_noise_std=4.0,
     )  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def test_terminal_and_page_round_alike_and_outward(table, capsys, monkeypatch):
         found = table.count(topic=name)
         shown = Shown.of(found)
         assert list(shown) == number(table, {0: k})
-        assert (shown.low, shown.high) == (max(0, floor(found.low)), ceil(max(found.high, found.deviation)))
+        assert (shown.low, shown.high) == (max(0, floor(found.low)), ceil(max(found.high, found.noise_std)))
         assert shown.low <= shown.value <= shown.high
         line = next(line for line in lines if line.split()[1:2] == [name])
         assert line.split()[3::2][:1] == [f"{shown.value:,}"]

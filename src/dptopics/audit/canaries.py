@@ -186,7 +186,7 @@ def _usual_score(value: Any) -> Score:
         return SCORES["weight"]
     if isinstance(value, TopicModel):
         # Noise adds up over topics, so one topic tells more; without noise all of them give the exact count.
-        return SCORES["all topics" if value.deviation is None else "heaviest topic"]
+        return SCORES["all topics" if value.noise_std is None else "heaviest topic"]
     if isinstance(value, NgramTable):
         return SCORES["n-grams"]
     raise InputError(f"there is no score for a release of type {type(value).__name__}. Give one.")

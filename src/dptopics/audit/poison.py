@@ -110,7 +110,7 @@ def of_plan(plan: Plan) -> Victim:
             return Shown((), np.zeros((1, 0)), np.zeros(0))
         if not isinstance(value, TopicModel):
             raise InputError("planted documents are tried on topics. Give a plan of topics.")
-        scale = value.topic_share if value.deviation is None else 1 / np.maximum(value.deviation, 1e-300)
+        scale = value.topic_share if value.noise_std is None else 1 / np.maximum(value.noise_std, 1e-300)
         weights = value.vocabulary.weights
         counts = np.asarray(value.topic_word * scale[:, None])
         return Shown(value.vocabulary.words, counts, None if weights is None else np.asarray(weights, np.float64))

@@ -203,12 +203,12 @@ def _attacked(corpus: "Corpus", plan: "Plan | None", plain: tuple[str, int], how
     from dptopics.audit.membership.attack import audit_membership
     from dptopics.audit.membership.models import of_mechanism
     from dptopics.core import progress
-    from dptopics.release.release import describe
+    from dptopics.release.release import mechanism_settings
 
     if plan is None:
         return audit_model.attack_plain(corpus, *plain, how)
     mechanism = plan.build()
-    settings = {"mechanism": describe(mechanism), "plan": plan.to_dict()}
+    settings = {"mechanism": mechanism_settings(mechanism), "plan": plan.to_dict()}
     with progress_bar("Training shadow models") as sink, progress.shown_by(sink):
         train = of_mechanism(mechanism, corpus, max_docs=plan.max_docs)
         return audit_membership(train, corpus, claim=mechanism.guarantee, settings=settings, **how)
@@ -221,7 +221,7 @@ def _plan(
     public: tuple[Path, str, str, str | None] | None,
 ) -> "Plan | None":
     """What is attacked: the plan of a release, one in a file, or the one that the options make."""
-    from dptopics.data.public_inputs import Given
+    from dptopics.data.public_inputs import PublicInput
     from dptopics.plan import plan_of, read_plan
     from dptopics.release import bundle
 
@@ -234,7 +234,7 @@ def _plan(
     if release_folder is None:
         return None if settings["mechanism"] is None else _named(settings)
     release = bundle.load(release_folder)
-    known: tuple[Given, ...] = ()
+    known: tuple[PublicInput, ...] = ()
     if public is not None and release.record.plan is not None:
         path, column, encoding, tokenizer = public
         n = int(release.record.plan["text"]["ngrams"])

@@ -67,4 +67,4 @@ def attack_most_contributing(
         print_json(found.to_dict())
         return
     out.print(str(found), highlight=False)
-    err.print(f"Written to [bold]{o.shown(where)}[/]: a result of private data. NOT FOR RELEASE.")
+    err.print(f"Written to [bold]{o.escape_path(where)}[/]: a result of private data. NOT FOR RELEASE.")

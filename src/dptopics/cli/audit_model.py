@@ -56,7 +56,7 @@ def show(summary: "Summary", out_folder: Path) -> None:
         out.print(table)
     for reason in summary.reasons:
         out.print(escape(reason), highlight=False)
-    err.print(f"Written to [bold]{o.shown(out_folder)}[/]: results and models of private data. NOT FOR RELEASE.")
+    err.print(f"Written to [bold]{o.escape_path(out_folder)}[/]: results and models of private data. NOT FOR RELEASE.")
 
 
 def attack_plain(corpus: "Corpus", learner: str, n_topics: int, how: dict[str, Any]) -> "MembershipAudit":

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from dptopics.cli import options as o
-from dptopics.cli.publishing import plan_of, preview, shown, stoppable
+from dptopics.cli.publishing import plan_of, preview, show_release, stoppable
 from dptopics.cli.source import Table, allow_tokenizer, say
 from dptopics.cli.terminal import err
 from dptopics.core.errors import InputError
@@ -80,9 +80,9 @@ def count(
     unit: o.UnitOption = None,
     plan_file: o.PlanFile = None,
     title: o.Title = "",
-    about: o.About = "",
+    description: o.Description = "",
     preview_only: o.Preview = False,
-    about_units: o.AboutUnits = None,
+    people: o.People = None,
     tokenizer: o.TokenizerName = None,
     drop_missing: o.DropMissing = False,
     author_is: o.AuthorIs = None,
@@ -126,22 +126,22 @@ def count(
     if plan_file is not None:
         axes = _axes_of(plan, by or [], date_format)
     if preview_only:
-        preview(plan, about_units, as_json)
+        preview(plan, people, as_json)
         return
     folder = o.folder(out_folder)
     rows: dict[str, Any] = {"drop_missing": drop_missing, "author_is": tuple(author_is or ())}
     columns = Columns(text=text, author=author, session=table.session(), tell=say, **rows)
     data = source if on_spark else table.data
     how: dict[str, Any] = {"by": axes, "columns": columns, "out": folder, "ledger": ledger}
-    how |= {"title": title, "about": about, "about_units": about_units}
+    how |= {"title": title, "description": description, "people": people}
     with stoppable() as phase:
         if series is None:
             release = publish_counts(plan, model, data, phase=phase, **how)
         else:
             how["participation"] = participation
             release = publish_period(plan, model, data, calendar=series, phase=phase, **how)
-    shown(release, folder, as_json)
-    err.print(f"Written to [bold]{o.shown(folder)}[/]. Every cell and margin is in counts.csv.")
+    show_release(release, folder, as_json)
+    err.print(f"Written to [bold]{o.escape_path(folder)}[/]. Every cell and margin is in counts.csv.")
 
 
 def groups(
@@ -155,7 +155,7 @@ def groups(
     max_words: Annotated[int, typer.Option("--max-groups", help="Groups that each author may propose.")] = 10,
     unit: o.UnitOption = None,
     title: o.Title = "",
-    about: o.About = "",
+    description: o.Description = "",
     drop_missing: o.DropMissing = False,
     author_is: o.AuthorIs = None,
     encoding: o.Encoding = "utf8",
@@ -187,12 +187,13 @@ def groups(
             out=out_folder,
             ledger=ledger,
             title=title,
-            about=about,
+            description=description,
             phase=phase,
         )
-    shown(release, out_folder, as_json, many="groups")
+    show_release(release, out_folder, as_json, many="groups")
     err.print(
-        f"Written to [bold]{o.shown(out_folder)}[/]. Count by it: --groups {escape(column)}={o.shown(out_folder)}"
+        f"Written to [bold]{o.escape_path(out_folder)}[/]. "
+        f"Count by it: --groups {escape(column)}={o.escape_path(out_folder)}"
     )
 
 

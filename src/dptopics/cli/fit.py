@@ -16,7 +16,7 @@ from dptopics.privacy.guarantee import Unit
 from dptopics.public.word_lists import check_not_the_data, read_seed_words, read_stop_words
 
 if TYPE_CHECKING:
-    from dptopics.data.public_inputs import Given
+    from dptopics.data.public_inputs import PublicInput
     from dptopics.plan import Plan
     from dptopics.public.text_models import Embedding
 
@@ -29,15 +29,13 @@ def fit(
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
     author: o.AuthorColumn = None,
-    topics: Annotated[
-        str, typer.Option(help="Number of topics at most, or auto: as many as the data can carry.")
-    ] = "20",
+    topics: Annotated[str, typer.Option(help="Number of topics at most, or auto: as many as the data support.")] = "20",
     unit: o.UnitOption = None,
     plan_file: o.PlanFile = None,
     title: o.Title = "",
-    about: o.About = "",
+    description: o.Description = "",
     preview_only: o.Preview = False,
-    about_units: o.AboutUnits = None,
+    people: o.People = None,
     mechanism: Annotated[
         str | None,
         typer.Option(
@@ -171,7 +169,7 @@ def fit(
 
     plan = plan_of(context, plan_file, made)
     if preview_only:
-        preview(plan, about_units, as_json)
+        preview(plan, people, as_json)
         return
     folder = o.folder(out_folder)
     used = plan.settings.get("embedding", model)
@@ -184,20 +182,22 @@ def fit(
         ledger=ledger,
         accept_unproven=accept_unproven,
         title=title,
-        about=about,
-        about_units=about_units,
+        description=description,
+        people=people,
         sensitivity=sensitivity,
     )
-    err.print(f"Written to [bold]{o.shown(folder)}[/]. Look again with: dptopics show {o.shown(folder)}")
+    err.print(f"Written to [bold]{o.escape_path(folder)}[/]. Look again with: dptopics show {o.escape_path(folder)}")
 
 
-def _public_corpus(table: Table, settings: TextSettings, unit: Unit, max_docs: int | None) -> "Given":
+def _public_corpus(table: Table, settings: TextSettings, unit: Unit, max_docs: int | None) -> "PublicInput":
     from dptopics.data.corpus import Corpus
-    from dptopics.data.public_inputs import Given
+    from dptopics.data.public_inputs import PublicInput
 
     corpus = table.read(settings)
     assert isinstance(corpus, Corpus)
-    return Given.corpus(corpus.bounded(unit=unit, max_docs=max_docs), corpus.digest, Path(table.source or "").name)
+    return PublicInput.corpus(
+        corpus.bounded(unit=unit, max_docs=max_docs), corpus.digest, Path(table.source or "").name
+    )
 
 
 def _embedding(mechanism: str, name: str | None, cache: Path | None) -> "Embedding | None":

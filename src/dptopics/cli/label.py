@@ -44,7 +44,7 @@ def label(
     if out_file is not None:
         out_file.write_text(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
         saved(out_file)
-        err.print(f"Written to [bold]{o.shown(out_file)}[/].")
+        err.print(f"Written to [bold]{o.escape_path(out_file)}[/].")
     if as_json:
         print_json(found.to_dict())
         return

@@ -156,7 +156,7 @@ def fit(
     saved(out_folder)
     if as_json:
         content: dict[str, Any] = {"reports": len(data), "rejected": dict(inbox.rejected)}
-        print_json(content | {**release.value.shown(10), "guarantee": release.guarantee.to_dict()})
+        print_json(content | {**release.value.summary_json(10), "guarantee": release.guarantee.to_dict()})
         return
     show_topics(release.value, 10)
     show_card(release.guarantee)

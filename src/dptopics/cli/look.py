@@ -20,7 +20,7 @@ def show(
     release_folder: Annotated[Path, typer.Argument(help="Folder of a release.", show_default=False)],
     words: Annotated[int, typer.Option(help="Words per topic, or n-grams.")] = 10,
     tree: Annotated[bool, typer.Option("--tree", help="Show which topics are alike, as a tree.")] = False,
-    min_deviations: Annotated[
+    min_z: Annotated[
         float | None,
         typer.Option(
             help="Show words of topics from so many standard deviations of the noise on; 0 shows all.", show_default="3"
@@ -38,10 +38,10 @@ def show(
         return
     if as_json:
         content = {"guarantee": release.guarantee.to_dict(), "settings": release.settings}
-        asked = {} if min_deviations is None or release.value.kind != "topics" else {"min_deviations": min_deviations}
-        print_json({**release.value.shown(words, **asked), **content, "record": release.record.to_dict()})
+        asked = {} if min_z is None or release.value.kind != "topics" else {"min_z": min_z}
+        print_json({**release.value.summary_json(words, **asked), **content, "record": release.record.to_dict()})
         return
-    show_value(release.value, words, min_deviations)
+    show_value(release.value, words, min_z)
     show_card(release.guarantee, release.record)
 
 
@@ -99,7 +99,7 @@ def transform(
         alike = " and get equal shares, which say nothing" if by_words else ""
         told = f"{unknown:,} of {written:,} texts have no word that the topics know{alike}"
         warn(f"{told}: known_words is 0 in their rows.")
-    where = o.shown(out_file)
+    where = o.escape_path(out_file)
     err.print(f"Shares of {written} texts written to [bold]{where}[/]. They describe single texts: NOT FOR RELEASE.")
 
 

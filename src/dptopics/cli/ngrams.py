@@ -15,7 +15,7 @@ from dptopics.privacy.events import Noise
 from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
-    from dptopics.data.public_inputs import Given
+    from dptopics.data.public_inputs import PublicInput
     from dptopics.plan import Plan
 
 _LISTS = (".txt", ".ngrams")
@@ -31,9 +31,9 @@ def ngrams(
     author: o.AuthorColumn = None,
     plan_file: o.PlanFile = None,
     title: o.Title = "",
-    about: o.About = "",
+    description: o.Description = "",
     preview_only: o.Preview = False,
-    about_units: o.AboutUnits = None,
+    people: o.People = None,
     public: Annotated[
         Path | None,
         typer.Option(
@@ -142,7 +142,7 @@ def ngrams(
 
     plan = plan_of(context, plan_file, made, () if prior is None else (prior,))
     if preview_only:
-        preview(plan, about_units, as_json)
+        preview(plan, people, as_json)
         return
     folder = o.folder(out_folder)
     published(
@@ -153,10 +153,10 @@ def ngrams(
         ledger=ledger,
         accept_unproven=accept_unproven,
         title=title,
-        about=about,
-        about_units=about_units,
+        description=description,
+        people=people,
     )
-    where = o.shown(folder)
+    where = o.escape_path(folder)
     err.print(f"Written to [bold]{where}[/]. A language model of it: dptopics arpa {where} --out FILE")
 
 
@@ -173,10 +173,10 @@ def arpa(
     err.print(f"Written to [bold]{out_file}[/].")
 
 
-def public_ngrams(path: Path, text: str, n: int, size: int, encoding: str, tokenizer: str | None) -> "Given":
+def public_ngrams(path: Path, text: str, n: int, size: int, encoding: str, tokenizer: str | None) -> "PublicInput":
     """A public list, or the most frequent n-grams of public texts."""
     from dptopics.core import progress
-    from dptopics.data.public_inputs import Given, PublicNgrams
+    from dptopics.data.public_inputs import PublicInput, PublicNgrams
 
     if not path.is_file():
         raise InputError(
@@ -184,7 +184,7 @@ def public_ngrams(path: Path, text: str, n: int, size: int, encoding: str, token
             "of public texts."
         )
     if path.suffix.lower() in _LISTS:
-        return Given.ngrams(PublicNgrams.from_file(path, n=n), path.name)
+        return PublicInput.ngrams(PublicNgrams.from_file(path, n=n), path.name)
     with progress_bar("Reading public texts") as sink, progress.shown_by(sink):
         found = PublicNgrams.from_table(path, text=text, n=n, size=size, encoding=encoding, tokenizer=tokenizer)
-        return Given.ngrams(found, path.name)
+        return PublicInput.ngrams(found, path.name)

@@ -95,7 +95,8 @@ def sign(
         if release_folder is not None or key is not None:
             raise InputError("--new-key only makes a key. Sign with it afterwards: dptopics sign RELEASE --key FILE")
         public = signatures().new_key(new_key)
-        err.print(f"Private key: [bold]{o.shown(new_key)}[/]; keep it to yourself. Public: [bold]{o.shown(public)}[/].")
+        where = f"[bold]{o.escape_path(new_key)}[/]; keep it to yourself. Public: [bold]{o.escape_path(public)}[/]."
+        err.print(f"Private key: {where}")
         return
     if release_folder is None or key is None:
         raise InputError("say what to sign and with which key: dptopics sign RELEASE --key FILE (or --new-key FILE).")
@@ -142,4 +143,4 @@ def _give(text: str, out_file: Path | None) -> None:
     if out_file.exists():
         raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
     out_file.write_text(text, "utf-8")
-    err.print(f"Written to [bold]{o.shown(out_file)}[/].")
+    err.print(f"Written to [bold]{o.escape_path(out_file)}[/].")

@@ -12,7 +12,7 @@ from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import Unit
 
 
-def shown(path: Path) -> str:
+def escape_path(path: Path) -> str:
     """A path for the terminal: what looks like markup in it is not."""
     return escape(str(path))
 
@@ -48,8 +48,8 @@ class EngineName(StrEnum):
 
 
 _TABLE = (
-    "Table of texts: .csv, .tsv, .json, .jsonl, .parquet or .xlsx, also packed; a folder of .txt files (columns text, "
-    "folder, file); or - for standard input. With --sql: none."
+    "Table of texts: .csv, .tsv, .json, .jsonl, .parquet or .xlsx, optionally compressed; a folder of .txt files "
+    "(columns text, folder, file); or - for standard input. With --sql: none."
 )
 Source = Annotated[str | None, typer.Argument(help=_TABLE, show_default=False)]
 AnySource = Annotated[
@@ -60,7 +60,7 @@ _READING = "How the table is read"
 Separator = Annotated[
     str | None,
     typer.Option(
-        help="Sign between the columns of CSV: ; or tab or | …",
+        help="Column delimiter of CSV: ; or tab or | …",
         show_default="found by the names of the columns",
         rich_help_panel=_READING,
     ),
@@ -90,7 +90,7 @@ Sql = Annotated[
     str | None,
     typer.Option(
         "--sql",
-        help="Query whose answer is the table, instead of a file. It may only read. Extra 'sql'.",
+        help="Query whose answer is the table, instead of a file. Must be read-only. Extra 'sql'.",
         show_default=False,
         rich_help_panel=_READING,
     ),
@@ -110,15 +110,15 @@ AuthorColumn = Annotated[
     str | None, typer.Option("--author", help="Column that says whose text it is.", show_default=False)
 ]
 Epsilon = Annotated[float | None, typer.Option(help="Privacy loss of this release.", show_default=False)]
-Delta = Annotated[float | None, typer.Option(help="Chance of more loss: well below 1 / authors.", show_default=False)]
+Delta = Annotated[float | None, typer.Option(help="Failure probability δ: well below 1 / authors.", show_default=False)]
 PlanFile = Annotated[
     Path | None,
     typer.Option("--plan", help="Plan to run (TOML or JSON), instead of the options below.", show_default=False),
 ]
-Title = Annotated[str, typer.Option(help="What people shall call the release. Published.", show_default=False)]
-About = Annotated[str, typer.Option(help="What the data are, in one sentence. Published.", show_default=False)]
+Title = Annotated[str, typer.Option(help="Title of the release. Published.", show_default=False)]
+Description = Annotated[str, typer.Option(help="What the data are, in one sentence. Published.", show_default=False)]
 Preview = Annotated[bool, typer.Option("--preview", help="Only say what to expect. Reads no data and spends nothing.")]
-AboutUnits = Annotated[
+People = Annotated[
     int | None,
     typer.Option(help="How many authors (or documents) there are, roughly: a number that may be public."),
 ]

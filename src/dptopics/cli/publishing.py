@@ -14,22 +14,33 @@ from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card,
 from dptopics.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dptopics.data.public_inputs import Given
+    from dptopics.data.public_inputs import PublicInput
     from dptopics.plan import Plan
     from dptopics.release.release import Release
 
 # Options that say where the data are, where the release goes and what it is called: all others are the plan's.
 NOT_THE_PLANS = frozenset(
-    {"source", "text", "author", "out_folder", "plan_file", "ledger", "accept_unproven", "as_json", "title", "about"}
+    {
+        "source",
+        "text",
+        "author",
+        "out_folder",
+        "plan_file",
+        "ledger",
+        "accept_unproven",
+        "as_json",
+        "title",
+        "description",
+    }
     | {"drop_missing", "encoding", "separator", "table_format", "sql", "database", "engine", "master", "sensitivity"}
-    | {"author_is", "tokenizer", "embedding_column", "embedding_cache", "preview_only", "about_units", "yes"}
+    | {"author_is", "tokenizer", "embedding_column", "embedding_cache", "preview_only", "people", "yes"}
     | {"release_folder", "by", "date_format", "sheet", "header_row", "public", "public_text", "public_corpus"}
     | {"public_author"}
 )
 
 
 def plan_of(
-    context: typer.Context, plan_file: Path | None, made: "Callable[[], Plan]", known: "tuple[Given, ...]" = ()
+    context: typer.Context, plan_file: Path | None, made: "Callable[[], Plan]", known: "tuple[PublicInput, ...]" = ()
 ) -> "Plan":
     """The plan in a file, or the one that the options make; not both."""
     from dptopics.plan import read_plan
@@ -52,7 +63,7 @@ def published(plan: "Plan", read: Any, *, out_folder: Path, as_json: bool, **how
 
     with stoppable() as phase:
         release = publish(plan, read, out=out_folder, phase=phase, **how)
-    shown(release, out_folder, as_json)
+    show_release(release, out_folder, as_json)
     return release
 
 
@@ -66,24 +77,24 @@ def stoppable() -> "Iterator[Callable[[str], AbstractContextManager[None]]]":
         sys.exit(130)
 
 
-def shown(release: "Release[Any]", out_folder: Path, as_json: bool, many: str = "words") -> None:
+def show_release(release: "Release[Any]", out_folder: Path, as_json: bool, many: str = "words") -> None:
     """A saved release and its card, or both as JSON. ``many`` is what a vocabulary is of."""
     saved(out_folder)
     if as_json:
-        content = {"out": str(out_folder), **release.value.shown(10)}
+        content = {"out": str(out_folder), **release.value.summary_json(10)}
         print_json({**content, "guarantee": release.guarantee.to_dict(), "record": release.record.to_dict()})
         return
     show_value(release.value, 10, many=many)
     show_card(release.guarantee, release.record)
 
 
-def preview(plan: "Plan", about_units: int | None, as_json: bool) -> None:
+def preview(plan: "Plan", people: int | None, as_json: bool) -> None:
     """Say what to expect, without reading anything."""
     from dptopics.preview import expected
 
-    if about_units is None:
-        raise InputError("--preview needs a number of units that is public: --about-units N.")
-    found = expected(plan, about_units)
+    if people is None:
+        raise InputError("--preview needs a number of units that is public: --people N.")
+    found = expected(plan, people)
     if as_json:
         print_json(found.to_dict())
         return

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dptopics.data.bounded import BoundedCorpus
     from dptopics.data.corpus import Corpus
     from dptopics.data.engines.spark import SparkTable
-    from dptopics.data.readers.databases import Query
+    from dptopics.data.readers.databases import SqlQuery
     from dptopics.data.readers.files import TableFile
     from dptopics.plan import Plan
     from dptopics.public.text_models import Embedding
@@ -76,13 +76,13 @@ class Table:
         return cls(**{name: value for name, value in context.params.items() if name in names} | changed)
 
     @property
-    def data(self) -> "TableFile | Query":
+    def data(self) -> "TableFile | SqlQuery":
         """What is read, in memory."""
-        from dptopics.data.readers.databases import Query
+        from dptopics.data.readers.databases import SqlQuery
         from dptopics.data.readers.files import TableFile
 
         if self.sql is not None:
-            return Query(self.sql, self.database or "")
+            return SqlQuery(self.sql, self.database or "")
         how = (self.encoding, self.separator, self.table_format, self.sheet, self.header_row)
         return TableFile(self.source or "", *how)
 

@@ -37,21 +37,21 @@ def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
         yield sink
 
 
-def show_topics(model: "TopicModel", words: int, min_deviations: float | None = None) -> None:
+def show_topics(model: "TopicModel", words: int, min_z: float | None = None) -> None:
     """Topics as a table: words above the noise. Others, if they are asked for, stand in brackets and dim."""
     from dptopics.release.topic_model import SURE
 
-    asked = SURE if min_deviations is None else min_deviations
+    asked = SURE if min_z is None else min_z
     others = "; in brackets: may be chance" if asked < SURE else ""
     above = f"Words at least {max(asked, SURE):g} standard deviations above the noise{others}"
     unknown = "Heaviest words; how far the noise reaches is not known"
     sized = [model.sizes.title] if model.sizes is not None else [model.shares_of] if model.shares_of else []
-    table = Table("Topic", *sized, unknown if model.deviation is None else above)
-    sure = model.top_words(words, min_deviations=max(asked, SURE))
+    table = Table("Topic", *sized, unknown if model.noise_std is None else above)
+    sure = model.top_words(words, min_z=max(asked, SURE))
     phrases = model.top_phrases(5)
     if any(phrases):
         table.add_column("Phrases")
-    for k, row in enumerate(model.top_words(words, min_deviations=asked)):
+    for k, row in enumerate(model.top_words(words, min_z=asked)):
         marked = [Text(word) if word in sure[k] else Text(f"({word})", "dim") for word in row]
         line = Text(", ").join(marked) if marked else Text("none: this topic is mostly noise", "dim")
         seeded = "" if model.seeds is None or model.seeds[k] < 0 else f" (seed {model.seeds[k] + 1})"
@@ -67,7 +67,7 @@ def show_ngrams(table: "NgramTable", n: int) -> None:
     """The most probable n-grams as a table, with what noise leaves open."""
     shown = Table("N-gram", "Probability", "±")
     for ngram, probability in table.top(n):
-        spread = "" if table.deviation is None else f"{table.deviation[table.vocabulary.index[ngram]]:.2g}"
+        spread = "" if table.noise_std is None else f"{table.noise_std[table.vocabulary.index[ngram]]:.2g}"
         shown.add_row(escape(ngram), f"{probability:.3g}", spread)
     out.print(shown)
 
@@ -95,10 +95,10 @@ def show_counts(table: "CountTable", n: int) -> None:
     out.print(escape(table.bounded), highlight=False)
 
 
-def show_value(value: Any, n: int, min_deviations: float | None = None, many: str = "words") -> None:
+def show_value(value: Any, n: int, min_z: float | None = None, many: str = "words") -> None:
     """A released value, with its n most important things."""
     if value.kind == "topics":
-        show_topics(value, n, min_deviations)
+        show_topics(value, n, min_z)
         return
     if value.kind == "vocabulary":
         show_words(value, n, many)

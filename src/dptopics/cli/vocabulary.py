@@ -27,9 +27,9 @@ def vocabulary(
     unit: o.UnitOption = None,
     plan_file: o.PlanFile = None,
     title: o.Title = "",
-    about: o.About = "",
+    description: o.Description = "",
     preview_only: o.Preview = False,
-    about_units: o.AboutUnits = None,
+    people: o.People = None,
     mechanism: Annotated[str, typer.Option(help="weighted, count, policy or greedy.")] = "weighted",
     noise: o.VocabularyNoise = None,
     max_words: o.MaxWords = 200,
@@ -89,7 +89,7 @@ def vocabulary(
 
     plan = plan_of(context, plan_file, made)
     if preview_only:
-        preview(plan, about_units, as_json)
+        preview(plan, people, as_json)
         return
     folder = o.folder(out_folder)
     published(
@@ -100,7 +100,7 @@ def vocabulary(
         ledger=ledger,
         accept_unproven=accept_unproven,
         title=title,
-        about=about,
-        about_units=about_units,
+        description=description,
+        people=people,
     )
-    err.print(f"Written to [bold]{o.shown(folder)}[/].")
+    err.print(f"Written to [bold]{o.escape_path(folder)}[/].")

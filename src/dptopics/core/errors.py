@@ -18,9 +18,11 @@ should be names of columns and may be data. Exceptions of other libraries do quo
 
 import warnings
 from collections.abc import Callable
-from typing import TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class DptopicsError(Exception):
@@ -106,3 +108,31 @@ def shielded(call: Callable[[], T], what: str, advice: str, kind: type[DptopicsE
     except Exception as error:
         name = type(error).__name__
     raise kind(f"{what} ({name}). {advice}")
+
+
+def renamed_arguments(**names: str) -> Callable[[F], F]:
+    """Let a function be called by former names of its arguments (``former="new"``), with a warning, for one release."""
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def call(*args: Any, **given: Any) -> Any:
+            for former in names.keys() & given.keys():
+                message = f"{function.__name__}({former}=…) is called {names[former]} now, and will be gone in 0.4."
+                warnings.warn(message, FutureWarning, stacklevel=2)
+                given[names[former]] = given.pop(former)
+            return function(*args, **given)
+
+        return cast(F, call)
+
+    return decorate
+
+
+def renamed_attribute(former: str, new: str) -> Any:
+    """A former name of an attribute, with a warning, for one release."""
+
+    def read(self: Any) -> Any:
+        message = f"{type(self).__name__}.{former} is called {new} now, and will be gone in 0.4."
+        warnings.warn(message, FutureWarning, stacklevel=2)
+        return getattr(self, new)
+
+    return property(read, doc=f"Now :attr:`{new}`.")

@@ -135,7 +135,7 @@ class Saved(Protocol):
         """One row for each weight, as columns."""
         ...
 
-    def shown(self, n: int) -> dict[str, Any]:
+    def summary_json(self, n: int) -> dict[str, Any]:
         """The n most important things for machines to show."""
         ...
 

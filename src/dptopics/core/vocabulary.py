@@ -95,7 +95,7 @@ class Vocabulary:
         """Word and noisy weight."""
         return {"word": list(self.words), "weight": [None] * len(self) if self.weights is None else list(self.weights)}
 
-    def shown(self, n: int) -> dict[str, Any]:
+    def summary_json(self, n: int) -> dict[str, Any]:
         """All words."""
         return {"words": list(self.words)}
 

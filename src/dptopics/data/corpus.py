@@ -200,9 +200,9 @@ class Corpus:
         ``url`` is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME, or any that SQLAlchemy has a driver for. It
         is used once and kept nowhere. The query may only read.
         """
-        from dptopics.data.readers.databases import Query
+        from dptopics.data.readers.databases import SqlQuery
 
-        return cls.from_table(Query(query, url), text=text, author=author, **how)
+        return cls.from_table(SqlQuery(query, url), text=text, author=author, **how)
 
     @classmethod
     def from_counts(

@@ -30,7 +30,7 @@ _allowed: dict[str, Any] = {}  # code of the user's, by where it is defined
 
 
 @dataclass(frozen=True)
-class Given:
+class PublicInput:
     """Something public by its name and checksum; ``value`` is the thing itself, and is not written down."""
 
     kind: str  # words, n-grams or corpus
@@ -39,18 +39,18 @@ class Given:
     value: Any = field(repr=False, compare=False)
 
     @classmethod
-    def words(cls, vocabulary: Vocabulary, name: str = IN_PYTHON) -> "Given":
+    def words(cls, vocabulary: Vocabulary, name: str = IN_PYTHON) -> "PublicInput":
         """A list of public words."""
         return cls("words", name, checksum("\n".join(vocabulary.words)), vocabulary)
 
     @classmethod
-    def ngrams(cls, counted: Any, name: str = IN_PYTHON) -> "Given":
+    def ngrams(cls, counted: Any, name: str = IN_PYTHON) -> "PublicInput":
         """Public n-grams with their counts."""
         lines = (f"{word}\t{count}" for word, count in zip(counted.vocabulary.words, counted.counts, strict=True))
         return cls("n-grams", name, checksum("\n".join(lines)), counted)
 
     @classmethod
-    def corpus(cls, corpus: Any, digest: str, name: str = IN_PYTHON) -> "Given":
+    def corpus(cls, corpus: Any, digest: str, name: str = IN_PYTHON) -> "PublicInput":
         """A public corpus, bounded."""
         return cls("corpus", name, digest, corpus)
 
@@ -64,18 +64,18 @@ def checksum(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def described(value: Any) -> Any:
+def serialize(value: Any) -> Any:
     """A setting as plain data: public things by name and checksum, code by where it is defined."""
     if value is None or (isinstance(value, bool | int | float | str) and type(value) in (bool, int, float, str)):
         return value
-    if isinstance(value, Given):
+    if isinstance(value, PublicInput):
         return value.to_dict()
     if isinstance(value, str):  # an enumeration
         return str(value)
     if isinstance(value, tuple | list):
-        return [described(part) for part in value]
+        return [serialize(part) for part in value]
     if isinstance(value, Mapping):
-        return {str(name): described(part) for name, part in value.items()}
+        return {str(name): serialize(part) for name, part in value.items()}
     if isinstance(value, TextModel) or hasattr(value, "of_words"):
         return _model(value)
     return _code(value)
@@ -104,7 +104,7 @@ def allow(*code: Any) -> None:
     A plan lies in every release folder: one that a stranger sends must not choose what is imported and called.
     """
     for thing in code:
-        described(thing)
+        serialize(thing)
 
 
 def replayable(data: Any) -> bool:
@@ -140,7 +140,7 @@ def _code(thing: Any) -> dict[str, Any]:
     }
     _allowed[found["code"]] = made_of  # whoever describes it has it already
     if made_of is not thing:
-        found["settings"] = {f.name: described(getattr(thing, f.name)) for f in fields(thing) if f.init}
+        found["settings"] = {f.name: serialize(getattr(thing, f.name)) for f in fields(thing) if f.init}
     return found
 
 
@@ -182,19 +182,23 @@ def _version(package: str) -> str | None:
         return None
 
 
-def file_finder(folder: Path, known: Mapping[str, Any], n: int) -> Callable[[Mapping[str, Any]], Given]:
+def file_finder(folder: Path, known: Mapping[str, Any], n: int) -> Callable[[Mapping[str, Any]], PublicInput]:
     """Finds public things among ``known`` ones (by checksum), or as files beside the plan: words, or n-grams of n."""
     from dptopics.public.word_lists import read_words
 
-    def find(data: Mapping[str, Any]) -> Given:
+    def find(data: Mapping[str, Any]) -> PublicInput:
         kind, name, digest = str(data["kind"]), str(data["name"]), str(data["sha256"])
         if digest in known:
-            return Given(kind, name, digest, known[digest])
+            return PublicInput(kind, name, digest, known[digest])
         path = next((p for p in (folder / name, Path(name)) if p.is_file()), None)
         if path is None or kind not in ("words", "n-grams"):
             raise InputError(f"the plan needs the public {kind} {name!r}, which is not there. Put it beside the plan.")
         listed = kind == "words"
-        found = Given.words(read_words(path), name) if listed else Given.ngrams(PublicNgrams.from_file(path, n=n), name)
+        found = (
+            PublicInput.words(read_words(path), name)
+            if listed
+            else PublicInput.ngrams(PublicNgrams.from_file(path, n=n), name)
+        )
         if found.sha256 != digest:
             raise InputError(f"the public {kind} {name!r} have changed since the plan was made. Make a new plan.")
         return found
@@ -203,10 +207,10 @@ def file_finder(folder: Path, known: Mapping[str, Any], n: int) -> Callable[[Map
 
 
 def words_or_name(
-    vocabulary: "str | Path | Vocabulary | Given", text: TextSettings | None, *, names: Sequence[str]
-) -> "str | Given":
+    vocabulary: "str | Path | Vocabulary | PublicInput", text: TextSettings | None, *, names: Sequence[str]
+) -> "str | PublicInput":
     """One of ``names``, or a list of words that were public before, checked to be one."""
-    if isinstance(vocabulary, Given):
+    if isinstance(vocabulary, PublicInput):
         return vocabulary
     if isinstance(vocabulary, str) and vocabulary in names:
         return vocabulary
@@ -223,7 +227,7 @@ def words_or_name(
         listed, name = read_words(vocabulary), Path(vocabulary).name
     if text is not None:
         check_entries(listed.words, text)
-    return Given.words(listed, name)
+    return PublicInput.words(listed, name)
 
 
 @dataclass(frozen=True, eq=False)

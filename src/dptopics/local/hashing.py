@@ -70,7 +70,7 @@ class LocalHash:
         return RandomizedResponse(lie, self.n_buckets, relation=Relation.REPLACE)
 
     @property
-    def unit_deviation(self) -> float:
+    def unit_noise_std(self) -> float:
         """Deviation that one report adds to the estimated count of a rare value."""
         g = self.n_buckets
         return sqrt(1 / g * (1 - 1 / g)) / (self.keep - 1 / g)

@@ -56,7 +56,7 @@ def estimated_counts(ones: NDArray[np.int64], n_reports: int, f: float) -> NDArr
     return np.asarray((2 * ones - f * n_reports) / (2 * (1 - f)))
 
 
-def count_deviation(n_reports: int, f: float) -> float:
+def count_noise_std(n_reports: int, f: float) -> float:
     """Deviation of each estimated count, √((2 − f)fM)/(2(1 − f)) (equation 10)."""
     return float(np.sqrt((2 - f) * f * n_reports) / (2 * (1 - f)))
 
@@ -64,10 +64,10 @@ def count_deviation(n_reports: int, f: float) -> float:
 def likely_counts(ones: NDArray[np.int64], n_reports: int, f: float) -> NDArray[np.float64]:
     """Posterior mean of each word's document count, all positive: the noise is known, so it need not be believed."""
     estimate = estimated_counts(ones, n_reports, f)
-    return posterior_means(estimate, max(count_deviation(n_reports, f), 0.5), n_reports)
+    return posterior_means(estimate, max(count_noise_std(n_reports, f), 0.5), n_reports)
 
 
-def posterior_means(estimate: NDArray[np.float64], deviation: float, most: float) -> NDArray[np.float64]:
+def posterior_means(estimate: NDArray[np.float64], noise_std: float, most: float) -> NDArray[np.float64]:
     """What counts between one half and ``most`` probably were, given estimates with normal noise of known deviation.
 
     The prior is a mixture of 80 counts whose weights are learned from all estimates together by EM (empirical Bayes:
@@ -79,7 +79,7 @@ def posterior_means(estimate: NDArray[np.float64], deviation: float, most: float
     grid = np.geomspace(0.5, max(1.0, most), _GRID)
     # At small noise the grid would be coarser than the estimates: a grid point stands for its whole cell.
     cell = np.gradient(grid) ** 2
-    spread = np.sqrt(deviation**2 + cell)
+    spread = np.sqrt(noise_std**2 + cell)
     log_fit = -0.5 * ((estimate[:, None] - grid) / spread) ** 2 - np.log(spread)
     fit = np.exp(log_fit - log_fit.max(axis=1, keepdims=True))
     weight = np.full(_GRID, 1 / _GRID)
@@ -300,7 +300,7 @@ class HashedMixture:
         parts = in_threads(listed, answers)
         total = np.sum([np.bincount(value, minlength=three.n_values) for _, value in parts], axis=0)
         found = hashing.unbiased(total, flat.size)
-        frequency = posterior_means(found, hashing.unit_deviation * np.sqrt(flat.size), flat.size)
+        frequency = posterior_means(found, hashing.unit_noise_std * np.sqrt(flat.size), flat.size)
         frequency /= frequency.sum()
         runs = []
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -398,7 +398,7 @@ class ClippedPairs:
         return (self.most - len(self.pair.vocabulary) * self._means[2]) / self._topic_step
 
     @property
-    def unit_deviation(self) -> float:
+    def unit_noise_std(self) -> float:
         """Standard deviation that one report adds to the estimated count of a rare pair."""
         n, (a, b, c) = len(self.pair.vocabulary), self._means
         square = self._weight(1, n - 1, power=2) / self.pair.hash.n_buckets

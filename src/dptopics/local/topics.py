@@ -16,14 +16,14 @@ from dptopics.local.inference import (
     FlipChannelLda,
     HashedMixture,
     as_counts,
-    count_deviation,
+    count_noise_std,
     count_ones,
     estimated_counts,
     posterior_means,
     rebuilt,
 )
 from dptopics.local.randomizer import BitFlips
-from dptopics.release.release import Release, describe
+from dptopics.release.release import Release, mechanism_settings
 from dptopics.release.topic_model import SURE, TopicModel
 
 FALSE_WORDS = 0.05  # share of releases that may show a word nobody sent, at most
@@ -48,10 +48,10 @@ def beyond_chance(seen: NDArray[np.int64], n_reports: int, by_chance: float) -> 
 
 
 def doubted(
-    weights: NDArray[np.float64], deviation: NDArray[np.float64], sure: NDArray[np.bool_]
+    weights: NDArray[np.float64], noise_std: NDArray[np.float64], sure: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Weights (topics × words), none of which stands out of the noise of its topic unless it is sure."""
-    return np.where(sure, weights, np.minimum(weights, _BELOW * SURE * deviation[:, None]))
+    return np.where(sure, weights, np.minimum(weights, _BELOW * SURE * noise_std[:, None]))
 
 
 _USUAL_CLIP: dict[type, float] = {HashedPair: 1.0, BitFlips: 2.0}
@@ -107,17 +107,17 @@ def fit_reports(
     n_topics = own or n_topics or 20
     if own is None:
         check_topics(n_topics, alpha, 1.0)
-    topics, share, deviation = _learner(randomizer, method, n_topics, alpha, sweeps, key, clip)(data)
+    topics, share, noise_std = _learner(randomizer, method, n_topics, alpha, sweeps, key, clip)(data)
     model = TopicModel(
         topic_word=topics,
         vocabulary=randomizer.vocabulary,
         topic_share=share,
         alpha=alpha,
-        deviation=deviation,
+        noise_std=noise_std,
         text=collection.text,
         shares_of="Estimated share of reports, without an interval",
     )
-    settings = describe(randomizer) | {"collection": collection.name, "version": collection.version}
+    settings = mechanism_settings(randomizer) | {"collection": collection.name, "version": collection.version}
     if clip is not None:
         settings["clip"] = clip
     if period is not None:
@@ -149,10 +149,10 @@ def _learner(
         else:
             topics, share = FlipChannelLda(n_topics=n_topics, alpha=alpha, key=key, clip=clip)(bits, n_words, f)
         tokens = max(1.0, float(np.maximum(present, 0.0).sum()))
-        deviation = count_deviation(len(bits), f) / (np.sqrt(share) * tokens)
-        likely = doubted(topics, deviation, beyond_chance(ones, len(bits), f / 2))
+        noise_std = count_noise_std(len(bits), f) / (np.sqrt(share) * tokens)
+        likely = doubted(topics, noise_std, beyond_chance(ones, len(bits), f / 2))
         total = likely.sum(axis=1)
-        return likely / total[:, None], share, deviation / total
+        return likely / total[:, None], share, noise_std / total
 
     def from_pairs(data: NDArray[np.uint8]) -> Parts:
         pair = randomizer
@@ -161,7 +161,7 @@ def _learner(
         sent = answers(data)[:, 0]
         seen = pair.supported(sent)
         table = pair.hash.unbiased(seen, len(data)) if counts is None else counts.table(sent)
-        sigma = (counts or pair.hash).unit_deviation * np.sqrt(len(data))
+        sigma = (counts or pair.hash).unit_noise_std * np.sqrt(len(data))
         # What each count probably was: the noise is known, so most of a rare word's estimate is not believed.
         likely = np.array([posterior_means(row, sigma, len(data)) for row in table])
         # That is normal noise, as that of many reports: an exact test says which pairs somebody sent.

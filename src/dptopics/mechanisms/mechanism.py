@@ -158,12 +158,12 @@ class Registered:
 class Calibrated(Registered):
     """Gives a mechanism its ways to be made for an (ε, δ): the field ``amount`` scales all its noise."""
 
-    amount: ClassVar[str] = "sigma"
+    noise_parameter: ClassVar[str] = "sigma"
 
     @classmethod
     def template(cls, **settings: Any) -> Self:
         """Noise of one, to be rescaled; ``settings`` are other fields."""
-        return cls(**({cls.amount: 1.0} | settings))
+        return cls(**({cls.noise_parameter: 1.0} | settings))
 
     @classmethod
     def calibrated(cls, *, epsilon: float, delta: float, **settings: Any) -> Self:
@@ -176,7 +176,7 @@ class Calibrated(Registered):
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""
         mine: Any = self
-        changed: Self = replace(mine, **{self.amount: getattr(self, self.amount) * factor})
+        changed: Self = replace(mine, **{self.noise_parameter: getattr(self, self.noise_parameter) * factor})
         return changed
 
 

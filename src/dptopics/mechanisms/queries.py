@@ -27,7 +27,7 @@ Steps = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Query:
     """One look as the guarantee prices it, in steps of a grid. ``exact`` and ``drawn`` are private."""
 
     kind: Noise
@@ -40,11 +40,11 @@ class Look:
 class Watcher(Protocol):
     """Sees every look of the mechanisms that run under :func:`watched_by`. For tests and audits."""
 
-    def look(self, look: Look) -> None:
+    def query(self, query: Query) -> None:
         """Noise was drawn."""
         ...
 
-    def through(self, draw: Callable[[], T]) -> T:
+    def private_query(self, draw: Callable[[], T]) -> T:
         """What a mechanism gets to know: ``draw()``, or what it gave at another time."""
         ...
 
@@ -62,10 +62,10 @@ def watched_by(watcher: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
-def through(draw: Callable[[], T]) -> T:
+def private_query(draw: Callable[[], T]) -> T:
     """All that a mechanism may use of the data goes through here: ``draw`` returns what noise has covered."""
     watcher = _watcher.get()
-    return draw() if watcher is None else watcher.through(draw)
+    return draw() if watcher is None else watcher.private_query(draw)
 
 
 def noisy(exact: Steps, *, kind: Noise, sensitivity: float, multiplier: float, rng: Generator) -> Steps:
@@ -74,7 +74,7 @@ def noisy(exact: Steps, *, kind: Noise, sensitivity: float, multiplier: float, r
     drawn = _drawn(kind, scale, exact.shape, rng)
     watcher = _watcher.get()
     if watcher is not None:
-        watcher.look(Look(kind, exact.copy(), drawn, sensitivity, scale))
+        watcher.query(Query(kind, exact.copy(), drawn, sensitivity, scale))
     exact += drawn  # in place: sums of pairs of words are large
     return exact
 
@@ -98,21 +98,21 @@ def noisy_sum(
     rng: Generator,
     kind: Noise = Noise.GAUSSIAN,
     sample: Sample | None = None,
-    together: float = 1.0,
+    sensitivity_factor: float = 1.0,
 ) -> NDArray[np.float64]:
-    """Σ over units of the statistic, clipped to norm ``bound``; noise of scale sigma · bound · together on each cell.
+    """Σ over units of the statistic, clipped to norm ``bound``; noise of scale sigma · bound · sensitivity_factor.
 
-    The norm is that of the noise: L2 under Gaussian noise, L1 under Laplace noise. ``together``: this is one of several
-    sums that are priced as one, and a unit moves all of them by at most so many times the bound.
+    The norm is that of the noise: L2 under Gaussian noise, L1 under Laplace noise. ``sensitivity_factor``:
+    this is one of several sums that are priced as one, and a unit moves all of them by at most so many times the bound.
     """
-    grid = grid_for(bound * together, sigma)
+    grid = grid_for(bound * sensitivity_factor, sigma)
 
     def draw() -> NDArray[np.float64]:
         exact = corpus.bounded_sum(statistic, bound=bound, grid=grid, sample=sample, norm=kind.norm)
-        sensitivity = bound * together / grid
+        sensitivity = bound * sensitivity_factor / grid
         return np.asarray(noisy(exact, kind=kind, sensitivity=sensitivity, multiplier=sigma, rng=rng) * grid)
 
-    return through(draw)
+    return private_query(draw)
 
 
 def grid_for(bound: float, sigma: float) -> float:

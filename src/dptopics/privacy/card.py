@@ -69,7 +69,7 @@ def warnings(guarantee: Guarantee) -> list[str]:
             "limits little. Do not rely on it."
         )
     if guarantee.large_delta:
-        units, unit = guarantee.about_units, guarantee.unit
+        units, unit = guarantee.people, guarantee.unit
         if units is not None and guarantee.delta > 1 / units:
             limit, allowed = f"1 / {units:,}, one over the number of {unit}s", f"publishing one {unit} picked at random"
         else:

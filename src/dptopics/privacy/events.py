@@ -177,7 +177,7 @@ def from_dict(data: dict[str, Any], relation: Relation = Relation.ADD_OR_REMOVE)
     return kind(**fields)
 
 
-def exchanged(events: Sequence[Event]) -> tuple[Event, ...] | None:
+def to_replace_one(events: Sequence[Event]) -> tuple[Event, ...] | None:
     """The same draws under replace-one, or None where no price is known.
 
     An exchange is a removal and an addition, so that sums move by at most twice as much: each multiplier is halved. Two

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 from dptopics.core.errors import BundleError, InputError, PrivacyError
 from dptopics.core.settings import whole
 from dptopics.privacy import events as ev
-from dptopics.privacy.events import Event, Relation, exchanged
+from dptopics.privacy.events import Event, Relation, to_replace_one
 from dptopics.privacy.pricing import epsilon_of
 
 SCHEMA = 2  # 1: events did not say their relation, the guarantee did
@@ -93,7 +93,7 @@ class Guarantee:
     Its relation is that of its events, which must all have the same. ``delta`` is the δ at which ε is stated; the same
     events have an ε at every other δ too. ``gamma`` is the chance that the statement does not hold for the data at
     hand, where it is one about data sets of a stated distribution. ``limits`` is what the reader of the release should
-    know beside privacy. ``about_units`` is roughly how many units there are, where the owner declares that public: the
+    know beside privacy. ``people`` is roughly how many units there are, where the owner declares that public: the
     exact number is private.
 
     >>> g = Guarantee(events=(ev.Gaussian(3.185703),), delta=1e-4, unit=Unit.AUTHOR, strength=Strength.PROVED)
@@ -109,12 +109,12 @@ class Guarantee:
     assumptions: tuple[str, ...] = ()
     gamma: float = 0.0
     limits: tuple[str, ...] = ()
-    about_units: int | None = None
+    people: int | None = None
 
     def __post_init__(self) -> None:
         ev.relation_of(self.events)
-        if self.about_units is not None:
-            whole("about_units", self.about_units, least=1)
+        if self.people is not None:
+            whole("people", self.people, least=1)
         if not 0 <= self.gamma <= 1:
             raise InputError(f"gamma must lie between 0 and 1, got {self.gamma}.")
         if self.strength is Strength.RANDOM and self.gamma == 0:
@@ -160,7 +160,7 @@ class Guarantee:
             return None
         if self.relation is Relation.REPLACE:
             return Price(self.epsilon, self.delta)
-        events = exchanged(self.events)
+        events = to_replace_one(self.events)
         if events is None:
             return None
         failures = sum(e.probability for e in self.events if isinstance(e, ev.Failure))
@@ -176,7 +176,7 @@ class Guarantee:
     @property
     def large_delta(self) -> bool:
         """Is δ so large that publishing one unit outright, or one in a thousand, would satisfy it?"""
-        return self.strength is not Strength.NONE and self.delta > min(LARGEST_DELTA, 1 / (self.about_units or 1))
+        return self.strength is not Strength.NONE and self.delta > min(LARGEST_DELTA, 1 / (self.people or 1))
 
     @property
     def sound(self) -> bool:
@@ -185,7 +185,7 @@ class Guarantee:
 
     def about(self, units: int | None) -> Self:
         """The same guarantee, for about so many units: a number that is public. None: not stated."""
-        return replace(self, about_units=units)
+        return replace(self, people=units)
 
     def belief(self, before: float) -> float:
         """How sure an attacker can be at most after seeing the release, who gave the secret this chance before.
@@ -237,7 +237,7 @@ class Guarantee:
             for name, value in (
                 ("gamma", self.gamma),
                 ("limits", list(self.limits)),
-                ("about_units", self.about_units),
+                ("people", self.people),
             )
             if value
         }
@@ -267,7 +267,7 @@ class Guarantee:
                 assumptions=tuple(map(str, data["assumptions"])),
                 gamma=float(data.get("gamma", 0.0)),
                 limits=tuple(map(str, data.get("limits", ()))),
-                about_units=data.get("about_units"),
+                people=data.get("people", data.get("about_units")),  # its name until 0.2
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise BundleError(f"the guarantee is damaged ({type(error).__name__}). Get the release again.") from error
@@ -303,7 +303,7 @@ def composed(*parts: Guarantee, delta: float) -> Guarantee:
         assumptions=tuple(dict.fromkeys(line for part in parts for line in part.assumptions)),
         gamma=min(1.0, sum(part.gamma for part in parts)),
         limits=tuple(dict.fromkeys(line for part in parts for line in part.limits)),
-        about_units=max((part.about_units for part in parts if part.about_units is not None), default=None),
+        people=max((part.people for part in parts if part.people is not None), default=None),
     )
 
 

@@ -149,7 +149,7 @@ class ZhaoTopics(Calibrated):
             vocabulary=vocabulary,
             topic_share=total / total.sum(),
             alpha=self.alpha,
-            deviation=sqrt(2) * _SENSITIVITY / self.epsilon_noise / total,
+            noise_std=sqrt(2) * _SENSITIVITY / self.epsilon_noise / total,
             text=corpus.text,
         )
         return Release.of(model, self, rng)
@@ -195,7 +195,7 @@ class ZhuTopics(Calibrated):
     job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "zhu"
     paper: ClassVar[str] = "Zhu et al. 2016"
-    amount: ClassVar[str] = "epsilon"
+    noise_parameter: ClassVar[str] = "epsilon"
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -56,7 +56,7 @@ class LaplaceCountsTopics(Calibrated):
     alpha: float = 0.1
     beta: float = 0.01
     vocabulary: Vocabulary | None = field(default=None, repr=False)
-    amount: ClassVar[str] = "scale"
+    noise_parameter: ClassVar[str] = "scale"
     job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "laplace-counts"
     public_words_only: ClassVar[str] = "it is about single words, a vocabulary chosen from the data about whole units"

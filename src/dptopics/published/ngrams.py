@@ -446,7 +446,7 @@ class LaplacePublicNgrams(LimitedAsPublished, Calibrated):
     """
 
     scale: float
-    amount: ClassVar[str] = "scale"
+    noise_parameter: ClassVar[str] = "scale"
     name: ClassVar[str] = "laplace-public"
     paper: ClassVar[str] = "Ramadan et al. 2021"
 
@@ -471,7 +471,7 @@ class LaplacePublicNgrams(LimitedAsPublished, Calibrated):
         table = NgramTable(
             vocabulary=vocabulary,
             probability=raised / raised.sum(),
-            deviation=np.full(raised.size, 2**0.5 * self.scale * moved / raised.sum()),
+            noise_std=np.full(raised.size, 2**0.5 * self.scale * moved / raised.sum()),
             text=corpus.text,
         )
         return Release.of(table, self, rng)

@@ -53,7 +53,7 @@ class SpectralConfiguration(Calibrated):
     sensitivities: Sensitivities = Sensitivities.CORRECTED
     vocabulary: Vocabulary | None = field(default=None, repr=False)
     job: ClassVar[Job] = Job.TOPICS
-    amount: ClassVar[str] = "scale"
+    noise_parameter: ClassVar[str] = "scale"
     edges: ClassVar[tuple[str, ...]]
     name: ClassVar[str]
     paper: ClassVar[str]
@@ -243,18 +243,18 @@ class SpectralMomentsTopics(SpectralConfiguration):
         Gaussian noise keeps its law under rotations: E(W, W, W) is k³ draws with every mode multiplied by (WᵀW)^½.
         Laplace noise does not, so all d³ numbers are drawn, d² at a time.
         """
-        deviation = self.edge_scales["e3"] * self.by.triples(self.alpha0, n_units, self.noise.norm)
-        grid = common.fine_grid(deviation, 1.0)
+        noise_std = self.edge_scales["e3"] * self.by.triples(self.alpha0, n_units, self.noise.norm)
+        grid = common.fine_grid(noise_std, 1.0)
         d, k = whitening.shape
         if self.noise is Noise.GAUSSIAN:
-            drawn = noise.gaussian(rng, deviation / grid, (k, k, k)) * grid
+            drawn = noise.gaussian(rng, noise_std / grid, (k, k, k)) * grid
             values, vectors = np.linalg.eigh(whitening.T @ whitening)
             root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
             seen = np.einsum("abc,ai,bj,cl->ijl", drawn, root, root, root, optimize=True)
         else:
             seen = np.zeros((k, k, k))
             for word in range(d):
-                drawn = noise.laplace(rng, deviation / grid, (d, d)) * grid
+                drawn = noise.laplace(rng, noise_std / grid, (d, d)) * grid
                 seen += whitening[word][:, None, None] * (whitening.T @ drawn @ whitening)
         turns = ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
         return np.asarray(sum(seen.transpose(turn) for turn in turns) / 6)

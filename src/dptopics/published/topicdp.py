@@ -17,7 +17,7 @@ from dptopics.data.bounded import BoundedCorpus, raw_counts
 from dptopics.learners import Learner, check_learner, learn_anyway
 from dptopics.learners.adapters import learner_of
 from dptopics.mechanisms.mechanism import Calibrated, Job, check_words
-from dptopics.mechanisms.queries import noisy, through
+from dptopics.mechanisms.queries import noisy, private_query
 from dptopics.mechanisms.topics.output import TopicsOverMatrix
 from dptopics.mechanisms.topics.output_matrix import Post, Topics, tidy
 from dptopics.privacy import noise
@@ -50,7 +50,7 @@ class LaplaceOutputTopics(Calibrated):
     vocabulary: Vocabulary | None = field(default=None, repr=False)
     job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "laplace"
-    amount: ClassVar[str] = "scale"
+    noise_parameter: ClassVar[str] = "scale"
     paper: ClassVar[str] = "Wang et al. 2022 (baseline)"
 
     def __post_init__(self) -> None:
@@ -105,14 +105,14 @@ class LaplaceOutputTopics(Calibrated):
         self.check(corpus)
         corpus = self._restricted(corpus)
         assert corpus.vocabulary is not None
-        rows = through(lambda: self._noisy(corpus, rng))
+        rows = private_query(lambda: self._noisy(corpus, rng))
         progress.report(1.0)
         model = TopicModel(
             topic_word=tidy(rows, self.post),
             vocabulary=corpus.vocabulary,
             topic_share=np.full(self.n_topics, 1 / self.n_topics),
             alpha=0.1,
-            deviation=np.full(self.n_topics, 2**0.5 * self.scale * self.sensitivity),
+            noise_std=np.full(self.n_topics, 2**0.5 * self.scale * self.sensitivity),
             text=corpus.text,
         )
         return Release.of(model, self, rng)
@@ -150,7 +150,7 @@ def mvg_precision(
     return float((root / (2 * alpha)) ** 2)
 
 
-def mvg_deviation(rows: int, columns: int, **settings: float) -> float:
+def mvg_noise_std(rows: int, columns: int, **settings: float) -> float:
     """Deviation of every entry's noise when both covariances are multiples of the identity: √(√(mn)/B)."""
     return sqrt(sqrt(rows * columns) / mvg_precision(rows, columns, **settings))
 
@@ -198,7 +198,7 @@ class MvgTopics(TopicsOverMatrix):
         steps, far = ready.output.exact(corpus)
         rows, columns = steps.shape
         promise = self.output.guarantee
-        deviation = mvg_deviation(
+        noise_std = mvg_noise_std(
             rows,
             columns,
             epsilon=promise.epsilon,
@@ -206,9 +206,9 @@ class MvgTopics(TopicsOverMatrix):
             sensitivity=far,
             largest_norm=sqrt(rows),  # rows are distributions
         )
-        if deviation < self.output.sigma * far:  # the price would not cover it
+        if noise_std < self.output.sigma * far:  # the price would not cover it
             raise InputError("the MVG theorem gives less noise than (ε, δ) needs at this size. Use 'output'.")
-        noisy = steps + noise.gaussian(rng, deviation / self.output.grid, steps.shape)
+        noisy = steps + noise.gaussian(rng, noise_std / self.output.grid, steps.shape)
         noisy = noisy[np.lexsort(noisy.T[::-1])] if self.output.matched else noisy
         progress.report(1.0)
         model = TopicModel(
@@ -216,7 +216,7 @@ class MvgTopics(TopicsOverMatrix):
             vocabulary=corpus.vocabulary,
             topic_share=np.full(rows, 1 / rows),
             alpha=0.1,
-            deviation=np.full(rows, deviation),
+            noise_std=np.full(rows, noise_std),
             text=corpus.text,
         )
         return Release.of(model, ready, rng)

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from dptopics.release.topic_model import TopicModel
 
 SCHEMA = 2  # 1: no record, and no word on which words come from a public list
 KINDS: dict[str, type[Any]] = {kind.kind: kind for kind in (TopicModel, NgramTable, Vocabulary, CountTable)}
+_FORMER = {"deviation": "noise_std", "over_deviation": "over_noise_std"}  # names until 0.2
 _INDEX = "bundle.json"
 _LISTED = "public list"
 # What ends a line somewhere, marks a field or cannot be written as UTF-8.
@@ -111,8 +113,8 @@ def load(path: str | Path) -> Release[Any]:
     try:
         index = _checked_index(path)
         guarantee = Guarantee.from_dict(_read_json(path, "guarantee.json"))
-        arrays = np.load(path / f"{index['kind']}.npz", allow_pickle=False)
-        value = KINDS[index["kind"]].restored(_vocabulary(path, arrays), arrays, index["model"])
+        arrays = _renamed(np.load(path / f"{index['kind']}.npz", allow_pickle=False))
+        value = KINDS[index["kind"]].restored(_vocabulary(path, arrays), arrays, _renamed(index["model"]))
         record = Record.from_dict(index.get("record"))
         return Release(value=value, guarantee=guarantee, settings=index["settings"], record=record)
     except BundleError as error:
@@ -165,6 +167,11 @@ def _checked_index(path: Path) -> dict[str, Any]:
         if hashlib.sha256((path / Path(name).name).read_bytes()).hexdigest() != digest:
             raise BundleError(f"it is damaged: {name} was changed. Get the release again.")
     return index
+
+
+def _renamed(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers and fields under the names that they have today."""
+    return {_FORMER.get(name, name): value for name, value in stored.items()}
 
 
 def _vocabulary(path: Path, arrays: Any) -> Vocabulary:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.core.axes import ALL
-from dptopics.core.errors import BundleError, InputError
+from dptopics.core.errors import BundleError, InputError, renamed_attribute
 from dptopics.core.files import Arrays, known
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.release import margins
@@ -30,13 +30,13 @@ class Estimate(NamedTuple):
     value: float
     low: float
     high: float
-    deviation: float
+    noise_std: float
 
     @classmethod
     def of(cls, value: float, variance: float) -> Self:
         """Of a normal number with known variance."""
-        deviation = sqrt(max(variance, 0.0))
-        return cls(value, value - Z95 * deviation, value + Z95 * deviation, deviation)
+        noise_std = sqrt(max(variance, 0.0))
+        return cls(value, value - Z95 * noise_std, value + Z95 * noise_std, noise_std)
 
 
 class Shown(NamedTuple):
@@ -52,7 +52,7 @@ class Shown(NamedTuple):
 
         An interval that lies below 0 is no proof of nothing: it reaches one standard deviation at least.
         """
-        high = ceil(max(found.high, found.deviation))
+        high = ceil(max(found.high, found.noise_std))
         return cls(*(max(0, n) for n in (round(found.value), floor(found.low), high)))
 
     @property
@@ -95,7 +95,7 @@ class CountTable:
     max_cells: int = 1
     min_units: int = 0
     over: float | None = None
-    over_deviation: float | None = None
+    over_noise_std: float | None = None
     unit: str = "author"
     documents: int | None = None  # of each unit that may count, where documents are counted
     model: str = ""
@@ -120,8 +120,10 @@ class CountTable:
         """The values of all axes: public words."""
         return Vocabulary.public(value for values in self.values for value in values)
 
+    deviations = renamed_attribute("deviations", "noise_std")
+
     @cached_property
-    def deviations(self) -> NDArray[np.float64]:
+    def noise_std(self) -> NDArray[np.float64]:
         """Standard deviation of each count of ``cube``: the same throughout a margin."""
         found = self.noise * np.sqrt(margins.variances(self.shape, self.weights))
         where = [np.arange(n + 1) < n for n in self.shape]
@@ -165,14 +167,14 @@ class CountTable:
 
     def _at(self, place: Place) -> Estimate:
         index = tuple(-1 if value is None else value for value in place)
-        return Estimate.of(float(self.cube[index]), float(self.deviations[index]) ** 2)
+        return Estimate.of(float(self.cube[index]), float(self.noise_std[index]) ** 2)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Cells and margins, the total first: names, count, interval rounded outward, share of the first axis.
 
         Counts and intervals are as measured, and may lie below 0: sums of cells by others then stay unbiased.
         """
-        low, high = self.cube - Z95 * self.deviations, self.cube + Z95 * self.deviations
+        low, high = self.cube - Z95 * self.noise_std, self.cube + Z95 * self.noise_std
         share_low, share_high = self._shares()
         names = [[*values, ALL] for values in self.values]
         for index in product(*(range(n, -1, -1) for n in self.shape)):
@@ -208,8 +210,8 @@ class CountTable:
             part = tuple(slice(-1, None) if total else slice(0, -1) for total in totals)
             one: Place = tuple(None if total else 0 for total in totals)
             both[part] = self.covariance(one, (None, *one[1:]))
-        deviation = np.broadcast_to(self.deviations[-1:], self.cube.shape)
-        return fieller(self.cube, whole, self.deviations**2, both, deviation**2)
+        noise_std = np.broadcast_to(self.noise_std[-1:], self.cube.shape)
+        return fieller(self.cube, whole, self.noise_std**2, both, noise_std**2)
 
     # --- in a bundle ---
 
@@ -219,7 +221,7 @@ class CountTable:
 
     def fields(self) -> dict[str, Any]:
         """Axes, noise and bounds."""
-        names = ("noise", "max_cells", "min_units", "over", "over_deviation", "unit", "documents", "model")
+        names = ("noise", "max_cells", "min_units", "over", "over_noise_std", "unit", "documents", "model")
         series = ("period", "since", "n_periods", "max_periods") if self.period else ()
         own = {name: getattr(self, name) for name in (*names, *series)}
         return {"axes": list(self.axes), "values": [list(values) for values in self.values], **own}
@@ -295,9 +297,9 @@ class CountTable:
         if self.documents is not None:
             return f"At most {self.documents} documents of each {self.unit} count; others are left out."
         times = "one cell" if self.max_cells == 1 else f"at most {self.max_cells} cells"
-        if self.over is None or self.over_deviation is None:
+        if self.over is None or self.over_noise_std is None:
             return f"Each {self.unit} counts in {times}."
-        many = Shown.of(Estimate.of(self.over, self.over_deviation**2)).interval
+        many = Shown.of(Estimate.of(self.over, self.over_noise_std**2)).interval
         return f"Each {self.unit} counts in {times}. {many} {self.unit}s had more cells, and do not count in those."
 
     def columns(self) -> dict[str, Any]:
@@ -305,7 +307,7 @@ class CountTable:
         rows = list(self.rows())
         return {name: [row[name] for row in rows] for name in rows[0]}
 
-    def shown(self, n: int) -> dict[str, Any]:
+    def summary_json(self, n: int) -> dict[str, Any]:
         """The margin of the first axis, and what the bound leaves out."""
         names = self.values[0]
         counts = [{self.axes[0]: name, **self.count(**{self.axes[0]: name})._asdict()} for name in names]

@@ -23,7 +23,7 @@ _ETA = 0.01  # gensim's prior weight of a word: a hundred-millionth of the stand
 
 
 def to_arrow(value: TopicModel | NgramTable | Vocabulary | CountTable) -> pa.Table:
-    """A table of a released value, one row for each weight. ``deviation`` is that of the noise; null if not known."""
+    """A table of a released value, one row for each weight. ``noise_std`` is that of the noise; null if not known."""
     table = pa.table({name: _column(name, column) for name, column in value.columns().items()})
     return table
 

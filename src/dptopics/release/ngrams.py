@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dptopics.core import notebook
-from dptopics.core.errors import InputError
+from dptopics.core.errors import InputError, renamed_attribute
 from dptopics.core.files import Arrays, known
 from dptopics.core.text import END, START, TextSettings
 from dptopics.core.vocabulary import Vocabulary
@@ -24,7 +24,7 @@ from dptopics.core.vocabulary import Vocabulary
 class NgramTable:
     """The joint probability of each n-gram of a public list.
 
-    ``total`` is the estimated number of contributed n-grams, if there is an estimate; ``deviation`` how far noise, or
+    ``total`` is the estimated number of contributed n-grams, if there is an estimate; ``noise_std`` how far noise, or
     what the posterior leaves open, moves each probability, if known.
 
     >>> table = NgramTable(vocabulary=Vocabulary.of(["a b", "b c"]), probability=np.array([0.25, 0.75]), total=40.0)
@@ -35,7 +35,7 @@ class NgramTable:
     vocabulary: Vocabulary
     probability: NDArray[np.float64]
     total: float | None = None
-    deviation: NDArray[np.float64] | None = None
+    noise_std: NDArray[np.float64] | None = None
     text: TextSettings | None = None
     kind: ClassVar[str] = "ngrams"
     many: ClassVar[str] = "n-grams"
@@ -68,17 +68,19 @@ class NgramTable:
         """The whole table for people and spreadsheets, the most probable n-gram first."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["ngram", "probability", "estimated_count", "deviation"])
-        counts, deviation = self.counts, self.deviation
+        writer.writerow(["ngram", "probability", "estimated_count", "noise_std"])
+        counts, noise_std = self.counts, self.noise_std
         for i in np.argsort(-self.probability, kind="stable").tolist():
             count = "" if counts is None else f"{counts[i]:.4g}"
-            spread = "" if deviation is None else f"{deviation[i]:.3g}"
+            spread = "" if noise_std is None else f"{noise_std[i]:.3g}"
             writer.writerow([self.vocabulary.words[i], f"{self.probability[i]:.6g}", count, spread])
         return out.getvalue()
 
+    deviation = renamed_attribute("deviation", "noise_std")
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Probabilities, and how far noise moves them."""
-        return known(probability=self.probability, deviation=self.deviation)
+        return known(probability=self.probability, noise_std=self.noise_std)
 
     def fields(self) -> dict[str, Any]:
         """The total, and how texts were read."""
@@ -91,7 +93,7 @@ class NgramTable:
             vocabulary=vocabulary,
             probability=arrays["probability"],
             total=None if fields["total"] is None else float(fields["total"]),
-            deviation=arrays.get("deviation"),
+            noise_std=arrays.get("noise_std"),
             text=None if fields["text"] is None else TextSettings.from_dict(fields["text"]),
         )
 
@@ -108,15 +110,15 @@ class NgramTable:
 
     def columns(self) -> dict[str, Any]:
         """N-gram, probability, standard deviation of the noise."""
-        deviation = [None] * len(self.vocabulary) if self.deviation is None else self.deviation
-        return {"ngram": list(self.vocabulary.words), "probability": self.probability, "deviation": deviation}
+        noise_std = [None] * len(self.vocabulary) if self.noise_std is None else self.noise_std
+        return {"ngram": list(self.vocabulary.words), "probability": self.probability, "noise_std": noise_std}
 
-    def shown(self, n: int) -> dict[str, Any]:
+    def summary_json(self, n: int) -> dict[str, Any]:
         """The n most probable n-grams."""
         return {"ngrams": [{"ngram": ngram, "probability": share} for ngram, share in self.top(n)]}
 
     def to_arrow(self) -> Any:
-        """The table as an Arrow table: ngram, probability, deviation."""
+        """The table as an Arrow table: ngram, probability, noise_std."""
         from dptopics.release import interop
 
         return interop.to_arrow(self)

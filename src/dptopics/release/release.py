@@ -33,7 +33,7 @@ class Record:
     version: str = ""
     day: str = ""
     title: str = ""
-    about: str = ""
+    description: str = ""
     plan: Mapping[str, Any] | None = None
     ledger: Mapping[str, Any] | None = None  # its name, which charge this was, and what all charges come to
 
@@ -44,11 +44,16 @@ class Record:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any] | None) -> Self:
         """Inverse of :meth:`to_dict`; nothing is known of releases before 0.2.0."""
-        return cls(**data) if data is not None else cls()
+        return cls(**{"description" if name == "about" else name: value for name, value in (data or {}).items()})
 
     def rows(self) -> list[tuple[str, str]]:
         """Names and sentences, for cards and pages."""
-        rows = [("Title", self.title), ("About", self.about), ("Made by", self._made()), ("Words", self._words())]
+        rows = [
+            ("Title", self.title),
+            ("Description", self.description),
+            ("Made by", self._made()),
+            ("Words", self._words()),
+        ]
         rows += [("Tokenizer", self._tokenizer()), ("Stop words", self._stop_words())]
         rows += [("Bounds", self._bounds()), ("Ledger", self._ledger())]
         return [(name, text) for name, text in rows if text]
@@ -179,10 +184,10 @@ class Release(Generic[T]):
             )
         if share_of_noise() != 1.0:
             guarantee = guarantee.weakened(Strength.NONE, "A control of an audit, with too little noise. Not private.")
-        return cls(value=value, guarantee=guarantee, settings=describe(mechanism))
+        return cls(value=value, guarantee=guarantee, settings=mechanism_settings(mechanism))
 
 
-def describe(mechanism: object) -> dict[str, Any]:
+def mechanism_settings(mechanism: object) -> dict[str, Any]:
     """Name and public fields of a mechanism, as plain data."""
     if not is_dataclass(mechanism):
         return {"mechanism": type(mechanism).__name__}
@@ -191,7 +196,7 @@ def describe(mechanism: object) -> dict[str, Any]:
         if not one.repr:
             continue  # long public values, such as a word list
         value = getattr(mechanism, one.name)
-        described[one.name] = describe(value) if is_dataclass(value) else _plain(value)
+        described[one.name] = mechanism_settings(value) if is_dataclass(value) else _plain(value)
     return described
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.core import notebook
-from dptopics.core.errors import BundleError, InputError, shielded
+from dptopics.core.errors import BundleError, InputError, renamed_arguments, renamed_attribute, shielded
 from dptopics.core.files import Arrays, known
 from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
@@ -36,7 +36,7 @@ class TopicModel:
     """Topics as distributions over public words.
 
     ``sizes`` tell how many units have each topic, where that was counted; ``topic_share`` is the weight of each topic
-    in means over topics, which is no size that was counted. ``deviation`` is the standard deviation of a topic's word
+    in means over topics, which is no size that was counted. ``noise_std`` is the standard deviation of a topic's word
     weights that comes from the noise, known because the noise is ours. Topics that were found as clusters of embeddings
     come with their ``space``, and new documents are then placed by it.
 
@@ -53,7 +53,7 @@ class TopicModel:
     vocabulary: Vocabulary
     topic_share: NDArray[np.float64]
     alpha: float
-    deviation: NDArray[np.float64] | None = None
+    noise_std: NDArray[np.float64] | None = None
     sizes: TopicSizes | None = None
     shares_of: str = ""  # what topic_share is an estimate of, where it may be shown without an interval
     text: TextSettings | None = None
@@ -81,18 +81,22 @@ class TopicModel:
         """Number of topics."""
         return int(self.topic_word.shape[0])
 
-    def top_phrases(self, n: int = 10, *, min_deviations: float = SURE) -> list[list[str]]:
-        """The n most relevant phrases of each topic that stand above the noise, where texts were read with phrases."""
-        return self._top(n, 0.6, min_deviations, phrases=True)
+    deviation = renamed_attribute("deviation", "noise_std")
 
-    def top_words(self, n: int = 10, *, relevance: float = 0.6, min_deviations: float = SURE) -> list[list[str]]:
+    @renamed_arguments(min_deviations="min_z")
+    def top_phrases(self, n: int = 10, *, min_z: float = SURE) -> list[list[str]]:
+        """The n most relevant phrases of each topic that stand above the noise, where texts were read with phrases."""
+        return self._top(n, 0.6, min_z, phrases=True)
+
+    @renamed_arguments(min_deviations="min_z")
+    def top_words(self, n: int = 10, *, relevance: float = 0.6, min_z: float = SURE) -> list[list[str]]:
         """The n most relevant words of each topic that stand above the noise: often fewer, for a small topic none.
 
-        ``min_deviations``: words are left out whose weight is below so many standard deviations of the noise; zero
+        ``min_z``: words are left out whose weight is below so many standard deviations of the noise; zero
         shows all. Relevance is ``relevance`` · log weight + (1 − ``relevance``) · log lift, the weight over the mean of
         all topics (Sievert & Shirley 2014): one ranks by weight, zero by what sets the topic apart.
         """
-        return self._top(n, relevance, min_deviations, phrases=False)
+        return self._top(n, relevance, min_z, phrases=False)
 
     @cached_property
     def _phrases(self) -> NDArray[np.bool_]:
@@ -101,12 +105,13 @@ class TopicModel:
             return np.zeros(len(self.vocabulary), bool)
         return np.array([" " in word for word in self.vocabulary.words], bool)
 
-    def above_noise(self, min_deviations: float = SURE) -> NDArray[np.bool_]:
+    @renamed_arguments(min_deviations="min_z")
+    def above_noise(self, min_z: float = SURE) -> NDArray[np.bool_]:
         """Which words of each topic stand above the noise, topics × words. Others are shown nowhere, unless asked for.
 
         All that have any weight, where the noise is not known.
         """
-        floor = np.zeros(self.n_topics) if self.deviation is None else min_deviations * self.deviation
+        floor = np.zeros(self.n_topics) if self.noise_std is None else min_z * self.noise_std
         return np.asarray((self.topic_word >= floor[:, None]) & (self.topic_word > 0))
 
     @property
@@ -116,13 +121,13 @@ class TopicModel:
         rest = np.where(above, 0.0, self.topic_word).sum(axis=1) / np.maximum(1, (~above).sum(axis=1))
         return np.where(above, self.topic_word, rest[:, None])
 
-    def _top(self, n: int, relevance: float, min_deviations: float, *, phrases: bool) -> list[list[str]]:
+    def _top(self, n: int, relevance: float, min_z: float, *, phrases: bool) -> list[list[str]]:
         if not 0 <= relevance <= 1:
             raise InputError(f"relevance must lie between 0 and 1, got {relevance}.")
         with np.errstate(divide="ignore", invalid="ignore"):
             weight, mean = np.log(self.topic_word), np.log(self.topic_share @ self.topic_word)
             rank = np.where(self.topic_word > 0, weight - (1 - relevance) * mean, -np.inf)
-        shown = self.above_noise(min_deviations) & (self._phrases if phrases else ~self._phrases)
+        shown = self.above_noise(min_z) & (self._phrases if phrases else ~self._phrases)
         order = np.argsort(np.where(shown, -rank, np.inf), axis=1, kind="stable")[:, :n]
         return [[self.vocabulary.words[w] for w in row if shown[k, w]] for k, row in enumerate(order)]
 
@@ -186,7 +191,7 @@ class TopicModel:
             self,
             topic_word=np.ascontiguousarray(self.topic_word[order]),
             topic_share=self.topic_share[order],
-            deviation=None if self.deviation is None else self.deviation[order],
+            noise_std=None if self.noise_std is None else self.noise_std[order],
             seeds=None if self.seeds is None else self.seeds[order],
             space=None if self.space is None else replace(self.space, centres=self.space.centres[order]),
             sizes=None,
@@ -287,7 +292,7 @@ class TopicModel:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Topics, their shares and noise, and their place in the space of a public model."""
         space = {} if self.space is None else {f"space_{name}": getattr(self.space, name) for name in _SPACE}
-        own = known(topic_word=self.topic_word, topic_share=self.topic_share, deviation=self.deviation,
+        own = known(topic_word=self.topic_word, topic_share=self.topic_share, noise_std=self.noise_std,
                     seeds=self.seeds)  # fmt: skip
         return own | space | ({} if self.sizes is None else self.sizes.arrays())
 
@@ -319,7 +324,7 @@ class TopicModel:
             vocabulary=vocabulary,
             topic_share=arrays["topic_share"],
             alpha=float(fields["alpha"]),
-            deviation=arrays.get("deviation"),
+            noise_std=arrays.get("noise_std"),
             sizes=sizes,
             shares_of=str(fields.get("shares_of", "")),
             seeds=arrays.get("seeds"),
@@ -337,11 +342,11 @@ class TopicModel:
         """The words of each topic that stand above the noise, its phrases and its size, where there are any."""
         lines: list[tuple[object, ...]] = []
         for topic, words in enumerate(self.top_words(_CSV_WORDS)):
-            deviation = "" if self.deviation is None else f"{self.deviation[topic]:.3g}"
+            noise_std = "" if self.noise_std is None else f"{self.noise_std[topic]:.3g}"
             for rank, word in enumerate(words, start=1):
                 weight = self.topic_word[topic, self.vocabulary.index[word]]
-                lines.append((topic, rank, word, f"{weight:.6f}", deviation))
-        found = {"topics.csv": _table(("topic", "rank", "word", "weight", "noise_deviation"), lines)}
+                lines.append((topic, rank, word, f"{weight:.6f}", noise_std))
+        found = {"topics.csv": _table(("topic", "rank", "word", "weight", "noise_std"), lines)}
         phrases = self.top_phrases(_CSV_WORDS)
         if any(phrases):
             listed = [(topic, rank, phrase) for topic, row in enumerate(phrases) for rank, phrase in enumerate(row, 1)]
@@ -352,7 +357,7 @@ class TopicModel:
 
     def summary(self) -> list[str]:
         """Words that stand out of the noise."""
-        known = self.deviation is not None
+        known = self.noise_std is not None
         return [
             "Words that stand out of the noise by three standard deviations or more:"
             if known
@@ -374,13 +379,13 @@ class TopicModel:
             "topic": topic.astype(np.int32),
             "word": [self.vocabulary.words[w] for w in word.tolist()],
             "weight": self.topic_word[topic, word],
-            "deviation": [None] * topic.size if self.deviation is None else self.deviation[topic],
+            "noise_std": [None] * topic.size if self.noise_std is None else self.noise_std[topic],
         }
 
-    def shown(self, n: int, *, min_deviations: float = SURE) -> dict[str, Any]:
+    def summary_json(self, n: int, *, min_z: float = SURE) -> dict[str, Any]:
         """Topics with their sizes and n most relevant words above the noise; how many are so by three deviations."""
         sure, phrases = self.top_words(n), self.top_phrases(n)
-        rows = enumerate(self.top_words(n, min_deviations=min_deviations))
+        rows = enumerate(self.top_words(n, min_z=min_z))
         return {
             "topics": [
                 {

@@ -105,7 +105,7 @@ def merged(model: TopicModel, n_topics: int) -> TopicModel:
         model,
         topic_word=mean @ model.topic_word,
         topic_share=size / size.sum(),
-        deviation=None if model.deviation is None else np.sqrt(mean**2 @ model.deviation**2),
+        noise_std=None if model.noise_std is None else np.sqrt(mean**2 @ model.noise_std**2),
         sizes=None if model.sizes is None else model.sizes.joined(weight > 0),
         seeds=None,
         space=space,

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import beta as beta_law
 from scipy.stats import binom
 
-from dptopics.audit.claim.curves import EpsilonAudit, lower_bound_from_trials, one_run_lower_bound
 from dptopics.audit.claim import curves as subject
+from dptopics.audit.claim.curves import EpsilonAudit, lower_bound_from_trials, one_run_lower_bound
 from dptopics.core.errors import InputError, PrivacyError
 from dptopics.privacy.events import Gaussian, Laplace, Relation
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit

@@ -65,7 +65,7 @@ def test_scores():
     assert SCORES["heaviest topic"](model, ["skin"]) == pytest.approx(0.6)
     assert SCORES["likelihood"](model, ["knee", "skin"]) == pytest.approx(np.sqrt(0.1))
     assert SCORES["likelihood"](model, ["knee", "none"]) == 0
-    noisy = replace(model, deviation=np.array([0.1, 0.2]))
+    noisy = replace(model, noise_std=np.array([0.1, 0.2]))
     assert SCORES["heaviest topic"](noisy, ["skin"]) == pytest.approx(4.0)
     assert SCORES["all topics"](noisy, ["skin"]) == pytest.approx(6.0)
     assert {score(None, ["skin"]) for score in SCORES.values()} == {-1.0}

@@ -114,9 +114,9 @@ def test_weights_are_better_than_equal_ones_and_than_cells_alone():
 
 def test_a_topic_over_fifty_groups_and_fifty_two_weeks():
     counts = mechanism((20, 50, 52))
-    assert counts.deviation(axis0=True) < 12
-    assert mechanism((21, 51, 53)).deviation(axis0=True) < 12  # with "none" and "other"
-    assert counts.deviation(axis0=True, axis1=True, axis2=True) < 10
+    assert counts.noise_std(axis0=True) < 12
+    assert mechanism((21, 51, 53)).noise_std(axis0=True) < 12  # with "none" and "other"
+    assert counts.noise_std(axis0=True, axis1=True, axis2=True) < 10
 
 
 def test_without_noise_the_counts_are_exact_and_nobody_is_scaled_down():
@@ -145,7 +145,7 @@ def test_documents_are_counted_up_to_so_many_of_each_author():
     assert value.over is None
     assert "At most 5 documents of each author count" in value.bounded
     alone = mechanism(shape, over_share=0.0)
-    assert counts.deviation(axis0=True) == pytest.approx(most * alone.deviation(axis0=True), rel=1e-3)
+    assert counts.noise_std(axis0=True) == pytest.approx(most * alone.noise_std(axis0=True), rel=1e-3)
 
 
 def test_intervals_hold_as_often_as_they_say():
@@ -157,7 +157,7 @@ def test_intervals_hold_as_often_as_they_say():
     inside = {"cells": 0, "margins": 0, "differences": 0}
     for _ in range(runs):
         table = counts(corpus, secure_rng()).value
-        held = np.abs(table.cube - truth) < 1.96 * table.deviations
+        held = np.abs(table.cube - truth) < 1.96 * table.noise_std
         inside["cells"] += held[:-1, :-1].sum()
         inside["margins"] += held[-1].sum() + held[:-1, -1].sum()
         change = table.difference({"axis0": "v0"}, {"axis0": "v1", "axis1": "v2"})
@@ -173,7 +173,7 @@ def test_half_the_noise_would_be_noticed_by_the_intervals():
     counts = mechanism((3, 3))
     with under_noised(0.5):
         tables = [counts(corpus, secure_rng()).value for _ in range(100)]
-    spread = np.std([table.cube[1, 1] for table in tables]) / tables[0].deviations[1, 1]
+    spread = np.std([table.cube[1, 1] for table in tables]) / tables[0].noise_std[1, 1]
     assert spread < 0.75  # twice the interval that it needs
 
 

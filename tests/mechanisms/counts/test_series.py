@@ -43,12 +43,12 @@ class Watch:
     """Keeps all looks."""
 
     def __init__(self):
-        self.looks = []
+        self.queries = []
 
-    def look(self, look):
-        self.looks.append(look)
+    def query(self, query):
+        self.queries.append(query)
 
-    def through(self, draw):
+    def private_query(self, draw):
         return draw()
 
 
@@ -106,8 +106,8 @@ def test_the_whole_series_costs_what_one_table_costs():
         week = mechanism(**more)
         assert week.guarantee.events == alone.guarantee.events
         assert "all 6 periods of the series together" in " ".join(week.guarantee.assumptions)
-    assert mechanism(max_periods=4).deviation(topic=True) == pytest.approx(2 * alone.deviation(topic=True), rel=1e-3)
-    assert mechanism(max_periods=99).together == pytest.approx(6**0.5)
+    assert mechanism(max_periods=4).noise_std(topic=True) == pytest.approx(2 * alone.noise_std(topic=True), rel=1e-3)
+    assert mechanism(max_periods=99).sensitivity_factor == pytest.approx(6**0.5)
 
 
 def people(rng, n=40):
@@ -130,7 +130,7 @@ def run_series(rows, *, most, cap=None, weeks=range(6), noise=0.0, **more):
         if table.latest is not None:
             earlier = earlier.followed_by(week, corpus.sums[0][:, 0], table.latest)
         tables.append(table)
-    return watch.looks, tables
+    return watch.queries, tables
 
 
 @settings(max_examples=12)
@@ -146,7 +146,7 @@ def test_one_author_moves_all_periods_together_by_no_more_than_is_priced(seed, m
         one, other = with_me[first::2], without[first::2]
         moved = sum(float(((a.exact - b.exact) ** 2).sum()) for a, b in zip(one, other, strict=True))
         assert moved <= one[0].sensitivity ** 2 * (1 + 1e-9)
-        assert len({look.scale for look in one}) == 1
+        assert len({query.scale for query in one}) == 1
     if cells == 1 and all(cell == 2 for _, _, cell in mine):
         moved = sum(float(((a.exact - b.exact) ** 2).sum()) for a, b in zip(with_me[::2], without[::2], strict=True))
         assert moved >= 0.98 * with_me[0].sensitivity ** 2  # the bound is reached
@@ -183,15 +183,15 @@ def test_noise_of_periods_and_totals_is_what_they_say_and_half_of_it_is_seen(run
         errors = []
         for _ in range(60):
             _, tables = run_series([], most=2, noise=noise, running=running, over_share=0.0)
-            errors.append([table.cube / table.deviations for table in tables])
+            errors.append([table.cube / table.noise_std for table in tables])
         return np.array(errors)
 
     all_of_it = spread(1.0)
     assert np.allclose(np.std(all_of_it, axis=(0, 2, 3)), 1.0, atol=0.15)
     assert np.abs(np.std(spread(0.5), axis=(0, 2, 3)) - 1).min() > 0.3
     now = all_of_it[:, :, 0, 0]
-    together = np.corrcoef(now[:, 3], now[:, 4])[0, 1]
-    assert together > 0.5 if running else abs(together) < 0.5
+    sensitivity_factor = np.corrcoef(now[:, 3], now[:, 4])[0, 1]
+    assert sensitivity_factor > 0.5 if running else abs(sensitivity_factor) < 0.5
 
 
 @pytest.mark.parametrize(

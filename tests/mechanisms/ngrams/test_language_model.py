@@ -29,7 +29,7 @@ def exact(n, texts=TEXTS):
         vocabulary=public.vocabulary,
         probability=public.counts / public.counts.sum(),
         total=float(public.counts.sum()),
-        deviation=np.full(public.counts.size, 0.001),
+        noise_std=np.full(public.counts.size, 0.001),
         text=TextSettings.for_ngrams(n),
     )
 
@@ -216,7 +216,7 @@ def test_impossible_tables(words, probability, message):
         NgramTable(vocabulary=Vocabulary(words), probability=np.array(probability))
 
 
-@pytest.mark.parametrize("change", [{}, {"total": None}, {"deviation": None}, {"text": None}])
+@pytest.mark.parametrize("change", [{}, {"total": None}, {"noise_std": None}, {"text": None}])
 def test_table_comes_back(tmp_path, change):
     release = released()
     release = replace(release, value=replace(release.value, **change))

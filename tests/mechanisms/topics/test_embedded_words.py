@@ -66,7 +66,7 @@ def test_words_that_nobody_wrote_are_not_shown_and_weigh_nothing():
     assert not shown & set(LISTED)
     weight = model.topic_word[:, [model.vocabulary.index[word] for word in LISTED]].sum(axis=1)
     assert model.topic_share @ weight <= 0.05
-    assert {word for row in model.top_words(22, min_deviations=0) for word in row} == set(WRITTEN + LISTED)
+    assert {word for row in model.top_words(22, min_z=0) for word in row} == set(WRITTEN + LISTED)
 
 
 def test_a_handful_of_documents_gives_no_findings(monkeypatch):
@@ -107,11 +107,11 @@ def test_weight_goes_to_words_that_were_seen():
     assert found.sure.tolist() == [1]
     assert found.share.sum() == pytest.approx(1)
     assert found.share[2:].sum() <= 0.01
-    assert found.share[0, 0] >= 3 * found.deviation[0] > found.share[1, 0]
+    assert found.share[0, 0] >= 3 * found.noise_std[0] > found.share[1, 0]
     nothing = embedded.weights(counts, 50.0, expected_votes, np.zeros(4, bool))
     assert nothing.sure.tolist() == [0]
     np.testing.assert_allclose(nothing.share[:, 0], expected_votes[:, 0] / 12)
-    assert np.all(nothing.share[:, 0] < 3 * nothing.deviation[0])  # nothing is shown
+    assert np.all(nothing.share[:, 0] < 3 * nothing.noise_std[0])  # nothing is shown
 
 
 def test_topics_without_enough_words_go():

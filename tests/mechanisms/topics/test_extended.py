@@ -133,7 +133,7 @@ def watched(monkeypatch, documents, runs):
     )
     seen = []
 
-    def extend(sums, known, topics, deviation):
+    def extend(sums, known, topics, noise_std):
         np.testing.assert_array_equal(known, KNOWN)
         seen.append(sums.ravel())
         return np.full((2, 4), 0.25), np.zeros(2)
@@ -188,7 +188,7 @@ def test_topics_depend_on_the_data_through_noisy_sums_only(monkeypatch):
         )
         models.append(mechanism_for(1.0)(corpus.limited(vocabulary=vocabulary), np.random.default_rng(0)).value)
     np.testing.assert_array_equal(models[0].topic_word, models[1].topic_word)
-    np.testing.assert_array_equal(models[0].deviation, models[1].deviation)
+    np.testing.assert_array_equal(models[0].noise_std, models[1].noise_std)
 
 
 def test_strange_data_gives_noise_but_no_error():
@@ -197,7 +197,7 @@ def test_strange_data_gives_noise_but_no_error():
         corpus = Corpus.from_texts(texts).bounded().limited(vocabulary=vocabulary)
         model = mechanism_for(1.0, k=2, core_words=2)(corpus, np.random.default_rng(0)).value
         assert np.isfinite(model.topic_word).all()
-        assert np.isfinite(model.deviation).all()
+        assert np.isfinite(model.noise_std).all()
         np.testing.assert_allclose(model.topic_word.sum(axis=1), 1)
 
 

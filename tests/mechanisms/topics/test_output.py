@@ -89,7 +89,7 @@ def test_release(unit):
     assert json.loads(text)["mechanism"] == "output"
     assert not [word for word in (*WORDS.words, "author 1") if word in text]
     settings = release.settings["output"]
-    assert settings["sensitivity"]["value"] == pytest.approx(release.value.deviation[0] / one.output.sigma)
+    assert settings["sensitivity"]["value"] == pytest.approx(release.value.noise_std[0] / one.output.sigma)
     assert "key" not in settings["sensitivity"]
 
 
@@ -124,7 +124,7 @@ def test_noise_has_the_scale_that_is_priced(monkeypatch):
     release = one(private(), secure_rng())
     far = one.output.sensitivity.value
     assert drawn == [(pytest.approx(one.output.sigma * far / one.output.grid), (2, 6))]
-    assert release.value.deviation == pytest.approx(one.output.sigma * far)
+    assert release.value.noise_std == pytest.approx(one.output.sigma * far)
     # Without noise: the learner's topics on the grid, in sorted order.
     exact = OutputMatrix.exact(one.output, private())[0] * one.output.grid
     np.testing.assert_array_equal(release.value.topic_word, exact[np.lexsort(exact.T[::-1])])

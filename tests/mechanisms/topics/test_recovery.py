@@ -78,8 +78,8 @@ def test_released_deviation_is_that_of_the_noise(counts):
     data = corpus(counts, Unit.DOCUMENT, public=True)
     models = [mechanism(data, np.random.default_rng(seed)).value for seed in range(12)]
     for model in models:
-        assert model.deviation.shape == (GROUPS,)
-        assert (model.deviation > 0).all()
+        assert model.noise_std.shape == (GROUPS,)
+        assert (model.noise_std > 0).all()
     matched = []
     for model in models:
         columns = [[model.vocabulary.index[word] for word in sorted(planted)] for planted in PLANTED]
@@ -87,7 +87,7 @@ def test_released_deviation_is_that_of_the_noise(counts):
         topic_of = linear_sum_assignment(overlap, maximize=True)[1]
         matched.append([model.topic_word[topic, group] for topic, group in zip(topic_of, columns, strict=True)])
     spread = np.std(matched, axis=0).mean()
-    assert 0.4 < spread / np.mean([model.deviation for model in models]) < 2.5
+    assert 0.4 < spread / np.mean([model.noise_std for model in models]) < 2.5
 
 
 def test_structure_survives_a_smaller_budget(counts):

@@ -158,7 +158,7 @@ def test_unpacked_cube_keeps_the_norm():
 def test_products_of_noisy_means_are_rid_of_the_noise(monkeypatch):
     # M₂ and T must not keep squares of the noise on M₁.
     rng = np.random.default_rng(5)
-    d, deviation, runs = 4, 0.3, 4000
+    d, noise_std, runs = 4, 0.3, 4000
     mean, view = rng.dirichlet(np.ones(d)), rng.normal(size=(d, 2))
     second, third = [], []
 
@@ -172,8 +172,8 @@ def test_products_of_noisy_means_are_rid_of_the_noise(monkeypatch):
     )
     zero = np.zeros((2, 2, 2))
     for number in range(runs + 1):
-        variance = 0.0 if number == 0 else deviation**2  # the first is exact
-        noisy = mean + (rng.normal(0, deviation, d) if number else 0.0)
+        variance = 0.0 if number == 0 else noise_std**2  # the first is exact
+        noisy = mean + (rng.normal(0, noise_std, d) if number else 0.0)
         moments = spectral._NoisyMoments(noisy, variance, 1e-9, np.eye(d), lambda view, most: zero, 1.0)
         tensor.parameters(moments, 2, 1.0)
     np.testing.assert_allclose(np.mean(second[1:], axis=0), second[0], atol=0.02)
@@ -202,7 +202,7 @@ def test_strange_data_gives_noise_but_no_error(texts):
     assert np.isfinite(model.topic_word).all()
     assert (model.topic_word > 0).all()
     np.testing.assert_allclose(model.topic_word.sum(axis=1), 1)
-    assert np.isfinite(model.deviation).all()
+    assert np.isfinite(model.noise_std).all()
     np.testing.assert_allclose(model.transform(["knee skin"]).sum(), 1)
 
 
@@ -218,7 +218,7 @@ def test_deviation_is_that_of_the_weights():
         aligned.append(run.topic_word[linear_sum_assignment(apart)[1]])
     heavy = first > 0.02  # the others are cut off at zero
     spread = np.std(aligned, axis=0)[heavy].mean()
-    assert 0.5 < spread / runs[0].deviation.mean() < 2
+    assert 0.5 < spread / runs[0].noise_std.mean() < 2
 
 
 @pytest.mark.parametrize("name", ["alpha0", "bound_share", "count_share", "mean_share", "pair_share"])

@@ -76,7 +76,13 @@ def test_one_author_alone_is_not_seen(name, noise):
 def test_public_words_are_there_anyway_and_cost_the_others_nothing(corpus):
     known = Vocabulary.of([*WORDS[: COMMON - 5], "nobody wrote this"])
     mechanism = Plan.words(
-        mechanism="weighted", epsilon=2.0, delta=1e-6, unit=Unit.AUTHOR, max_words=10, besides=known, max_vocabulary=5
+        mechanism="weighted",
+        epsilon=2.0,
+        delta=1e-6,
+        unit=Unit.AUTHOR,
+        max_words=10,
+        public_vocabulary=known,
+        max_vocabulary=5,
     ).build()
     alone = Plan.words(
         mechanism="weighted", epsilon=2.0, delta=1e-6, unit=Unit.AUTHOR, max_words=10, max_vocabulary=5

@@ -83,7 +83,7 @@ def release():
     texts = [" ".join(words[i % 6 :]) for i in range(3000)]
     corpus = Corpus.from_texts(texts, authors=[str(i) for i in range(3000)])
     found = release_vocabulary(corpus, epsilon=1.0, delta=1e-6)
-    return replace(found, record=replace(found.record, title="Ward notes", about="notes of one ward in 2025"))
+    return replace(found, record=replace(found.record, title="Ward notes", description="notes of one ward in 2025"))
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def guarantee(strength=Strength.PROVED, sigma=3.0, note="Words were public & <b>
     return Guarantee(events=(ev.Gaussian(sigma),), delta=1e-6, unit=Unit.AUTHOR, strength=strength, assumptions=(note,))
 
 
-def topic_model(words, n_topics, seed=0, deviation=True):
+def topic_model(words, n_topics, seed=0, noise_std=True):
     rng = np.random.default_rng(seed)
     matrix = rng.gamma(0.2, size=(n_topics, len(words))) + 1e-9
     return TopicModel(
@@ -32,7 +32,7 @@ def topic_model(words, n_topics, seed=0, deviation=True):
         vocabulary=Vocabulary.of(words),
         topic_share=rng.dirichlet(np.ones(n_topics)),
         alpha=0.1,
-        deviation=np.full(n_topics, 0.01) if deviation else None,
+        noise_std=np.full(n_topics, 0.01) if noise_std else None,
     )
 
 
@@ -166,7 +166,7 @@ def test_names_of_mechanism_ledger_and_attacks_are_escaped(tmp_path):
 
 
 def test_the_slider_shows_the_words_of_top_words():
-    model = replace(topic_model([f"w{i:04}" for i in range(800)], 90), deviation=np.full(90, 0.001))
+    model = replace(topic_model([f"w{i:04}" for i in range(800)], 90), noise_std=np.full(90, 0.001))
     data = topics(model, 30)
     assert not data["complete"]
     assert sum(len(topic["words"]) for topic in data["topics"]) < np.count_nonzero(model.above_noise())
@@ -220,20 +220,20 @@ def test_a_huge_vocabulary_stays_small():
 
 
 def test_optional_parts_may_be_missing():
-    model = topic_model(["a", "b", "c"], 2, deviation=False)
-    assert {t["deviation"] for t in json.loads(Reader(page.render(release(model))).data)["topics"]} == {None}
+    model = topic_model(["a", "b", "c"], 2, noise_std=False)
+    assert {t["noise_std"] for t in json.loads(Reader(page.render(release(model))).data)["topics"]} == {None}
     lost = topic_model(["a", "b", "c"], 2)
-    lost.deviation[1] = np.inf  # a topic that nobody's text is about
+    lost.noise_std[1] = np.inf  # a topic that nobody's text is about
     lost.topic_share[:] = [1.0, -0.1]
     data = json.loads(Reader(page.render(release(lost))).data)
-    assert [t["deviation"] for t in data["topics"]] == [0.01, None]
+    assert [t["noise_std"] for t in data["topics"]] == [0.01, None]
     assert [t["share"] for t in data["topics"]] == [1.0, 0.0]
     words = json.loads(Reader(page.render(release(Vocabulary.of("ab")))).data)
     assert words["weight"] is None
     table = NgramTable(vocabulary=Vocabulary.of(["a b", "b c"]), probability=np.array([0.25, 0.75]))
     data = json.loads(Reader(page.render(release(table))).data)
     assert data["words"] == ["b c", "a b"]
-    assert data["deviation"] is None
+    assert data["noise_std"] is None
 
 
 def test_words_of_any_script_are_kept_and_told_apart_by_direction():
@@ -382,7 +382,7 @@ def test_the_command(tmp_path):
 
 def test_the_command_shows_folders_without_optional_parts(tmp_path):
     values = [
-        topic_model(["מילה", "<b>", "naïve"], 2, deviation=False),
+        topic_model(["מילה", "<b>", "naïve"], 2, noise_std=False),
         Vocabulary.of(["a", "b"]),
         NgramTable(vocabulary=Vocabulary.of(["a b", "b c"]), probability=np.array([0.25, 0.75])),
     ]

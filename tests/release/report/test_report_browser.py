@@ -31,7 +31,7 @@ from dptopics.privacy import events as ev
 from dptopics.public.demo import demo_corpus
 from dptopics.release import report as page
 from dptopics.release.margins import cube
-from dptopics.release.release import describe
+from dptopics.release.release import mechanism_settings
 from dptopics.release.topic_model import fingerprint
 from dptopics.release.topic_sizes import TopicSizes
 
@@ -83,7 +83,7 @@ def model():
     matrix[3, [words.index(word) for word in EVIL]] = 1.0  # above the noise, or they would not be shown
     return TopicModel(
         topic_word=matrix / matrix.sum(axis=1, keepdims=True), vocabulary=Vocabulary.of(words),
-        topic_share=np.array([0.3, 0.25, 0.2, 0.15, 0.1]), alpha=0.1, deviation=np.full(5, 0.004),
+        topic_share=np.array([0.3, 0.25, 0.2, 0.15, 0.1]), alpha=0.1, noise_std=np.full(5, 0.004),
         sizes=TopicSizes(noisy=np.array([300.0, 250, 200, 150, 100, 9]), noise=np.full(6, 5.0), unit="author"),
     )  # fmt: skip
 
@@ -202,7 +202,7 @@ def test_noise_is_never_shown_as_words(opened, browser, tmp_path, model):
     slide(opened, 1.0)
     assert len(words_shown(opened)) == np.count_nonzero(model.topic_word[0] >= 3 * 0.004) < 30
     # Of few people: no word stands above the noise, in tables, menus, on the map and in what is read aloud.
-    show(browser, tmp_path, page.render(release(replace(model, deviation=np.full(5, 60.0)))))
+    show(browser, tmp_path, page.render(release(replace(model, noise_std=np.full(5, 60.0)))))
     assert words_shown(browser) == []
     everything = browser.execute_script(
         "return [document.body.innerText, ...document.querySelectorAll('[aria-label], option')]"
@@ -230,7 +230,7 @@ def test_tables_of_words_and_ngrams(browser, tmp_path):
     values = [
         Vocabulary(tuple(sorted(["knee", "kneecap", *EVIL])), (5.0, 4.0, 3.0, 2.0, 1.0)),
         Vocabulary.of(["knee", "kneecap", *EVIL]),
-        NgramTable(vocabulary=Vocabulary.of(["my knee", "my kneecap", "to run"]), deviation=np.full(3, 0.01),
+        NgramTable(vocabulary=Vocabulary.of(["my knee", "my kneecap", "to run"]), noise_std=np.full(3, 0.01),
                    probability=np.array([0.2, 0.3, 0.5])),
     ]  # fmt: skip
     for value in values:
@@ -268,7 +268,7 @@ def test_the_demo_with_its_audit(browser, tmp_path):
     made = charged(Unrecorded(), plan, corpus.bounded(), secure_rng())
     audit = audit_membership(
         of_mechanism(plan, corpus), corpus, n_shadows=4, by_author=True, claim=plan.guarantee,
-        settings={"mechanism": describe(plan)},
+        settings={"mechanism": mechanism_settings(plan)},
     )  # fmt: skip
     show(browser, tmp_path, page.render(made, audit=audit.to_dict()))
     word = made.value.top_words(1, relevance=1.0)[2][0]

@@ -13,7 +13,7 @@ from dptopics.audit.claim.designs import Design
 from dptopics.audit.claim.transcript import Follower, LeftThePath, Player, Question, Recorder, bytes_of, run
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.mechanisms.mechanism import Mechanism
-from dptopics.mechanisms.queries import Look
+from dptopics.mechanisms.queries import Query
 from dptopics.privacy.controls import given_noise
 from dptopics.privacy.events import Event, Gaussian, Laplace, Noise, Relation, SampledGaussian
 from dptopics.privacy.guarantee import Guarantee
@@ -51,32 +51,32 @@ def stated(events: Sequence[Event]) -> list[tuple[Noise, float]]:
     return found
 
 
-def compare(guarantee: Guarantee, looks: Sequence[Look]) -> Books:
+def compare(guarantee: Guarantee, queries: Sequence[Query]) -> Books:
     """Match looks with priced draws, each at no more noise than was stated for its sensitivity.
 
     Under replace-one the noise may be up to twice what one unit more or less needs.
     """
     priced = stated(guarantee.events)
-    if not looks:
+    if not queries:
         return Books((), priced=len(priced))
     widest = 2.0 if guarantee.relation is Relation.REPLACE else 1.0
-    cost = np.full((len(looks), max(len(priced), len(looks))), _NEVER)
-    for row, look in enumerate(looks):
+    cost = np.full((len(queries), max(len(priced), len(queries))), _NEVER)
+    for row, query in enumerate(queries):
         for column, (kind, multiplier) in enumerate(priced):
-            over = look.scale / look.sensitivity / multiplier
-            if kind is look.kind and 1 - 1e-9 <= over <= widest * (1 + _SLACK):
+            over = query.scale / query.sensitivity / multiplier
+            if kind is query.kind and 1 - 1e-9 <= over <= widest * (1 + _SLACK):
                 cost[row, column] = min(abs(over - 1), abs(over - widest))
     rows, columns = linear_sum_assignment(cost)
     if cost[rows, columns].max() >= _NEVER:
         return Books(
-            tuple(look.sensitivity for look in looks),
-            f"{len(looks)} looks at the data are not the {len(priced)} draws of noise that are priced",
+            tuple(query.sensitivity for query in queries),
+            f"{len(queries)} queries of the data are not the {len(priced)} draws of noise that are priced",
             len(priced),
         )
     allowed = []
-    for look, column in zip(looks, columns, strict=True):
-        over = look.scale / look.sensitivity / priced[column][1]
-        allowed.append(look.sensitivity * (1.0 if isclose(over, 1, rel_tol=1e-9) else over))
+    for query, column in zip(queries, columns, strict=True):
+        over = query.scale / query.sensitivity / priced[column][1]
+        allowed.append(query.sensitivity * (1.0 if isclose(over, 1, rel_tol=1e-9) else over))
     return Books(tuple(allowed), priced=len(priced))
 
 
@@ -91,40 +91,42 @@ class Case:
     released: bool
 
     @cached_property
-    def looks(self) -> tuple[tuple[Look, ...], tuple[Look, ...]]:
+    def queries(self) -> tuple[tuple[Query, ...], tuple[Query, ...]]:
         """All looks, without and with the canary."""
-        without, within = (tuple(look for one in world for look in one.looks) for world in self.questions)
+        without, within = (tuple(query for one in world for query in one.queries) for world in self.questions)
         return without, within
 
     @cached_property
     def books(self) -> Books:
         """What is priced beside what was looked at."""
-        return compare(self.mechanism.guarantee, self.looks[1])
+        return compare(self.mechanism.guarantee, self.queries[1])
 
     @cached_property
     def moved(self) -> tuple[float, ...]:
         """How far the canary moves each look, as a share of what is priced."""
-        pairs = zip(*self.looks, self.books.allowed, strict=True)
+        pairs = zip(*self.queries, self.books.allowed, strict=True)
         return tuple(_distance(one, other) / allowed for one, other, allowed in pairs)
 
     @cached_property
     def signal(self) -> float:
         """Distance of the two worlds in standard deviations of the noise: what an attack can use."""
         return float(
-            np.sqrt(sum(float((_shift(*two) ** 2).sum()) / two[0].scale ** 2 for two in zip(*self.looks, strict=True)))
+            np.sqrt(
+                sum(float((_shift(*two) ** 2).sum()) / two[0].scale ** 2 for two in zip(*self.queries, strict=True))
+            )
         )
 
     @property
     def reach(self) -> float:
         """The signal as a share of the most that the guarantee prices."""
-        pairs = zip(self.looks[1], self.books.allowed, strict=True)
-        most = float(np.sqrt(sum((allowed / look.scale) ** 2 for look, allowed in pairs)))
+        pairs = zip(self.queries[1], self.books.allowed, strict=True)
+        most = float(np.sqrt(sum((allowed / query.scale) ** 2 for query, allowed in pairs)))
         return self.signal / most if most else 0.0
 
     def log_ratio(self, questions: tuple[Question, ...]) -> float:
         """Log likelihood ratio of noisy sums, in over out, under the noise that is stated."""
-        seen = (look for one in questions for look in one.looks)
-        return sum(_log_ratio(*three) for three in zip(seen, *self.looks, strict=True))
+        seen = (query for one in questions for query in one.queries)
+        return sum(_log_ratio(*three) for three in zip(seen, *self.queries, strict=True))
 
 
 def case_of(mechanism: Mechanism[Any], design: Design, corpora: tuple[BoundedCorpus, BoundedCorpus]) -> Case | None:
@@ -137,7 +139,7 @@ def case_of(mechanism: Mechanism[Any], design: Design, corpora: tuple[BoundedCor
             run(mechanism, corpora[0], follower, secure_rng())
     except LeftThePath:
         return None
-    if len(follower.questions) != len(recorder.questions) or not _alike(follower.looks, recorder.looks):
+    if len(follower.questions) != len(recorder.questions) or not _alike(follower.queries, recorder.queries):
         return None
     return Case(design, mechanism, corpora, (tuple(follower.questions), tuple(recorder.questions)), released)
 
@@ -171,7 +173,7 @@ def tells_more(case: Case, elsewhere: BoundedCorpus) -> bool:
     except LeftThePath:
         return False  # the same words are private there: replay tells
     worlds = [case.questions[0]]
-    if _alike(follower.looks, list(case.looks[1])):
+    if _alike(follower.queries, list(case.queries[1])):
         worlds.append(tuple(follower.questions))
     return any(
         _answers_differ(asked, other) for world in worlds for asked, other in zip(case.questions[1], world, strict=True)
@@ -179,29 +181,29 @@ def tells_more(case: Case, elsewhere: BoundedCorpus) -> bool:
 
 
 def _answers_differ(asked: Question, other: Question) -> bool:
-    pairs = zip(asked.looks, other.looks, strict=True)
+    pairs = zip(asked.queries, other.queries, strict=True)
     with given_noise([one.exact + one.drawn - two.exact for one, two in pairs]):
         return bytes_of(other.draw()) != bytes_of(asked.answer)
 
 
-def _alike(first: list[Look], second: list[Look]) -> bool:
+def _alike(first: list[Query], second: list[Query]) -> bool:
     pairs = zip(first, second, strict=False)
     return len(first) == len(second) and all(
         (one.exact.shape, one.kind, one.scale) == (other.exact.shape, other.kind, other.scale) for one, other in pairs
     )
 
 
-def _shift(one: Look, other: Look) -> Any:
+def _shift(one: Query, other: Query) -> Any:
     return (other.exact - one.exact).astype(np.float64)
 
 
-def _distance(one: Look, other: Look) -> float:
+def _distance(one: Query, other: Query) -> float:
     """How far apart two exact sums lie, in the norm of the noise."""
     shift = _shift(one, other)
     return float(np.sqrt((shift**2).sum()) if one.kind.norm == 2 else np.abs(shift).sum())
 
 
-def _log_ratio(seen: Look, without: Look, within: Look) -> float:
+def _log_ratio(seen: Query, without: Query, within: Query) -> float:
     cells = np.flatnonzero(within.exact.ravel() != without.exact.ravel())
     noisy = (seen.exact.ravel()[cells] + seen.drawn.ravel()[cells]).astype(np.float64)
     near, far = noisy - within.exact.ravel()[cells], noisy - without.exact.ravel()[cells]

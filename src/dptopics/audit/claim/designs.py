@@ -128,7 +128,7 @@ def over_fewer_words(mechanism: Any, corpus: Corpus) -> Any:
     own, other = _spread(corpus, known)
     rest = known[:: max(1, len(known) // (_LISTED // 2))]
     words = Vocabulary.public(sorted({*own[: _LISTED // 4], *other[: _LISTED // 4], *rest}))
-    changed = {"besides": words} if hasattr(part, "besides") else {"vocabulary": words}
+    changed = {"public_vocabulary": words} if hasattr(part, "public_vocabulary") else {"vocabulary": words}
     return replace(mechanism, vocabulary=replace(part, **changed))
 
 

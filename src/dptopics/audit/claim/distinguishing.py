@@ -34,7 +34,7 @@ _FIRST = 64  # trials of the first stage; each further one has four times as man
 
 
 @dataclass(frozen=True)
-class Told:
+class DistinguishingResult:
     """How well neighbours were told apart: trials, limits of both errors, and whether the claim allows them."""
 
     trials: int
@@ -70,7 +70,7 @@ def stages(most: int) -> list[int]:
 
 def tell_apart(
     score: Callable[[bool], float], curve: Curve, *, delta: float, trials: int, error: float, seconds: float
-) -> Told:
+) -> DistinguishingResult:
     """Score fresh draws with and without the canary ("in" above 0), until the claim is refuted or the trials are done.
 
     Each stage has its share of the ``error``, so that one may stop after any. Time ends the trials too: it does not
@@ -78,7 +78,7 @@ def tell_apart(
     """
     begun, plan = monotonic(), stages(trials)
     scores: tuple[list[float], list[float]] = ([], [])
-    told = Told(0, 1.0, 1.0, False, 0.0, 0.0, error)
+    told = DistinguishingResult(0, 1.0, 1.0, False, 0.0, 0.0, error)
     for most in plan:
         for number in range(len(scores[0]), most // 2):
             for world in (0, 1):
@@ -93,10 +93,10 @@ def tell_apart(
     return told
 
 
-def _judged(scores: tuple[list[float], list[float]], curve: Curve, delta: float, error: float) -> Told:
+def _judged(scores: tuple[list[float], list[float]], curve: Curve, delta: float, error: float) -> DistinguishingResult:
     outside, inside = (np.array(part) > 0 for part in scores)
     limits = error_limits(inside, outside, error)
-    return Told(
+    return DistinguishingResult(
         len(scores[0]) + len(scores[1]),
         *limits,
         curve.refuted(*limits),
@@ -106,7 +106,7 @@ def _judged(scores: tuple[list[float], list[float]], curve: Curve, delta: float,
     )
 
 
-def through_sums(case: Case, *, trials: int, error: float, seconds: float) -> Told:
+def through_sums(case: Case, *, trials: int, error: float, seconds: float) -> DistinguishingResult:
     """By the likelihood ratio over all noisy sums of a run: what the guarantee prices."""
     guarantee = case.mechanism.guarantee
 
@@ -249,7 +249,7 @@ def _counts(value: Any, words: Sequence[str]) -> NDArray[np.float64]:
     if not isinstance(value, TopicModel):
         return np.zeros(1)
     rows = [value.vocabulary.index[w] for w in words if w in value.vocabulary.index]
-    scale = value.topic_share if value.deviation is None else 1 / np.maximum(value.deviation, 1e-300)
+    scale = value.topic_share if value.noise_std is None else 1 / np.maximum(value.noise_std, 1e-300)
     return np.asarray(value.topic_word[:, rows].sum(axis=1) * scale)
 
 
@@ -332,7 +332,9 @@ class ReleasedCase:
         return self.sign * (self.score(value, self.words) - self.threshold)
 
 
-def through_release(case: ReleasedCase, claim: Guarantee, *, trials: int, error: float, seconds: float) -> Told:
+def through_release(
+    case: ReleasedCase, claim: Guarantee, *, trials: int, error: float, seconds: float
+) -> DistinguishingResult:
     """Fresh runs with and without the canary, against the curve of what is claimed."""
     curve = claimed_curve(claim.events)
     return tell_apart(case, curve, delta=claim.delta, trials=trials, error=error, seconds=seconds)

@@ -19,7 +19,13 @@ from typing import Any
 
 from dptopics.audit.claim.case import Case, case_of, replayed, tells_more
 from dptopics.audit.claim.designs import Design, background, designs, lone, over_fewer_words, public_words
-from dptopics.audit.claim.distinguishing import ReleasedCase, Told, lone_words_shown, through_release, through_sums
+from dptopics.audit.claim.distinguishing import (
+    DistinguishingResult,
+    ReleasedCase,
+    lone_words_shown,
+    through_release,
+    through_sums,
+)
 from dptopics.audit.claim.finding import CONTROLS, HALF_THRESHOLD, ClaimAudit, Finding
 from dptopics.audit.claim.transcript import Question, Recorder, oddities, run
 from dptopics.core import progress
@@ -28,7 +34,7 @@ from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
 from dptopics.mechanisms.mechanism import Mechanism
-from dptopics.mechanisms.queries import Look
+from dptopics.mechanisms.queries import Query
 from dptopics.privacy.controls import share_of_noise, under_noised
 from dptopics.privacy.events import Failure
 from dptopics.privacy.guarantee import Guarantee
@@ -88,7 +94,7 @@ class _Audit:
             case, findings = self._worst_case(some)
         if not findings and case is not None:
             findings += self._replayed(case, some)
-        told: list[Told] = []
+        told: list[DistinguishingResult] = []
         with progress.part(0.2, 0.6):
             if not findings and self.mechanism is not whole:
                 findings += self._noise_of_all(whole, some)
@@ -160,7 +166,7 @@ class _Audit:
             return []
         return [Finding("replay", "the release depends on the data past its noisy sums.", None)]
 
-    def _evidence(self, case: Case | None, some: Corpus, told: list[Told]) -> list[Finding]:
+    def _evidence(self, case: Case | None, some: Corpus, told: list[DistinguishingResult]) -> list[Finding]:
         """What chance may speak against, each kind with a quarter of the error."""
         if case is None or not case.books.in_sight:
             return self._of_release(some, told)
@@ -177,7 +183,7 @@ class _Audit:
         # Controls draw less, not twice: complete runs would show nothing new.
         runs = [_looks(self.mechanism, case.corpora[1]) for _ in range(_WHOLE)] if share_of_noise() == 1 else []
         for _ in range(self.effort.runs):
-            runs.append([look for one in case.questions[1] for look in one.again().looks])
+            runs.append([query for one in case.questions[1] for query in one.again().queries])
         return _odd(runs, ERROR / 8)
 
     def _noise_of_all(self, whole: Mechanism[Any], some: Corpus) -> list[Finding]:
@@ -211,7 +217,7 @@ class _Audit:
             if monotonic() > end:
                 return
 
-    def _of_release(self, some: Corpus, told: list[Told]) -> list[Finding]:
+    def _of_release(self, some: Corpus, told: list[DistinguishingResult]) -> list[Finding]:
         """By what is released alone: for mechanisms whose noise cannot be watched."""
         mechanism = self.mechanism
         chosen = ReleasedCase.worst(
@@ -252,20 +258,20 @@ def _claim(mechanism: Mechanism[Any]) -> Guarantee:
     return guarantee
 
 
-def _looks(mechanism: Mechanism[Any], corpus: BoundedCorpus) -> list[Look]:
+def _looks(mechanism: Mechanism[Any], corpus: BoundedCorpus) -> list[Query]:
     """Of one complete run."""
     recorder = Recorder()
     run(mechanism, corpus, recorder, secure_rng())
-    return [look for one in recorder.questions for look in one.looks]
+    return [query for one in recorder.questions for query in one.queries]
 
 
-def _odd(runs: list[list[Look]], error: float) -> list[Finding]:
+def _odd(runs: list[list[Query]], error: float) -> list[Finding]:
     tests = oddities(runs)
     odd = [one for one in tests if one.p_value < error / len(tests)]
     return [Finding("noise", f"{one.what}.", one.p_value) for one in odd[:3]]
 
 
-def _apart(told: Told, where: str) -> Finding:
+def _apart(told: DistinguishingResult, where: str) -> Finding:
     what = (
         f"the {where} tells runs with the canary from others better than the claimed curve allows: ε is at least "
         f"{told.curve_bound:.2f} if the noise has the form that is claimed, {told.bound:.2f} whatever its form "

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dptopics.audit.claim.curves import claimed_curve
-from dptopics.audit.claim.distinguishing import Told
+from dptopics.audit.claim.distinguishing import DistinguishingResult
 from dptopics.audit.summary import Audited, Light, Summary, write_page
 from dptopics.privacy.guarantee import Guarantee
 
@@ -48,7 +48,7 @@ class ClaimAudit(Audited):
     notes: tuple[str, ...]
     canary: str
     reach: float | None
-    told: Told | None
+    told: DistinguishingResult | None
     error: float
     seconds: float
     settings: dict[str, Any] = field(default_factory=dict)  # of what was audited, as plain data

@@ -1,6 +1,6 @@
 """What a run gets to know of the data, one question after another: recorded, asked again, or played back.
 
-All that a sound mechanism knows goes through :func:`dptopics.mechanisms.queries.through`. A recorded question
+All that a sound mechanism knows goes through :func:`dptopics.mechanisms.queries.private_query`. A recorded question
 can be asked again with new noise, which costs one sum instead of a whole run. The same questions can be asked of other
 data by a run that is told what the first run was told (:class:`Follower`), so that two data sets can be compared sum by
 sum. And a run that is played back must end in the same release whatever the data (:class:`Player`). NOT FOR RELEASE.
@@ -19,7 +19,7 @@ from scipy.stats import binom, chi2, gamma, kstest, norm, poisson
 from dptopics.core.errors import NothingReleased
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.mechanisms.mechanism import Mechanism
-from dptopics.mechanisms.queries import Look, watched_by
+from dptopics.mechanisms.queries import Query, watched_by
 from dptopics.privacy.events import Noise
 from dptopics.release.release import Release
 
@@ -39,7 +39,7 @@ class Question:
     """What was asked, what noise was drawn for it, and what the mechanism was told."""
 
     draw: Callable[[], Any]
-    looks: tuple[Look, ...]
+    queries: tuple[Query, ...]
     answer: Any
 
     def again(self) -> "Question":
@@ -47,19 +47,19 @@ class Question:
         watcher = _Looks()
         with watched_by(watcher):
             answer = self.draw()
-        return Question(self.draw, tuple(watcher.looks), answer)
+        return Question(self.draw, tuple(watcher.queries), answer)
 
 
 class _Looks:
     """Keeps looks."""
 
     def __init__(self) -> None:
-        self.looks: list[Look] = []
+        self.queries: list[Query] = []
 
-    def look(self, look: Look) -> None:
-        self.looks.append(look)
+    def query(self, query: Query) -> None:
+        self.queries.append(query)
 
-    def through(self, draw: Callable[[], T]) -> T:
+    def private_query(self, draw: Callable[[], T]) -> T:
         return draw()
 
 
@@ -81,7 +81,7 @@ class Recorder(_Looks):
         """What the run was told."""
         return [question.answer for question in self.questions]
 
-    def through(self, draw: Callable[[], T]) -> T:
+    def private_query(self, draw: Callable[[], T]) -> T:
         """Ask, and keep the question."""
         if self._inside:  # a look within a look: the outer one is what the mechanism gets to know
             return draw()
@@ -95,9 +95,9 @@ class Recorder(_Looks):
         return self._asked(draw)
 
     def _asked(self, draw: Callable[[], T]) -> T:
-        before = len(self.looks)
+        before = len(self.queries)
         answer = self._drawn(draw)
-        self.questions.append(Question(draw, tuple(self.looks[before:]), _copy(answer)))
+        self.questions.append(Question(draw, tuple(self.queries[before:]), _copy(answer)))
         return answer
 
     def _drawn(self, draw: Callable[[], T]) -> T:
@@ -186,30 +186,30 @@ class Oddity:
     p_value: float
 
 
-def oddities(runs: Sequence[Sequence[Look]]) -> list[Oddity]:
+def oddities(runs: Sequence[Sequence[Query]]) -> list[Oddity]:
     """One for each test: looks of several runs, in the order in which they were taken."""
     found: list[Oddity] = []
-    for place, looks in enumerate(zip(*runs, strict=False)):
-        found += _of_one(looks, f"look {place + 1} of {len(runs[0])}")
-    return found + _between([look for looks in runs for look in looks])
+    for place, queries in enumerate(zip(*runs, strict=False)):
+        found += _of_one(queries, f"look {place + 1} of {len(runs[0])}")
+    return found + _between([query for queries in runs for query in queries])
 
 
-def _of_one(looks: Sequence[Look], where: str) -> list[Oddity]:
+def _of_one(queries: Sequence[Query], where: str) -> list[Oddity]:
     """The same look in several runs."""
-    cells = [(look.drawn / look.scale).ravel() for look in looks]
-    kind, n = looks[0].kind, sum(part.size for part in cells)
+    cells = [(query.drawn / query.scale).ravel() for query in queries]
+    kind, n = queries[0].kind, sum(part.size for part in cells)
     if kind is Noise.GAUSSIAN:
         less = float(chi2(n).cdf(sum(float(part @ part) for part in cells)))
     else:
         less = float(gamma(n).cdf(sum(float(np.abs(part).sum()) for part in cells)))
     found = [Oddity(f"{where}: less noise was drawn than is stated", less)]
-    if looks[0].scale >= _COARSE and less > 1e-12:
+    if queries[0].scale >= _COARSE and less > 1e-12:
         pooled = np.concatenate([part[:_MANY] for part in cells])[:_MANY]
         law = norm.cdf if kind is Noise.GAUSSIAN else _laplace
         # Noise that is wider than stated hides more: only the middle must not be too full.
         shape = kstest(np.abs(pooled), lambda x: 2 * law(x) - 1, alternative="greater")
         found.append(Oddity(f"{where}: the noise is not {kind}", float(shape.pvalue)))
-    found += [Oddity(f"{where}: {what}", p) for look in looks[:2] for what, p in _shared(look)]
+    found += [Oddity(f"{where}: {what}", p) for query in queries[:2] for what, p in _shared(query)]
     return found
 
 
@@ -217,47 +217,47 @@ def _laplace(x: Floats) -> Floats:
     return np.where(x < 0, np.exp(x) / 2, 1 - np.exp(-np.abs(x)) / 2)
 
 
-def _shared(look: Look) -> list[tuple[str, float]]:
+def _shared(query: Query) -> list[tuple[str, float]]:
     """Draws that several cells share: in all cells, in a row or in a column."""
-    cells = look.drawn.ravel()
+    cells = query.drawn.ravel()
     if cells.size < 2:
         return []
-    found = [("one draw was used for several cells", _repeats(cells[: 4 * _FEW], look.scale))]
-    if look.drawn.ndim == 2 and min(look.drawn.shape) > 1:
-        normal = _normal(look)
+    found = [("one draw was used for several cells", _repeats(cells[: 4 * _FEW], query.scale))]
+    if query.drawn.ndim == 2 and min(query.drawn.shape) > 1:
+        normal = _normal(query)
         for axis, name in ((0, "column"), (1, "row")):
             sums = normal.sum(axis=axis) / np.sqrt(normal.shape[axis])
             found.append((f"the cells of a {name} share noise", float(chi2(sums.size).sf(float(sums @ sums)))))
     return found
 
 
-def _between(looks: Sequence[Look]) -> list[Oddity]:
+def _between(queries: Sequence[Query]) -> list[Oddity]:
     """Draws that two looks share, as they are or scaled: between runs and between parts."""
     found = []
-    by_size: dict[int, list[Look]] = {}
-    for look in looks:
-        by_size.setdefault(min(look.drawn.size, _FEW), []).append(look)
+    by_size: dict[int, list[Query]] = {}
+    for query in queries:
+        by_size.setdefault(min(query.drawn.size, _FEW), []).append(query)
     for size, group in by_size.items():
         if len(group) < 2:
             continue
         if size >= _SMALLEST:
-            normal = np.array([_normal(look).ravel()[:size] for look in group])
+            normal = np.array([_normal(query).ravel()[:size] for query in group])
             alike = np.abs(normal @ normal.T) / np.sqrt((normal**2).sum(axis=1).clip(1e-300))[:, None]
             # Given one look, the product with another has a normal law.
             most = max(float(alike[i, j]) for i, j in combinations(range(len(group)), 2))
             pairs = len(group) * (len(group) - 1) / 2
             found.append(Oddity("two looks share their noise", min(1.0, pairs * 2 * float(norm.sf(most)))))
         else:
-            scale = min(look.scale for look in group)
-            cells = np.concatenate([look.drawn.ravel()[:1] for look in group])
+            scale = min(query.scale for query in group)
+            cells = np.concatenate([query.drawn.ravel()[:1] for query in group])
             found.append(Oddity("two looks share their noise", _repeats(cells, scale)))
     return found
 
 
-def _normal(look: Look) -> Floats:
+def _normal(query: Query) -> Floats:
     """Draws as standard normal numbers."""
-    cells = look.drawn / look.scale
-    if look.kind is Noise.GAUSSIAN:
+    cells = query.drawn / query.scale
+    if query.kind is Noise.GAUSSIAN:
         return np.asarray(cells)
     return np.asarray(norm.ppf(np.clip(_laplace(cells), 1e-12, 1 - 1e-12)))
 

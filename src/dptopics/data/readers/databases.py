@@ -25,7 +25,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True)
-class Query:
+class SqlQuery:
     """A query and the address of the database that answers it: sqlite:///FILE, postgresql://USER:PASSWORD@HOST/NAME."""
 
     sql: str

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from dptopics.core.errors import InputError, shielded
 from dptopics.data.readers.columns import Rows, check_columns, of_arrow
-from dptopics.data.readers.databases import Query
+from dptopics.data.readers.databases import SqlQuery
 from dptopics.data.readers.files import TableFile
 
 Batch = tuple[Sequence[str | None], Sequence[str | int | None] | None]
@@ -27,7 +27,7 @@ def read_columns(source: Any, columns: Sequence[str], *, encoding: str = "utf8",
     """
     if isinstance(source, str | Path):
         source = TableFile(source, encoding=encoding)
-    if isinstance(source, TableFile | Query):
+    if isinstance(source, TableFile | SqlQuery):
         return source.columns(columns, values)
     if hasattr(source, "__arrow_c_stream__"):
         return _frame(source, columns, values)

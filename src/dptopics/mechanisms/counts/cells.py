@@ -77,7 +77,7 @@ class CountsWithMargins(Calibrated):
 
     >>> mechanism = CountsWithMargins.calibrated(epsilon=1.0, delta=1e-6, axes=("topic", "week"),
     ...     values=(tuple("abcde"), tuple(f"{week:02}" for week in range(52))))
-    >>> round(mechanism.guarantee.epsilon, 6), round(mechanism.deviation(topic=True), 1)
+    >>> round(mechanism.guarantee.epsilon, 6), round(mechanism.noise_std(topic=True), 1)
     (1.0, 7.8)
     """
 
@@ -120,7 +120,7 @@ class CountsWithMargins(Calibrated):
         return margins.chosen_weights(self.shape, self.max_cells if self.documents is None else 1)
 
     @property
-    def together(self) -> float:
+    def sensitivity_factor(self) -> float:
         """How many times the bound one unit moves all sums that are priced as one: here there is but one."""
         return 1.0
 
@@ -134,7 +134,9 @@ class CountsWithMargins(Calibrated):
     @property
     def bound(self) -> float:
         """The norm, rounded up so that no count is ever scaled down."""
-        grid = 2 * grid_for(self.norm * self.together, self.cell_sigma)  # the bound's own grid is this one or its half
+        grid = 2 * grid_for(
+            self.norm * self.sensitivity_factor, self.cell_sigma
+        )  # the bound's own grid is this one or its half
         return ceil(self.norm / grid) * grid
 
     @property
@@ -165,15 +167,15 @@ class CountsWithMargins(Calibrated):
             limits=(SMALL_GROUPS,),
         )
 
-    def deviation(self, **kept: bool) -> float:
-        """Standard deviation of an entry of a margin, by the axes that it keeps: ``deviation(topic=True)``."""
+    def noise_std(self, **kept: bool) -> float:
+        """Standard deviation of an entry of a margin, by the axes that it keeps: ``noise_std(topic=True)``."""
         which = margins.margins(len(self.axes)).index(tuple(kept.get(axis, False) for axis in self.axes))
         return self.noise * sqrt(float(margins.variances(self.shape, self.weights)[which]))
 
     @property
     def noise(self) -> float:
         """Standard deviation of each measurement."""
-        return self.cell_sigma * self.bound * self.together
+        return self.cell_sigma * self.bound * self.sensitivity_factor
 
     @property
     def public_words(self) -> tuple[str, ...]:
@@ -222,7 +224,7 @@ class CountsWithMargins(Calibrated):
             max_cells=self.max_cells,
             min_units=self.min_units,
             over=over,
-            over_deviation=self.over_sigma * self.over_together if self.counts_over else None,
+            over_noise_std=self.over_sigma * self.over_sensitivity_factor if self.counts_over else None,
             unit=str(self.unit),
             documents=self.documents,
             model=self.model,
@@ -230,22 +232,28 @@ class CountsWithMargins(Calibrated):
         )
 
     @property
-    def over_together(self) -> float:
-        """As ``together``, of the number of units that had more cells."""
+    def over_sensitivity_factor(self) -> float:
+        """As ``sensitivity_factor``, of the number of units that had more cells."""
         return 1.0
 
     def _over(self, corpus: BoundedCorpus, rng: Generator) -> float:
         """How many units had more cells than they count in."""
         statistic = _MoreThan(prod(self.shape), self.max_cells)
         wider = corpus.limited(max_words=self.max_cells + 1)
-        together = self.over_together
-        return float(noisy_sum(wider, statistic, bound=1.0, sigma=self.over_sigma, rng=rng, together=together)[0, 0])
+        sensitivity_factor = self.over_sensitivity_factor
+        return float(
+            noisy_sum(
+                wider, statistic, bound=1.0, sigma=self.over_sigma, rng=rng, sensitivity_factor=sensitivity_factor
+            )[0, 0]
+        )
 
     def _measured(self, corpus: BoundedCorpus, rng: Generator) -> NDArray[np.float64]:
         """The noisy tables of all margins, one after another: weight times counts."""
         limited, statistic = self._bounded(corpus), self._statistic
-        sigma, together = self.cell_sigma, self.together
-        return noisy_sum(limited, statistic, bound=self.bound, sigma=sigma, rng=rng, together=together)[:, 0]
+        sigma, sensitivity_factor = self.cell_sigma, self.sensitivity_factor
+        return noisy_sum(
+            limited, statistic, bound=self.bound, sigma=sigma, rng=rng, sensitivity_factor=sensitivity_factor
+        )[:, 0]
 
     def _bounded(self, corpus: BoundedCorpus) -> BoundedCorpus:
         """What each unit counts in."""

@@ -15,7 +15,7 @@ from dptopics.core.periods import Earlier
 from dptopics.core.settings import number, whole
 from dptopics.data.bounded import BoundedCorpus, PeriodCorpus
 from dptopics.mechanisms.counts.cells import CountsWithMargins
-from dptopics.mechanisms.queries import grid_for, noisy, through
+from dptopics.mechanisms.queries import grid_for, noisy, private_query
 from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import Guarantee, Unit
 from dptopics.release.counts import CountTable
@@ -53,8 +53,8 @@ class Strategy:
         The first periods in a row are the worst: of two periods, the later has fewer measurements to be part of, and
         the nearer two are, the more they share.
         """
-        together = np.convolve(self.coefficients, np.ones(min(self.most, self.n), np.int64))[: self.n]
-        return sqrt(int((together**2).sum())) / STEPS
+        sensitivity_factor = np.convolve(self.coefficients, np.ones(min(self.most, self.n), np.int64))[: self.n]
+        return sqrt(int((sensitivity_factor**2).sum())) / STEPS
 
     @cached_property
     def inverse(self) -> Floats:
@@ -103,7 +103,7 @@ class CountsOfPeriod(CountsWithMargins):
 
     >>> week = CountsOfPeriod.calibrated(epsilon=1.0, delta=1e-6, values=(tuple("abcde"),), at="W02", max_periods=4,
     ...     periods=tuple(f"W{week:02}" for week in range(1, 53)))
-    >>> round(week.guarantee.epsilon, 6), round(week.deviation(topic=True), 1)
+    >>> round(week.guarantee.epsilon, 6), round(week.noise_std(topic=True), 1)
     (1.0, 9.8)
     """
 
@@ -143,12 +143,12 @@ class CountsOfPeriod(CountsWithMargins):
         return self.periods.index(self.at)
 
     @property
-    def together(self) -> float:
+    def sensitivity_factor(self) -> float:
         """How many times the bound one unit moves the measurements of all periods."""
         return self.strategy.of_unit
 
     @property
-    def over_together(self) -> float:
+    def over_sensitivity_factor(self) -> float:
         """Of the number of units that had more cells: fresh noise in each period."""
         return sqrt(self.strategy.most)
 
@@ -178,7 +178,7 @@ class CountsOfPeriod(CountsWithMargins):
     def check(self, corpus: BoundedCorpus) -> None:
         """As for one table; and for running totals the grid of the noise must hold their steps."""
         super().check(corpus)
-        if self.running and grid_for(self.bound * self.together, self.cell_sigma) > _STEP:
+        if self.running and grid_for(self.bound * self.sensitivity_factor, self.cell_sigma) > _STEP:
             raise InputError("the noise of these running totals is too large to be useful. Raise epsilon.")
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[CountTable]:
@@ -204,14 +204,14 @@ class CountsOfPeriod(CountsWithMargins):
 
         Everything is whole numbers of one step: weights have steps of 1/64, coefficients of 1/256.
         """
-        grid = grid_for(self.bound * self.together, self.cell_sigma)
+        grid = grid_for(self.bound * self.sensitivity_factor, self.cell_sigma)
         limited, statistic = self._bounded(corpus), self._statistic
 
         def draw() -> NDArray[np.float64]:
             now = limited.bounded_sum(statistic, bound=self.bound, grid=1 / WEIGHT_STEPS)[:, 0]
             exact = self.strategy.measured(earlier.counts(self.place, now), len(earlier.exact)) * round(_STEP / grid)
-            sensitivity = self.bound * self.together / grid
+            sensitivity = self.bound * self.sensitivity_factor / grid
             drawn = noisy(exact, kind=Noise.GAUSSIAN, sensitivity=sensitivity, multiplier=self.cell_sigma, rng=rng)
             return np.asarray(drawn * grid)
 
-        return through(draw)
+        return private_query(draw)

@@ -18,7 +18,7 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.public_inputs import PublicNgrams
 from dptopics.mechanisms.mechanism import Calibrated
 from dptopics.mechanisms.ngrams.counts import CountsAndUsers, OverNgrams, check_limits, check_list
-from dptopics.mechanisms.queries import grid_for, noisy, through
+from dptopics.mechanisms.queries import grid_for, noisy, private_query
 from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.release.ngrams import NgramTable
@@ -36,7 +36,7 @@ class Estimate:
     """Posterior mean and standard deviation of each count."""
 
     count: Array
-    deviation: Array
+    noise_std: Array
 
 
 def posterior(
@@ -197,7 +197,7 @@ class BayesNgrams(OverNgrams, Calibrated):
     centre: float = 0.0
     noise: Noise = Noise.GAUSSIAN
     prior: PublicNgrams | None = field(default=None, repr=False)
-    amount: ClassVar[str] = "scale"
+    noise_parameter: ClassVar[str] = "scale"
     name: ClassVar[str] = "bayes"
     paper: ClassVar[str] = "after Ramadan et al. 2021"
     noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)
@@ -252,7 +252,7 @@ class BayesNgrams(OverNgrams, Calibrated):
         """Count, transform, add noise, and weigh the result against public counts."""
         vocabulary = check_list(self, corpus, self.prior)
         with progress.part(0.0, 0.9):
-            seen = through(lambda: self._noisy(corpus, rng))
+            seen = private_query(lambda: self._noisy(corpus, rng))
         public = np.zeros(seen.size) if self.prior is None else self.prior.counts_of(vocabulary)
         estimate = self._estimate(seen, public)
         total = float(estimate.count.sum())
@@ -261,7 +261,7 @@ class BayesNgrams(OverNgrams, Calibrated):
             vocabulary=vocabulary,
             probability=estimate.count / total,
             total=total,
-            deviation=estimate.deviation / total,
+            noise_std=estimate.noise_std / total,
             text=corpus.text,
         )
         return Release.of(table, self, rng)

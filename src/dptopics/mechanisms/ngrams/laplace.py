@@ -42,7 +42,7 @@ class LaplaceNgrams(OverNgrams, Calibrated):
     max_count: int = 1
     noise: Noise = Noise.LAPLACE
     prior: PublicNgrams | None = field(default=None, repr=False)
-    amount: ClassVar[str] = "scale"
+    noise_parameter: ClassVar[str] = "scale"
     name: ClassVar[str] = "laplace"
     paper: ClassVar[str] = "Dwork et al. 2006"
     noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)
@@ -82,7 +82,7 @@ class LaplaceNgrams(OverNgrams, Calibrated):
             vocabulary=vocabulary,
             probability=positive_shares(noisy),
             total=total,
-            deviation=np.full(noisy.size, spread),
+            noise_std=np.full(noisy.size, spread),
             text=corpus.text,
         )
         return Release.of(table, self, rng)

@@ -107,7 +107,7 @@ class Weights:
     """Words × topics, each column a distribution, and what noise does to them."""
 
     share: Floats
-    deviation: Floats  # one number for each topic
+    noise_std: Floats  # one number for each topic
     sure: NDArray[np.int64]  # words of each topic that stand above the noise
 
 
@@ -121,8 +121,8 @@ def weights(counts: Floats, sigma: float, expected: Floats, seen: NDArray[np.boo
     total = spoken.sum(axis=0)
     others = expected / expected.sum(axis=0)
     share = np.where(total > 0, (1 - _OTHERS) * spoken / np.where(total > 0, total, 1.0) + _OTHERS * others, others)
-    deviation = np.where(total > 0, (1 - _OTHERS) * sigma / np.where(total > 0, total, 1.0), 1.0)
-    return Weights(share, deviation, np.count_nonzero(sure, axis=0))
+    noise_std = np.where(total > 0, (1 - _OTHERS) * sigma / np.where(total > 0, total, 1.0), 1.0)
+    return Weights(share, noise_std, np.count_nonzero(sure, axis=0))
 
 
 def telling(sure: NDArray[np.int64], sizes: Floats, least: int) -> NDArray[np.int64]:
@@ -350,7 +350,7 @@ class EmbeddedTopics(GaussianTopics):
             vocabulary=vocabulary,
             topic_share=sizes[order] / sizes[order].sum(),
             alpha=0.1,
-            deviation=words.deviation[order],
+            noise_std=words.noise_std[order],
             text=corpus.text,
             seeds=clusters.seeds[order] if self.seed_words else None,
             space=DocumentSpace(

@@ -236,16 +236,16 @@ class Moving:
         """Where they start: nothing was said yet."""
         return cls(centres, np.zeros_like(centres), np.zeros(len(centres)))
 
-    def by(self, noisy: Floats, deviation: float) -> "Moving":
-        """After a round's noisy sums of unit vectors; ``deviation`` is the standard deviation of their noise.
+    def by(self, noisy: Floats, noise_std: float) -> "Moving":
+        """After a round's noisy sums of unit vectors; ``noise_std`` is the standard deviation of their noise.
 
         Where a cluster's sum is lost in the noise, those of earlier rounds are added to it, which nearly the same
         documents made: noise grows slower than they do. What noise outweighs even so stays where it was.
         """
-        kept = _MEMORY * (1 - _trust(noisy, deviation))
+        kept = _MEMORY * (1 - _trust(noisy, noise_std))
         sums = kept[:, None] * self.sums + noisy
         variance = kept**2 * self.variance + 1
-        trust = _trust(sums, deviation * np.sqrt(variance))[:, None]
+        trust = _trust(sums, noise_std * np.sqrt(variance))[:, None]
         return Moving(unit(trust * unit(sums) + (1 - trust) * self.centres), sums, variance)
 
     def leaning(self, seeds: Floats, share: float) -> "Moving":
@@ -254,9 +254,9 @@ class Moving:
         return replace(self, centres=np.concatenate([leant, self.centres[len(seeds) :]]))
 
 
-def _trust(sums: Floats, deviation: float | Floats) -> Floats:
+def _trust(sums: Floats, noise_std: float | Floats) -> Floats:
     """How much of each row's square is not noise (James and Stein 1961), at least zero."""
-    noise = sums.shape[1] * np.square(deviation)
+    noise = sums.shape[1] * np.square(noise_std)
     return np.asarray(np.maximum(0.0, 1 - noise / np.maximum((sums**2).sum(axis=1), 1e-300)))
 
 

@@ -217,13 +217,13 @@ def learned_in_rounds(
     *,
     steps: int,
     last: float,
-    deviation: float,
+    noise_std: float,
     start: int,
     alpha: float,
     text: TextSettings | None,
     seed_words: SeedWords = (),
 ) -> TopicModel:
-    """Topics after ``steps`` rounds; ``noisy_table`` is given topics and the round, its noise has ``deviation``.
+    """Topics after ``steps`` rounds; ``noisy_table`` is given topics and the round, its noise has ``noise_std``.
 
     Early rounds move fast; later ones average, which cuts the noise: the weight of a new table falls from one to
     ``last``. That, like the start, is public. The average is read as counts given the known noise.
@@ -235,7 +235,7 @@ def learned_in_rounds(
     for step in range(steps):
         weight = 1.0 - (1.0 - last) * step / max(1, steps - 1)
         average = (1 - weight) * average + weight * noisy_table(leaning(topics, seeds), step)
-        variance = (1 - weight) ** 2 * variance + (weight * deviation) ** 2
+        variance = (1 - weight) ** 2 * variance + (weight * noise_std) ** 2
         counts = expected_given_noisy(average, sqrt(variance)) + _EVERY_WORD
         topics = counts / counts.sum(axis=0)
     total = counts.sum(axis=0)
@@ -244,7 +244,7 @@ def learned_in_rounds(
         vocabulary=vocabulary,
         topic_share=total / total.sum(),
         alpha=alpha,
-        deviation=sqrt(variance) / total,
+        noise_std=sqrt(variance) / total,
         text=text,
         seeds=np.where(np.arange(n_topics) < len(seed_words), np.arange(n_topics), -1) if seed_words else None,
     )

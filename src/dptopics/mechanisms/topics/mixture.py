@@ -111,7 +111,7 @@ class MixtureTopics(GaussianTopics):
             partial(self._noisy_counts, corpus, rng, weight),
             steps=self.steps,
             last=0.3,
-            deviation=self.step_sigma,
+            noise_std=self.step_sigma,
             start=self.start,
             alpha=self.alpha,
             text=corpus.text,

@@ -173,17 +173,17 @@ class OutputTopics(TopicsOverMatrix):
         corpus = self._restricted(corpus)
         assert corpus.vocabulary is not None
         if self.top is None:
-            matrix, deviation = ready.output.noisy(corpus, rng)
+            matrix, noise_std = ready.output.noisy(corpus, rng)
             topics = tidy(matrix, self.post)
         else:
-            topics, deviation = ready._published(corpus, rng)
+            topics, noise_std = ready._published(corpus, rng)
         model = TopicModel(
             topic_word=topics,
             vocabulary=corpus.vocabulary,
             # Sizes of topics are not released: they would have to be columns of f, with their share of the noise.
             topic_share=np.full(self.n_topics, 1 / self.n_topics),
             alpha=self.alpha,
-            deviation=np.full(self.n_topics, deviation),
+            noise_std=np.full(self.n_topics, noise_std),
             text=corpus.text,
         )
         return Release.of(model, ready, rng)
@@ -192,13 +192,13 @@ class OutputTopics(TopicsOverMatrix):
         """Noise on the heaviest words of each topic only (algorithm 2)."""
         assert self.top is not None
         steps, far = self.output.exact(corpus)
-        deviation = self.output.sigma * far
+        noise_std = self.output.sigma * far
         row, column = np.nonzero(heaviest(steps, self.top))
-        drawn = noise.gaussian(rng, deviation / self.output.grid, row.size)
+        drawn = noise.gaussian(rng, noise_std / self.output.grid, row.size)
         kept = np.asarray((steps[row, column] + drawn).reshape(self.n_topics, -1) * self.output.grid, np.float64)
         topics = np.zeros(steps.shape)
         topics[row, column] = tidy(kept, self.post).ravel()
         if self.output.matched:
             topics = topics[np.lexsort(kept.T[::-1])]
         progress.report(1.0)
-        return topics, deviation
+        return topics, noise_std

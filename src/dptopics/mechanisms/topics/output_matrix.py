@@ -350,7 +350,7 @@ class OutputMatrix(Registered):
     def noisy(self, corpus: BoundedCorpus, rng: Generator) -> tuple[NDArray[np.float64], float]:
         """The released matrix and the standard deviation of its noise."""
         assert self.sensitivity is not None
-        steps = queries.through(lambda: self._rows(corpus, rng))
+        steps = queries.private_query(lambda: self._rows(corpus, rng))
         progress.report(1.0)
         return np.asarray(steps * self.grid, np.float64), self.sigma * self.sensitivity.value
 

@@ -48,14 +48,14 @@ class NormHistogram:
         return UnitRows(start, rows.reshape(-1), np.full((rows.size, 1), 1 / sqrt(3)))
 
 
-def bounds_from(noisy: Floats, deviation: float, above: float) -> Floats:
+def bounds_from(noisy: Floats, noise_std: float, above: float) -> Floats:
     """Bounds on the three norms that a share ``above`` of the units exceeds, from the noisy sum of histograms.
 
     Bins are added up from the largest norms down, until the sum is surely, by what is known of the noise, more than the
     share asked for; inside the last bin by proportion. With few units the bounds come out too small, never wild.
     """
     counts = noisy.reshape(3, BINS) * sqrt(3)
-    sure = _SURE * deviation * sqrt(3) * np.sqrt(np.arange(1, BINS + 1))
+    sure = _SURE * noise_std * sqrt(3) * np.sqrt(np.arange(1, BINS + 1))
     bounds = np.empty(3)
     for j, row in enumerate(counts):
         total = np.cumsum(row)
@@ -287,22 +287,22 @@ class SpectralTopics(GaussianTopics):
             return np.asarray(unpacked_cube(packed, view.shape[1]) * (most / units))
 
         units = max(sums[0] / scaling[0], 1.0)  # how many, of full weight
-        deviation = self.first_sigma / (scaling * units)  # of the noise on each mean
+        noise_std = self.first_sigma / (scaling * units)  # of the noise on each mean
         d = len(vocabulary)
         moments = _NoisyMoments(
             mean=sums[1 : d + 1] / (scaling[1] * units),
-            mean_variance=deviation[1] ** 2,
-            noise_norm=deviation[2] * sqrt(2 * d),  # edge of the spectrum of symmetric noise (Wigner's semicircle)
+            mean_variance=noise_std[1] ** 2,
+            noise_norm=noise_std[2] * sqrt(2 * d),  # edge of the spectrum of symmetric noise (Wigner's semicircle)
             second=unpacked_square(sums[d + 1 :] / (scaling[2] * units), d),
             third=third,
             typical=float(bounds[0]) ** 2,
         )
         found = parameters(moments, self.n_topics, self.alpha0)
         order = np.argsort(-found.alpha, kind="stable")
-        spread = found.column_norm[order] * deviation[2] / sqrt(2)
+        spread = found.column_norm[order] * noise_std[2] / sqrt(2)
         known = units > _COUNTED * self.first_sigma / scaling[0]  # so many standard deviations of its noise
         lost = found.noise_share[order] if known else np.ones(self.n_topics)
-        common = np.maximum(moments.mean, 0.5 * deviation[1])
+        common = np.maximum(moments.mean, 0.5 * noise_std[1])
         weights = _filled(found.rows[order], found.topic_word[order], common / common.sum(), spread)
         model = TopicModel(
             topic_word=(1 - _FLOOR) * weights + _FLOOR / d,
@@ -310,7 +310,7 @@ class SpectralTopics(GaussianTopics):
             topic_share=found.alpha[order] / found.alpha.sum(),
             alpha=self.alpha0 / self.n_topics,
             # To first order noise is half of what it is where it rules; a topic of which it is most says nothing.
-            deviation=np.where(lost > _LOST, 1.0, np.minimum(spread * np.sqrt(1 + 3 * lost), 1.0)),
+            noise_std=np.where(lost > _LOST, 1.0, np.minimum(spread * np.sqrt(1 + 3 * lost), 1.0)),
             text=corpus.text,
         )
         return Release.of(self.sized(model, every, rng), self, rng)

@@ -179,7 +179,7 @@ class ExtendedTopics(Calibrated):
             core,
             topic_word=(1 - _FLOOR) * topics + _FLOOR / len(vocabulary),
             vocabulary=vocabulary,
-            deviation=spread if core.deviation is None else np.maximum(spread, core.deviation),
+            noise_std=spread if core.noise_std is None else np.maximum(spread, core.noise_std),
             text=corpus.text,
         )
         if self.size_sigma is not None:
@@ -188,7 +188,7 @@ class ExtendedTopics(Calibrated):
         return Release.of(model, self, rng)
 
 
-def _extended(sums: Floats, known: NDArray[np.int32], core: Floats, deviation: float) -> tuple[Floats, Floats]:
+def _extended(sums: Floats, known: NDArray[np.int32], core: Floats, noise_std: float) -> tuple[Floats, Floats]:
     """Topics × all words, from the noisy histogram and topics × core words; and the noise on a weight of each topic."""
     n = known.size
     inside = known >= 0
@@ -197,13 +197,13 @@ def _extended(sums: Floats, known: NDArray[np.int32], core: Floats, deviation: f
     # Noise on θ⊗θ must not make it singular: no eigenvalue below its noise.
     shares = (sums[n:] + sums[n:].T) / (2 * _WEIGHT)
     values, vectors = np.linalg.eigh(shares)
-    values = np.maximum(values, 2 * deviation / _WEIGHT * sqrt(len(shares)))
+    values = np.maximum(values, 2 * noise_std / _WEIGHT * sqrt(len(shares)))
     inverse = vectors / values @ vectors.T
     # Other words: what their counts probably were, each word's split over topics led back to its topics.
-    outside = np.maximum(expected_given_noisy(sums[:n][~inside], deviation) @ inverse, 0.0)
+    outside = np.maximum(expected_given_noisy(sums[:n][~inside], noise_std) @ inverse, 0.0)
     mass = np.maximum(sums[:n][inside].sum(axis=0) @ inverse, 1e-9)  # of the core words, in each topic
     topics = np.empty((len(core), n))
     topics[:, inside] = core[:, known[inside]] * mass[:, None]
     topics[:, ~inside] = outside.T
     total = topics.sum(axis=1)
-    return topics / total[:, None], deviation * np.linalg.norm(inverse, axis=0) / total
+    return topics / total[:, None], noise_std * np.linalg.norm(inverse, axis=0) / total

@@ -108,7 +108,7 @@ class VariationalTopics(GaussianTopics):
             partial(self._noisy_counts, corpus, rng),
             steps=self.steps,
             last=0.2,
-            deviation=self.sigma * self.clip / self.sampling_rate,
+            noise_std=self.sigma * self.clip / self.sampling_rate,
             start=self.start,
             alpha=self.alpha,
             text=corpus.text,

@@ -17,7 +17,7 @@ from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.kernels.counts import unit_words
 from dptopics.mechanisms.mechanism import Calibrated, Job, check_unit
-from dptopics.mechanisms.queries import grid_for, noisy, through
+from dptopics.mechanisms.queries import grid_for, noisy, private_query
 from dptopics.privacy.card import PUBLIC_BESIDES
 from dptopics.privacy.events import Failure, Noise
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
@@ -112,7 +112,7 @@ class ThresholdVocabulary(Calibrated):
     job: ClassVar[Job] = Job.VOCABULARY
     name: ClassVar[str]
     paper: ClassVar[str]
-    amount: ClassVar[str] = "scale"
+    noise_parameter: ClassVar[str] = "scale"
     noises: ClassVar[tuple[Noise, ...]] = tuple(Noise)
     nonnegative: ClassVar[bool] = False  # weights are a sum over units, of which none takes any away
     spare: ClassVar[int] = 0  # steps above the threshold that a lone word may reach by rounding
@@ -184,7 +184,7 @@ class ThresholdVocabulary(Calibrated):
         """Add up weights, add noise, keep what clears the threshold."""
         self.check(corpus)
         limited = corpus.limited(max_words=self.max_words)
-        return Release.of(through(lambda: self._chosen(limited, rng)), self, rng)
+        return Release.of(private_query(lambda: self._chosen(limited, rng)), self, rng)
 
     def _chosen(self, corpus: BoundedCorpus, rng: Generator) -> Vocabulary:
         """The candidates whose noisy weight is strictly above the threshold, rounded up to the grid."""
@@ -245,7 +245,7 @@ class WeightedVocabulary(ThresholdVocabulary):
     A unit with t ≤ max_words distinct words gives each 1/√t under Gaussian noise, 1/t under Laplace noise: one unit
     moves the weights by L2 (L1) norm ≤ 1. Words that only that unit wrote all stay hidden with probability ≥ 1 − tail
     (Gopi et al. 2020, algorithms 3 and 4). ``scale`` is the noise's deviation, or mean magnitude. ``max_size`` keeps
-    the heaviest words by *noisy* weight. Words of ``besides`` are public and released in any case; units spend nothing
+    the heaviest words by *noisy* weight. Words of ``public_vocabulary`` are released in any case; units spend nothing
     on them, so that more is left for names and terms. Proof: docs/guarantees/weighted_vocabulary.md
 
     >>> mechanism = WeightedVocabulary.calibrated(epsilon=1.0, delta=1e-4, max_words=50)
@@ -256,7 +256,7 @@ class WeightedVocabulary(ThresholdVocabulary):
     (1.0, 1.0, 12.449)
     """
 
-    besides: Vocabulary | None = field(default=None, repr=False)
+    public_vocabulary: Vocabulary | None = field(default=None, repr=False)
     name: ClassVar[str] = "weighted"
     paper: ClassVar[str] = "Gopi et al. 2020"
     nonnegative: ClassVar[bool] = True
@@ -265,7 +265,7 @@ class WeightedVocabulary(ThresholdVocabulary):
     def guarantee(self) -> Guarantee:
         """One draw of noise, and the tail of the threshold."""
         alone = super().guarantee
-        return alone if self.besides is None else alone.noting(PUBLIC_BESIDES)
+        return alone if self.public_vocabulary is None else alone.noting(PUBLIC_BESIDES)
 
     @property
     def threshold(self) -> float:
@@ -279,7 +279,7 @@ class WeightedVocabulary(ThresholdVocabulary):
     @property
     def public_words(self) -> tuple[str, ...]:
         """Those beside the chosen ones."""
-        return () if self.besides is None else self.besides.words
+        return () if self.public_vocabulary is None else self.public_vocabulary.words
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """Over invented words: units spend nothing on public ones."""
@@ -288,8 +288,10 @@ class WeightedVocabulary(ThresholdVocabulary):
     def weights(self, corpus: BoundedCorpus) -> Weights:
         """Equal weights of L1 or L2 norm one for each unit's words."""
         known = None
-        if self.besides is not None:
-            known = np.fromiter((word in self.besides.index for word in corpus.words), bool, len(corpus.words))
+        if self.public_vocabulary is not None:
+            known = np.fromiter(
+                (word in self.public_vocabulary.index for word in corpus.words), bool, len(corpus.words)
+            )
         statistic = EqualWeights(len(corpus.words), self.noise.norm, known)
         weight = corpus.bounded_sum(statistic, bound=self.bound, grid=self.grid, norm=self.noise.norm)[:, 0]
         return Weights(weight, weight > 0)
@@ -297,7 +299,7 @@ class WeightedVocabulary(ThresholdVocabulary):
     def _chosen(self, corpus: BoundedCorpus, rng: Generator) -> Vocabulary:
         """Words that clear the threshold, and the public ones."""
         words = super()._chosen(corpus, rng)
-        if self.besides is None:
+        if self.public_vocabulary is None:
             return words
-        both = sorted({*words.words, *self.besides.words})
-        return Vocabulary(tuple(both), listed=frozenset(self.besides.words))
+        both = sorted({*words.words, *self.public_vocabulary.words})
+        return Vocabulary(tuple(both), listed=frozenset(self.public_vocabulary.words))

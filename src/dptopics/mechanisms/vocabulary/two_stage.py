@@ -12,7 +12,7 @@ from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.mechanisms.mechanism import Mechanism, Registered, calibrate, check_unit, in_shares
 from dptopics.privacy.card import PUBLIC_LIST
-from dptopics.privacy.events import exchanged
+from dptopics.privacy.events import to_replace_one
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit, composed_over_words
 from dptopics.release.release import Release
 
@@ -226,7 +226,7 @@ class ReplaceOneVocabulary(Registered):
 
     def _exchanged(self) -> Guarantee:
         base = self.vocabulary.guarantee
-        events = exchanged(base.events)
+        events = to_replace_one(base.events)
         if events is None:
             raise PrivacyError(
                 "only a vocabulary of add-or-remove, its noise not sampled, can be priced for an exchange of units: "

@@ -27,7 +27,7 @@ def decision(
     promise, record = release.guarantee, release.record
     if promise.strength is Strength.NONE:
         raise InputError("this release promises nothing. There is nothing to approve: do not publish it.")
-    data = record.about or "[which data: name and period]"
+    data = record.description or "[which data: name and period]"
     protected = dict(card.rows(promise))["Protected"]
     lines = [
         f"# Decision: publish {record.title or release.value.many}",

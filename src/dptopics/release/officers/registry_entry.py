@@ -90,7 +90,7 @@ def _title(release: Release[Any]) -> str:
 
 
 def _basic(release: Release[Any], curator: Curator) -> dict[str, Any]:
-    about = release.record.about or MISSING
+    about = release.record.description or MISSING
     return {
         "name": _title(release),
         "data_curators": [{"data_curator_name": curator.name, "data_curator_type": curator.kind}],

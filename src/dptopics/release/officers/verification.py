@@ -13,7 +13,7 @@ from dptopics.privacy import events as ev
 from dptopics.privacy.card import show
 from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.release import bundle
-from dptopics.release.release import Release, describe
+from dptopics.release.release import Release, mechanism_settings
 
 _STEP = 1e-4  # of the grid that losses are rounded down to
 _NOTHING = 1e-15  # of δ: rounding
@@ -209,7 +209,7 @@ def _check_plan(release: Release[Any], folder: Path, rebuild: Rebuild | None) ->
         return f"it could not be made again, so the card was checked by itself alone ({str(error).rstrip('.')})"
     made = mechanism.guarantee
     differ = _differences(release.guarantee.to_dict(), made.to_dict(), ("events", "delta", "unit", "relation", "trust"))
-    own = describe(mechanism)
+    own = mechanism_settings(mechanism)
     if not getattr(mechanism, "needs_preparation", False):  # a sampled sensitivity is not in the plan
         differ += _differences(release.settings, own, tuple(own))
     stated, drawn = release.value.fields().get("noise"), getattr(mechanism, "noise", None)

@@ -168,7 +168,7 @@ def counts(table: CountTable) -> dict[str, Any]:
 def number(table: CountTable, where: dict[int, int]) -> list[float] | None:
     """[count, low, high] of a cell or margin in whole numbers, for people; None where it was suppressed."""
     index = tuple(where.get(axis, -1) for axis in range(len(table.axes)))
-    found = Estimate.of(float(table.cube[index]), float(table.deviations[index]) ** 2)
+    found = Estimate.of(float(table.cube[index]), float(table.noise_std[index]) ** 2)
     return None if isnan(found.value) else list(Shown.of(found))
 
 
@@ -301,8 +301,8 @@ def _point(table: CountTable, where: dict[int, int]) -> list[float] | None:
     if shown is None:
         return None
     index = tuple(where.get(axis, -1) for axis in range(len(table.axes)))
-    count, deviation = float(table.cube[index]), float(table.deviations[index])
-    both = Estimate.of(count, deviation**2 + (table.documents or table.max_cells) * max(count, 0.0))
+    count, noise_std = float(table.cube[index]), float(table.noise_std[index])
+    both = Estimate.of(count, noise_std**2 + (table.documents or table.max_cells) * max(count, 0.0))
     return [*shown, *Shown.of(both)[1:]]
 
 

@@ -42,7 +42,7 @@ def contents(
     vocabulary = value.vocabulary
     numbers = value.arrays()
     size: Any = numbers.get("probability", vocabulary.weights)
-    deviation = numbers.get("deviation")
+    noise_std = numbers.get("noise_std")
     amount = np.zeros(len(vocabulary)) if size is None else np.asarray(size, np.float64)
     order = np.argsort(-amount, kind="stable")[: _MOST_ROWS * shown // 30]
     return {
@@ -50,7 +50,7 @@ def contents(
         "total": len(vocabulary),
         "words": [_cut(vocabulary.words[i]) for i in order],
         "weight": None if size is None else _short(amount[order]),
-        "deviation": None if deviation is None else _short(np.asarray(deviation)[order]),
+        "noise_std": None if noise_std is None else _short(np.asarray(noise_std)[order]),
     }
 
 
@@ -78,7 +78,7 @@ def topics(model: TopicModel, shown: int) -> dict[str, Any]:
             {
                 "share": round(float(share[k]), 6),
                 "at": [round(float(c), 4) for c in points[k]],
-                "deviation": None if model.deviation is None else _short(model.deviation[k : k + 1])[0],
+                "noise_std": None if model.noise_std is None else _short(model.noise_std[k : k + 1])[0],
                 "first": [int(place[word]) for word in first[k] if kept[k, word]],
                 "words": place[words].tolist(),
                 "weight": _short(weight[k, words]),

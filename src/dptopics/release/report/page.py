@@ -206,7 +206,7 @@ def _topic_table(data: dict[str, Any]) -> str:
     words, rows = data["words"], []
     for place, topic in enumerate(data["topics"]):
         listed = ", ".join(f"<bdi>{escape(words[w])}</bdi>" for w in topic["first"])
-        noise = "" if topic["deviation"] is None else f"{topic['deviation']:.2g}"
+        noise = "" if topic["noise_std"] is None else f"{topic['noise_std']:.2g}"
         rows.append((str(place), *([topic["size"]] if data["sized"] else []), noise, listed or "none"))
     sizes = [data["sized"]] if data["sized"] else []
     heads = ("Topic", *sizes, "Standard deviation of the noise", "Most relevant words above the noise")
