@@ -118,9 +118,9 @@ def compatible(*guarantees):
     return len(relations) <= 1 and len({(g.unit, g.trust) for g in guarantees}) == 1
 
 
-def check_whole(whole, *parts, public_words=()):
+def check_whole(whole, *parts, others=()):
     """Unit, relation, events, strength and γ of a composition, from those of its parts."""
-    assert whole.events == (*(event for part in parts for event in part.events), *public_words)
+    assert whole.events == (*(event for part in parts for event in part.events), *others)
     assert {event.relation for event in whole.events} <= {whole.relation}
     assert all(part.relation is whole.relation for part in parts if part.events)
     assert (whole.unit, whole.trust) == (parts[0].unit, Trust.CENTRAL)
@@ -173,7 +173,7 @@ def test_extended_topics_over_every_core(model):
             ExtendedTopics(core=core, sigma=2.0, delta=DELTA)
         return
     whole = ExtendedTopics(core=core, sigma=2.0, delta=DELTA).guarantee
-    check_whole(whole, promised, public_words=(histogram,))
+    check_whole(whole, promised, others=(histogram,))
     assert (whole.strength, whole.assumptions) == (promised.strength, promised.assumptions)
 
 
@@ -187,7 +187,7 @@ def test_the_best_of_every_pair(one):
                 BestOf(candidates=(first, second), sigma=2.0, delta=DELTA)
             continue
         whole = BestOf(candidates=(first, second), sigma=2.0, delta=DELTA).guarantee
-        check_whole(whole, first.guarantee, second.guarantee, public_words=(Gaussian(2.0, relation=about),))
+        check_whole(whole, first.guarantee, second.guarantee, others=(Gaussian(2.0, relation=about),))
         assert whole.strength is weakest(first.guarantee.strength, second.guarantee.strength)
 
 

@@ -101,7 +101,7 @@ def test_a_release_says_where_it_comes_from(ledger, tmp_path):
     again = bundle.load(tmp_path / "r")
     record = dict(again.record.rows())
     assert record["Title"] == "Clinic"
-    assert record["About"] == "Notes of a clinic."
+    assert record["Description"] == "Notes of a clinic."
     assert record["Made by"].startswith("dptopics ")
     assert "a public list, 'given in Python'" in record["Words"]
     assert record["Bounds"] == "at most 3 documents and 200 distinct words of each author."
@@ -276,10 +276,10 @@ def test_another_language_is_told_to_the_owner():
     ("said", "message"),
     [
         ({"title": "x\udcff"}, "title must be a text"),
-        ({"about": "\ud800"}, "about must be a text"),
+        ({"description": "\ud800"}, "description must be a text"),
         ({"title": 3}, "title must be a text"),
-        ({"people": 0}, "about_units must be at least 1"),
-        ({"people": -5}, "about_units must be at least 1"),
+        ({"people": 0}, "people must be at least 1"),
+        ({"people": -5}, "people must be at least 1"),
     ],
 )
 def test_what_the_owner_says_is_checked_before_the_charge(ledger, tmp_path, said, message):

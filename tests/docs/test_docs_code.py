@@ -10,7 +10,6 @@ import pytest
 from markdown_pages import MOST_NOT_RUN, NOT_HERE, PAGES, PROGRAM, REASONS, ROOT, SCRIPTS, SHELL, blocks, name, words
 
 from dptopics import cli
-from dptopics.audit import canaries
 from dptopics.audit.claim.examiner import Effort
 from dptopics.mechanisms.topics import embedded_space
 from dptopics.public.demo import DemoTexts, demo_corpus
@@ -18,7 +17,7 @@ from dptopics.public.embeddings import common_words
 
 BLOCKS = {page: blocks(page) for page in PAGES}
 MESSAGES = 4000  # of 20,000: enough words at ε = 1, and quick
-FEWER = {"--shadows": "4", "--canaries": "40", "--trials": "8", "--sweeps": "5"}  # than a real audit takes
+FEWER = {"--shadows": "4", "--trials": "8", "--sweeps": "5"}  # than a real audit takes
 BY_SHELL = {"head", "ls", "cat"}
 COMMON_WORDS = 4000  # of 28,000 public words
 # What depends on public words alone is computed once for all pages.
@@ -54,8 +53,6 @@ def quick(folder, monkeypatch, demo):
     monkeypatch.setattr("dptopics.cli.demo.demo_corpus", demo)
     monkeypatch.setattr("dptopics.plan.common_words", lambda text: common_words(text, COMMON_WORDS))
     monkeypatch.setattr("dptopics.mechanisms.topics.embedded_space.of_words", PLACES)
-    trials = partial(canaries.audit_by_trials, rehearsals=4, designs=canaries.DESIGNS[:1])
-    monkeypatch.setattr("dptopics.audit.canaries.audit_by_trials", trials)
     monkeypatch.setattr("dptopics.audit.claim.examiner.Effort", partial(Effort, seconds=3.0))
     monkeypatch.setattr(
         "dptopics.audit.membership.attack.plot_roc", lambda *_: True

@@ -88,7 +88,7 @@ def vocabulary_case():
 def besides_case():
     # Most of what the unit wrote is public already: all of its weight is on the one word that is not.
     mechanism = WeightedVocabulary(
-        scale=1.5, tail=DELTA / 2, max_words=3, delta=DELTA, public_words=Vocabulary.of(["hand", "knee"])
+        scale=1.5, tail=DELTA / 2, max_words=3, delta=DELTA, public_vocabulary=Vocabulary.of(["hand", "knee"])
     )
 
     def score(vocabulary):

@@ -98,7 +98,9 @@ def test_vocabulary_weights_move_by_at_most_one(others, unit, position, by, max_
 @settings(max_examples=60, deadline=None)
 @given(CORPUS, UNIT, POSITION, st.sampled_from(["author", "document"]), st.integers(1, 9))
 def test_words_beside_public_ones_move_by_at_most_one(others, unit, position, by, max_words):
-    mechanism = WeightedVocabulary(scale=1.0, tail=1e-3, max_words=max_words, delta=1e-2, unit=by, public_words=PUBLIC)
+    mechanism = WeightedVocabulary(
+        scale=1.0, tail=1e-3, max_words=max_words, delta=1e-2, unit=by, public_vocabulary=PUBLIC
+    )
     corpora = neighbours(others, unit, position, by)
     for corpus in corpora:
         mechanism(corpus, np.random.default_rng(0))

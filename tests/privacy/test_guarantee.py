@@ -476,7 +476,7 @@ def test_every_mechanism_of_topics_says_who_is_lost_first():
 def test_words_of_two_kinds_are_told_apart():
     listed = Vocabulary.of(["ache", "knee"])
     settings = {"scale": 2.0, "tail": 1e-9, "max_words": 5, "delta": 1e-6}
-    both = words(WeightedVocabulary(public_words=listed, **settings).guarantee.card())
+    both = words(WeightedVocabulary(public_vocabulary=listed, **settings).guarantee.card())
     assert PUBLIC_LIST not in both
     assert "The listed words were public beforehand" in both
     assert "The other words were chosen privately from this data, and charged." in both

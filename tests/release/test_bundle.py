@@ -1,5 +1,6 @@
 """A saved release is whole or not there, comes back as it was, and damage is never loaded."""
 
+import hashlib
 import io
 import json
 import os
@@ -114,7 +115,7 @@ def test_people_can_read_it(tmp_path):
     assert GUARANTEE.card() in readme
     assert "Topic 0: asthma, knee, zoë" in readme
     assert (path / "topics.csv").read_text("utf-8").splitlines()[:2] == [
-        "topic,rank,word,weight,noise_deviation",
+        "topic,rank,word,weight,noise_std",
         "0,1,asthma,0.700000,0.01",
     ]
     assert json.loads((path / "guarantee.json").read_text("utf-8"))["epsilon"] == GUARANTEE.epsilon
@@ -379,3 +380,28 @@ def test_pickle_is_never_loaded(tmp_path):
         with pytest.raises(BundleError, match="damaged"):
             bundle.load(path)
         assert not Trap.sprung
+
+
+def test_bundles_of_earlier_versions_are_read(tmp_path):
+    """Until 0.2 the standard deviation of the noise was called deviation, and the description about."""
+    path = tmp_path / "release"
+    bundle.save(topics(), path)
+    with np.load(path / "topics.npz") as stored:
+        np.savez_compressed(
+            path / "topics.npz", **{"deviation" if n == "noise_std" else n: stored[n] for n in stored.files}
+        )
+    index = json.loads((path / "bundle.json").read_text("utf-8"))
+    index["record"]["about"] = index["record"].pop("description")
+    index["sha256"]["topics.npz"] = hashlib.sha256((path / "topics.npz").read_bytes()).hexdigest()
+    del index["own_sha256"]
+    own = hashlib.sha256(bundle._json(index)).hexdigest()
+    (path / "bundle.json").write_bytes(bundle._json(index | {"own_sha256": own}))
+    np.testing.assert_array_equal(bundle.load(path).value.noise_std, topics().value.noise_std)
+
+
+def test_former_names_warn_for_one_release():
+    model = topics().value
+    with pytest.warns(FutureWarning, match="is called noise_std now"):
+        assert model.deviation is model.noise_std
+    with pytest.warns(FutureWarning, match="is called min_z now"):
+        assert model.top_words(3, min_deviations=0) == model.top_words(3, min_z=0)

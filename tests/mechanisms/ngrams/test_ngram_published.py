@@ -9,8 +9,6 @@ from scipy.stats import beta
 
 from charging import charged
 from dptopics import Corpus, Vocabulary
-from dptopics.audit.canaries import audit_by_trials
-from dptopics.audit.claim.distinguishing import Canary
 from dptopics.audit.membership.ngrams import attack_most_contributing
 from dptopics.core import progress
 from dptopics.core.errors import InputError, PrivacyError
@@ -389,13 +387,3 @@ def test_attack_needs_a_public_list_and_company():
         attack_most_contributing(mechanism, alone, repeats=1, rng=np.random.default_rng(0))
     with pytest.raises(InputError, match="repeats must be at least 1"):
         attack_most_contributing(mechanism, heavy(), repeats=0, rng=np.random.default_rng(0))
-
-
-def test_general_audit_reads_ngram_tables():
-    designs = (Canary(), Canary(n_words=4))
-    mechanism = Plan.ngrams(mechanism="laplace", epsilon=1.0, delta=DELTA, unit=Unit.AUTHOR).build()
-    settings = {"trials": 300, "rehearsals": 16, "designs": designs}
-    sound = audit_by_trials(mechanism, heavy(), rng=np.random.default_rng(0), **settings)
-    assert sound.lower_bound <= 1.0
-    broken = audit_by_trials(MECHANISMS["k-anonymity"](Unit.AUTHOR), heavy(), rng=np.random.default_rng(0), **settings)
-    assert broken.lower_bound > 2

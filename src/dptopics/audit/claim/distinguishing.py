@@ -1,8 +1,7 @@
 """Telling neighbours apart: many draws of noise with and without a canary, in stages so that gross holes stop early."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, islice
 from math import inf
 from time import monotonic
 from types import MappingProxyType
@@ -15,14 +14,12 @@ from scipy.stats import binom
 
 from dptopics.audit.claim.case import Case
 from dptopics.audit.claim.curves import Curve, claimed_curve, error_limits, lower_bound_from_rates
-from dptopics.audit.claim.designs import Design, Person, planted
+from dptopics.audit.claim.designs import Design
 from dptopics.audit.claim.transcript import Question
 from dptopics.core import progress
-from dptopics.core.errors import InputError, NothingReleased
-from dptopics.core.settings import Choice
+from dptopics.core.errors import NothingReleased
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.data.corpus import Corpus
 from dptopics.mechanisms.mechanism import Mechanism
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.rng import secure_rng
@@ -132,72 +129,7 @@ def lone_words_shown(questions: Iterator[Question], words: frozenset[str], *, fa
 # From a released value (None: nothing was released) and the words of a canary: a number that tells in from out.
 Score = Callable[[Any, Sequence[str]], float]
 
-_LENGTH = 50  # words in a canary, repeats counted: enough to fill every limit on what a unit may give
 _NOTHING = -1.0  # the score of no release; all others are at least 0
-
-
-class Words(Choice):
-    """Where a canary's words come from: its own, or those that most others use as well.
-
-    Its own are invented; where the corpus has public words, they are the rarest of those.
-    """
-
-    OWN = "own"
-    WIDESPREAD = "widespread"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Canary:
-    """What a canary writes, and how many others write the same.
-
-    Alone (``crowd`` 0) it shows whether rare words get out. In a crowd of units that are always there its words are
-    released whether it is in or not, and the noise must hide the difference. Any data may be the background of an
-    audit: the promise is about all of them.
-    """
-
-    words: Words = Words.OWN
-    n_words: int = 1
-    crowd: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "words", Words(self.words))
-        if self.n_words < 1 or self.crowd < 0:
-            raise InputError(
-                f"a canary needs n_words of at least 1 and a crowd of at least 0, got {self.n_words} and {self.crowd}."
-            )
-
-    def choose(self, corpus: Corpus, n: int) -> list[list[str]]:
-        """Words for each of n canaries, none shared; fewer than asked if the corpus has too few public ones."""
-        if self.words is Words.OWN and corpus.vocabulary is None:
-            known = set(corpus.words)
-            invented = (f"canary{number}" for number in count())
-            words = list(islice((w for w in invented if w not in known), n * self.n_words))
-        else:
-            words = _by_rarity(corpus)
-            if self.words is Words.WIDESPREAD:
-                words.reverse()
-        size = min(self.n_words, len(words) // n)
-        if size == 0:
-            raise InputError(f"{n} canaries need a word each, and there are too few words. Use fewer canaries.")
-        return [words[i * size : (i + 1) * size] for i in range(n)]
-
-    def crowded(self, corpus: Corpus, canaries: Iterable[Sequence[str]]) -> Corpus:
-        """The corpus with the crowd around each canary, without the canaries."""
-        return with_units(corpus, [words for words in canaries for _ in range(self.crowd)])
-
-
-def _by_rarity(corpus: Corpus) -> list[str]:
-    """Words by the number of documents they are in, the rarest first; public words only, if there are any."""
-    documents = np.bincount(corpus.word, minlength=len(corpus.words)).tolist()
-    seen = dict(zip(corpus.words, documents, strict=True))
-    words = corpus.words if corpus.vocabulary is None else corpus.vocabulary.words
-    return sorted(words, key=lambda w: (seen.get(w, 0), w))
-
-
-def with_units(corpus: Corpus, units: Iterable[Sequence[str]]) -> Corpus:
-    """The corpus with more units: each a new author with one document that holds its words many times."""
-    people = [Person((dict.fromkeys(unit, max(1, _LENGTH // len(set(unit)))),)) for unit in units]
-    return planted(corpus, people)
 
 
 # --- scores ---
