@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.core.axes import FAR, NO_TOPIC, OTHER, TOPIC, Axis, Period, cell_words
+from dptopics.core.axes import FAR, NO_TOPIC, OTHER, TOPIC, Axis, Period, cell_names
 from dptopics.core.errors import InputError, renamed_arguments
 from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
@@ -204,7 +204,7 @@ def spark_cells(
         data,
         asked,
         partial(arrow_cells, topics=topics, n_topics=n_topics, axes=tuple(by), with_authors=columns.author is not None),
-        vocabulary=cell_words(prod((n_topics, *(len(axis.values) for axis in by)))),
+        vocabulary=cell_names(prod((n_topics, *(len(axis.values) for axis in by)))),
         author=columns.author,
         drop_missing=columns.drop_missing,
         author_is=columns.author_is,

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from dptopics.core.errors import InputError
 from dptopics.core.files import read_list
-from dptopics.core.text import TextSettings
 from dptopics.core.tokenizers import check_pure
 from dptopics.core.vocabulary import Vocabulary
 
@@ -29,8 +28,6 @@ FAR = "far"
 TOPIC = "topic"
 MOST_AXES = 4
 MOST_CELLS = 2_000_000
-_LETTERS = 5  # of a cell's name: enough for eleven million
-CELL_TEXT = TextSettings(language="none", min_length=_LETTERS, max_length=_LETTERS)  # how such names are read as texts
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:$|[T ])")
 _LONGEST = 40_000  # days of a range
 _LONGEST_VALUE = 200  # letters of a group's name
@@ -225,10 +222,6 @@ def check_table(axes: Sequence[str], values: Sequence[Sequence[str]]) -> None:
         )
 
 
-def cell_words(n: int) -> Vocabulary:
-    """Names of n cells, in order. Plain letters: every reader of texts takes one for a word."""
-    number = np.arange(n)
-    letters = [number // 26**power % 26 + ord("a") for power in reversed(range(_LETTERS))]
-    codes = np.stack(letters, axis=1).astype(np.uint8).tobytes().decode()
-    words = tuple(codes[i : i + _LETTERS] for i in range(0, len(codes), _LETTERS))
-    return Vocabulary(words, listed=frozenset(words))
+def cell_names(n: int) -> Vocabulary:
+    """The numbers of n cells, as a corpus lists what its columns stand for."""
+    return Vocabulary(tuple(f"{i:07d}" for i in range(n)))

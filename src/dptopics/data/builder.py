@@ -81,6 +81,14 @@ class NumberedWords:
         return self._seen[word]
 
 
+class NumberedCells:
+    """Documents that are numbers of cells already: each counts once, in its cell."""
+
+    def of(self, cells: Sequence[int]) -> Numbers:
+        """As :meth:`NumberedWords.of`."""
+        return np.array(cells, np.int32), np.ones(len(cells), np.int64)
+
+
 @lru_cache(maxsize=1)
 def _kinds() -> NDArray[np.uint8]:
     """What each code point is, by the expression that cuts single texts."""
@@ -121,11 +129,11 @@ class GrowingArray:
 
 
 class Builder:
-    """Turns batches of texts and authors into the arrays of a Corpus."""
+    """Turns batches of texts and authors into the arrays of a Corpus; without ``text``, of cells of the vocabulary."""
 
     def __init__(
         self,
-        text: TextSettings,
+        text: TextSettings | None,
         *,
         with_authors: bool,
         drop_missing: bool = False,
@@ -142,7 +150,8 @@ class Builder:
         self._embed = None if embed is None else embedding(embed)
         self._vectors: list[NDArray[np.float32]] = []
         self._row = self._blank = 0
-        self._words = NumberedWords(text, vocabulary)
+        self._words: Any = NumberedCells() if text is None else NumberedWords(text, vocabulary)
+        self._kind: type = int if text is None else str
         self._authors: defaultdict[str, int] = defaultdict()
         self._authors.default_factory = self._authors.__len__
         self._sizes = GrowingArray(np.int64)
@@ -171,32 +180,23 @@ class Builder:
         if author_iterator is not None and next(author_iterator, nothing) is not nothing:
             raise InputError("there are more authors than texts. Give one author for each text.")
 
-    def add(self, texts: Sequence[str | None], authors: Sequence[str | int | None] | None) -> None:
-        """Add a batch of documents."""
+    def add(self, texts: Sequence[str | int | None], authors: Sequence[str | int | None] | None) -> None:
+        """Add a batch of documents: texts, or numbers of cells."""
         numbers: list[int] = []
-        kept: list[str] = []
+        kept: list[Any] = []
         for i, text in enumerate(texts):
             author = None if authors is None else authors[i]
-            if type(text) is str and type(author) is str:
+            if type(text) is self._kind and type(author) is str:
                 name = author if author in self._authors else clean_name(author)  # a clean name is its own
                 if name in self._authors or not no_author(name, self._real):
                     numbers.append(self._authors[name])
                     kept.append(text)
                     continue
             row = self._row + i + 1
-            lacking = self._lacking(text, authors, i)
-            if lacking and self._drop_missing:
-                continue
-            if lacking:
-                raise InputError(
-                    f"row {row} has no {lacking}. Fill it in, or leave such rows out with drop_missing=True "
-                    "(--drop-missing)."
-                )
-            if not isinstance(text, str):
-                raise InputError(f"row {row}: a text must be a string, got {type(text).__name__}. Convert the column.")
-            if authors is not None:
-                numbers.append(self._authors[author_name(author, row, self._real)])
-            kept.append(text)
+            if self._is_whole(text, authors, i, row):
+                kept.append(text)
+                if authors is not None:
+                    numbers.append(self._authors[author_name(author, row, self._real)])
         tokens, lengths = self._words.of(kept)
         self._blank += sum(not kept[i].strip() for i in np.flatnonzero(lengths == 0))
         if self._embed is not None and kept:
@@ -207,6 +207,18 @@ class Builder:
         self._word.extend(word)
         self._count.extend(count)
         self._author.extend(np.array(numbers, np.int32))
+
+    def _is_whole(self, text: object, authors: Sequence[object] | None, i: int, row: int) -> bool:
+        """Whether a row has all it needs; if not, and such rows are not to be left out, it is refused."""
+        lacking = self._lacking(text, authors, i)
+        if lacking and not self._drop_missing:
+            raise InputError(
+                f"row {row} has no {lacking}. Fill it in, or leave such rows out with drop_missing=True "
+                "(--drop-missing)."
+            )
+        if not lacking and not isinstance(text, self._kind):
+            raise InputError(f"row {row}: a text must be a string, got {type(text).__name__}. Convert the column.")
+        return not lacking
 
     def _lacking(self, text: object, authors: Sequence[object] | None, i: int) -> str:
         """What row i has not: its text, its author or (empty) nothing."""
@@ -229,11 +241,10 @@ class Builder:
 
     def named_arrays(self, kind: type[C]) -> tuple[C, list[str]]:
         """The same, and the name of each author number."""
-        if self._vocabulary is not None:
-            words: Sequence[str] = self._vocabulary.words
+        words: Sequence[str] = list(self._words.words) if self._vocabulary is None else self._vocabulary.words
+        rename = None
+        if self._vocabulary is not None and self._text is not None:
             rename = np.array([self._vocabulary.index[w] for w in self._words.words], np.int32)
-        else:
-            words, rename = list(self._words.words), None
         sizes = self._sizes.finish()
         word = self._word.finish()
         names, author, author_key = numbered_authors(list(self._authors), self._author.finish())
@@ -249,7 +260,7 @@ class Builder:
             vectors=None if self._embed is None else np.concatenate(self._vectors or [np.zeros((0, 0), np.float32)]),
             left_out=self._row - sizes.size,
             blank=self._blank,
-            assumptions=self._text.assumptions,
+            assumptions=() if self._text is None else self._text.assumptions,
         )
         return corpus, names
 

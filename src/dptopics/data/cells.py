@@ -1,4 +1,4 @@
-"""A table of texts as a corpus of cells: each document's one word says in which cell of a public table it counts.
+"""A table of texts as a corpus of cells: each document has a number, that of the cell of a public table it counts in.
 
 Everything that bounds words of units then bounds cells of units: a unit keeps so many of them by a keyed hash, in
 memory and on Spark alike.
@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dptopics.core.axes import CELL_TEXT, OTHER, Axis, cell_words, plain_value
+from dptopics.core.axes import OTHER, Axis, cell_names, plain_value
 from dptopics.core.errors import tell_owner
 from dptopics.core.names import no_author, real_names
 from dptopics.data.builder import Builder
@@ -44,9 +43,8 @@ def corpus_of_cells(
     ``admitted`` tells which authors count at all, each by their own past. ``assumptions`` are those on ``topics``.
     """
     shape = (n_topics, *(len(axis.values) for axis in axes))
-    words = cell_words(prod(shape))
     how: dict[str, Any] = {"with_authors": author is not None, "drop_missing": drop_missing, "author_is": author_is}
-    builder = Builder(CELL_TEXT, vocabulary=words, **how)
+    builder = Builder(None, vocabulary=cell_names(prod(shape)), **how)
     rows, strange = 0, dict.fromkeys((axis.name for axis in axes), 0)
     for texts, *columns in batches:
         authors = columns.pop(0) if author is not None else None
@@ -54,12 +52,10 @@ def corpus_of_cells(
         for axis, place in zip(axes, places[1:], strict=True):
             strange[axis.name] += int(np.count_nonzero(place == len(axis.values) - 1))
         rows += len(texts)
-        cells = np.ravel_multi_index(tuple(places), shape).tolist()
+        numbers = np.ravel_multi_index(tuple(places), shape).tolist()
         # A text that is missing stays so: whether such rows are left out is the owner's choice.
-        builder.add(
-            [words.words[cell] if isinstance(text, str) else text for text, cell in zip(texts, cells, strict=True)],
-            authors,
-        )
+        there = [cell if isinstance(text, str) else None for text, cell in zip(texts, numbers, strict=True)]
+        builder.add(there, authors)
     for name, many in strange.items():
         if many:
             tell_owner(
@@ -83,19 +79,16 @@ def corpus_of_cells(
 def arrow_cells(
     batches: Iterable[pa.RecordBatch], topics: Topics, n_topics: int, axes: Sequence[Axis], with_authors: bool
 ) -> Iterator[pa.RecordBatch]:
-    """The same as batches of Arrow, for Spark: the name of each row's cell as its text, and its author as a string."""
+    """The same as batches of Arrow, for Spark: the number of each row's cell, and its author as a string."""
     shape = (n_topics, *(len(axis.values) for axis in axes))
-    names = pa.array(cell_words(prod(shape)).words)
     for batch in batches:
         texts, *columns = [column.to_pylist() for column in batch.columns]
         authors = columns.pop(0) if with_authors else [None] * len(texts)
         places = [_topics(texts, topics), *_places(texts, columns, axes)]
-        cells = names.take(pa.array(np.ravel_multi_index(tuple(places), shape)))
-        there = pa.array([isinstance(text, str) for text in texts], pa.bool_())
+        missing = np.array([not isinstance(text, str) for text in texts], np.bool_)
+        numbers = pa.array(np.ravel_multi_index(tuple(places), shape).astype(np.int32), mask=missing)
         own = pa.array([None if author is None else str(author) for author in authors], pa.string())
-        yield pa.RecordBatch.from_arrays(
-            [pc.if_else(there, cells, pa.scalar(None, pa.string())), own], names=["text", "author"]
-        )
+        yield pa.RecordBatch.from_arrays([numbers, own], names=["text", "author"])
 
 
 def in_period(batches: Iterable[Rows], place: int, axis: Axis, period: int) -> Iterator[Rows]:
@@ -115,11 +108,11 @@ def in_period(batches: Iterable[Rows], place: int, axis: Axis, period: int) -> I
 def invented_cells(n_cells: int, *, with_authors: bool) -> Corpus:
     """A few invented people with a document or two each, for audits."""
     documents = np.arange(_INVENTED)
-    cells = documents * 7919 % n_cells
+    places = documents * 7919 % n_cells
     ones = np.ones(_INVENTED, np.int64)
-    counts = sparse.csr_array((ones, (documents, cells)), shape=(_INVENTED, n_cells))
+    counts = sparse.csr_array((ones, (documents, places)), shape=(_INVENTED, n_cells))
     authors = [f"person {i * 3 // 4}" for i in documents.tolist()] if with_authors else None
-    return Corpus.from_counts(counts, cell_words(n_cells).words, authors=authors, public_vocabulary=True)
+    return Corpus.from_counts(counts, cell_names(n_cells).words, authors=authors, public_vocabulary=True)
 
 
 def corpus_of_values(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from dptopics.core.axes import cell_words
+from dptopics.core.axes import cell_names
 from dptopics.core.errors import InputError
 from dptopics.data.corpus import Corpus
 from dptopics.mechanisms.counts.cells import CountsWithMargins
@@ -33,7 +33,7 @@ def mechanism(shape, epsilon=1.0, **more):
 
 
 def corpus_of(cells, authors, n_cells, **bounds):
-    words = cell_words(n_cells)
+    words = cell_names(n_cells)
     counts = np.zeros((len(cells), n_cells), np.int64)
     counts[np.arange(len(cells)), cells] = 1
     return Corpus.from_counts(counts, words.words, authors=authors, public_vocabulary=True).bounded(**bounds)

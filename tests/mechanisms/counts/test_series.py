@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dptopics.core.axes import cell_words
+from dptopics.core.axes import cell_names
 from dptopics.core.errors import InputError
 from dptopics.core.periods import Earlier
 from dptopics.data.bounded import PeriodCorpus
@@ -33,7 +33,7 @@ def mechanism(at="W01", *, epsilon=1.0, **more):
 
 
 def corpus_of(cells, authors):
-    words, counts = cell_words(6), np.zeros((len(cells), 6), np.int64)
+    words, counts = cell_names(6), np.zeros((len(cells), 6), np.int64)
     counts[np.arange(len(cells)), cells] = 1
     with warnings.catch_warnings(record=True):  # some weeks are empty
         return Corpus.from_counts(counts, words.words, authors=authors, public_vocabulary=True).bounded()

@@ -68,7 +68,7 @@ class Part(Corpus):
 class Reading:
     """How rows of (text, author, vector) become parts. Public."""
 
-    text: TextSettings
+    text: TextSettings | None  # None: numbers of cells
     bounds: Bounds
     buckets: int
     with_authors: bool

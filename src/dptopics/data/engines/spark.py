@@ -21,7 +21,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dptopics.core import progress
-from dptopics.core.axes import CELL_TEXT
 from dptopics.core.errors import EngineError, InputError
 from dptopics.core.names import PLACEHOLDER_TOLD, real_names
 from dptopics.core.text import TextSettings
@@ -72,7 +71,7 @@ class SparkTable:
     author_column: str | None
     author_is: frozenset[str]
     with_vectors: bool
-    text: TextSettings
+    text: TextSettings | None  # None: numbers of cells
     vocabulary: Vocabulary | None
     drop_missing: bool
     partitions: int
@@ -140,16 +139,16 @@ class SparkTable:
         session: Any,
         assumptions: tuple[str, ...] = (),
     ) -> Self:
-        """A table in which each text is the name of a cell: ``cells`` maps the columns, text and author first."""
-        cls.from_table(source, text=columns[0], author=author, session=session)  # refuses columns of another kind
+        """A table in which each text is the number of a cell: ``cells`` maps the columns, text and author first."""
         frame = _frame(source, session)
         check_columns(frame.columns, *columns)
         with _errors(frame):
             chosen = [frame[f"`{name.replace('`', '``')}`"].alias(f"column{i}") for i, name in enumerate(columns)]
-            made = frame.select(*chosen).mapInArrow(cells, "text string, author string")
+            made = frame.select(*chosen).mapInArrow(cells, "text int, author string")
         rows: dict[str, Any] = {"vocabulary": vocabulary, "drop_missing": drop_missing, "author_is": author_is}
-        table = cls.from_table(made, text="text", author=author and "author", settings=CELL_TEXT, **rows)
-        return replace(table, assumptions=assumptions, author_column=author)
+        rows |= {"frame": made if author else made.select("text"), "author_is": real_names(author_is)}
+        checked = cls.from_table(source, text=columns[0], author=author, session=session)
+        return replace(checked, text=None, assumptions=assumptions, **rows)
 
     def __repr__(self) -> str:
         return f"<SparkTable: sensitive, unit {str(self.default_unit)!r}>"
@@ -244,14 +243,15 @@ class SparkCorpus:
         self._parts = held
         self.bounds = bounds
         self.vocabulary = held.table.vocabulary if vocabulary is None else vocabulary  # an empty one is still public
-        self.assumptions = held.table.text.assumptions + held.table.assumptions
+        read = () if held.table.text is None else held.table.text.assumptions
+        self.assumptions = read + held.table.assumptions
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: sensitive, {self.bounds}>"
 
     @property
-    def text(self) -> TextSettings:
-        """How texts became words."""
+    def text(self) -> TextSettings | None:
+        """How texts became words; None: they are cells."""
         return self._parts.table.text
 
     @property

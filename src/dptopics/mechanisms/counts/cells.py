@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dptopics.core import progress
-from dptopics.core.axes import cell_words, check_table
+from dptopics.core.axes import cell_names, check_table
 from dptopics.core.errors import InputError
 from dptopics.core.settings import check_fields, whole
 from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
@@ -180,7 +180,7 @@ class CountsWithMargins(Calibrated):
     @property
     def public_words(self) -> tuple[str, ...]:
         """The names of cells."""
-        return cell_words(prod(self.shape)).words
+        return cell_names(prod(self.shape)).words
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """A table of a few values of each axis."""
