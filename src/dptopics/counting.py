@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.core.axes import FAR, NO_TOPIC, OTHER, TOPIC, Axis, Period, cell_names
+from dptopics.core.axes import FAR, NO_TOPIC, OTHER, TOPIC, Axis, cell_names
 from dptopics.core.errors import InputError, renamed_arguments
+from dptopics.core.periods import Period
 from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus, PeriodCorpus

@@ -100,7 +100,7 @@ def test_an_empty_period_is_a_period(ledger):
 def test_what_one_author_did_tells_nothing_about_another(ledger):
     # Whether a counts in weeks 3 and 4 must not hang on who else was there, or how often.
     for week, others in ((2, ["b"] * 30), (3, ["b", "c"]), (4, ["b", "c", "d"])):
-        allowed = [exact(ledger, week, notes("a", *others), most=3, about=str(week))]
+        allowed = [exact(ledger, week, notes("a", *others), most=3, description=str(week))]
         assert allowed == [len({"a", *others})]
 
 

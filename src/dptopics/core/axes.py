@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from enum import StrEnum
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -37,19 +36,6 @@ OWN_FACET = (
     "The owner's function behind the axis {!r}, {}, tells each text by that text alone: it remembers no other, and "
     "learned from none of this data."
 )
-
-
-class Period(StrEnum):
-    """What dates are grouped into."""
-
-    MONTH = "month"
-    WEEK = "week"
-    DAY = "day"
-
-    def of(self, day: date) -> str:
-        """The name of the period that a day lies in: 2026-03, 2026-W10 (ISO 8601) or 2026-03-04."""
-        year, week, _ = day.isocalendar()
-        return {"month": f"{day:%Y-%m}", "week": f"{year}-W{week:02}", "day": day.isoformat()}[self.value]
 
 
 @dataclass(frozen=True, kw_only=True)

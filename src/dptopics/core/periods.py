@@ -3,12 +3,26 @@
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from enum import StrEnum
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.core.errors import InputError, StoreError
+
+
+class Period(StrEnum):
+    """What dates are grouped into."""
+
+    MONTH = "month"
+    WEEK = "week"
+    DAY = "day"
+
+    def of(self, day: date) -> str:
+        """The name of the period that a day lies in: 2026-03, 2026-W10 (ISO 8601) or 2026-03-04."""
+        year, week, _ = day.isocalendar()
+        return {"month": f"{day:%Y-%m}", "week": f"{year}-W{week:02}", "day": day.isoformat()}[self.value]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +75,7 @@ def period_now(kind: str) -> str | None:
             f"the collector's clock says {today.year}, before there was this version: it is wrong. Nothing of this "
             "request was kept: set the clock, then send it again."
         )
-    if kind == "day":
-        return today.isoformat()
-    year, week, _ = today.isocalendar()
-    return f"{year}-W{week:02d}"
+    return Period(kind).of(today)
 
 
 def check_kind(kind: str) -> None:
