@@ -206,7 +206,8 @@ def axes_of_options(
     date_format: str | None = None,
 ) -> "list[Axis]":
     """The axes that the options name. A list must have its column, a column its list."""
-    from dptopics.core.axes import Axis, Period
+    from dptopics.core.axes import Axis
+    from dptopics.core.periods import Period
 
     periods = {one for one in by if one.partition(":")[0] in list(Period) and ":" in one}
     columns = [one for one in by if one not in periods]
@@ -242,7 +243,8 @@ def _calendar(period: str, at: str | None, first: str | None, last: str | None, 
 
 def _axes_of(plan: "Plan", by: list[str], date_format: str | None = None) -> "list[Axis]":
     """The axes of a plan: it says which values they have, ``--by`` in which columns they are."""
-    from dptopics.core.axes import Axis, Period
+    from dptopics.core.axes import Axis
+    from dptopics.core.periods import Period
 
     named = {kind if found else one: (kind, column) for one in by for kind, found, column in [one.partition(":")]}
     axes, days = [], [date.fromisoformat(day) for day in plan.settings.get("days", ())]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dptopics.core.errors import InputError
 from dptopics.core.files import read_list
+from dptopics.core.periods import Period
 from dptopics.core.tokenizers import check_pure
 from dptopics.core.vocabulary import Vocabulary
 
