@@ -199,7 +199,9 @@ def check_name(check):
     return getattr(check, "func", check).__name__
 
 
-ESTIMATOR = PrivateTopics(n_topics=2, epsilon=50.0, vocabulary="public", unit="document", steps=3, random_state=0)
+ESTIMATOR = PrivateTopics(
+    n_topics=2, epsilon=50.0, vocabulary="public", unit="document", settings={"steps": 3}, random_state=0
+)
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,12 @@ _AGAIN = (
 )
 
 
+_NO_AUTHORS = (
+    "No authors were given, so each document is protected separately: somebody with several documents is protected less. "
+    "Pass authors=, or unit='document' if that is what you want."
+)
+
+
 class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Topics that may be published: a differentially private topic model of texts or word counts.
 
@@ -58,7 +64,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     Parameters
     ----------
-    n_topics : number of topics at most, or "auto": as many as the data can carry (mechanism "embedded").
+    n_topics : number of topics at most, or "auto": as many as the data support (mechanism "embedded").
     epsilon, delta : the guarantee of this release, vocabulary included.
     unit : "author" or "document"; by default author if authors are given.
     mechanism : how topics are learned, see ``dptopics mechanisms``. By default "embedded" for English texts if
@@ -75,12 +81,11 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     max_vocabulary : keep at most so many words, those of the highest noisy weight.
     max_docs : documents kept per author.
     max_words : distinct words that each unit may propose for the vocabulary.
-    steps : rounds of learning; by default the mechanism's own number.
-    settings : other settings of the mechanism, by name: for "output" and "mvg" gamma (the chance that ε does not hold),
-        learner (a name or a learner), public (the public Corpus that neighbours are drawn from), sample_size,
-        calibration, post ("simplex", "clip" or "none") and, for "output", top; for "spectral" alpha0, and for
-        "spectral-1" to "spectral-4" shares and sensitivities too.
-    sensitivity : a file to keep a sampled sensitivity in, for "output" and "mvg".
+    settings : other settings of the mechanism, by name: steps (rounds of learning); for "output" and "mvg" gamma (the
+        chance that ε does not hold), learner (a name or a learner), public (the public Corpus that neighbours are drawn
+        from), sample_size, calibration, post ("simplex", "clip" or "none"), sensitivity (a file that keeps a sampled
+        one) and, for "output", top; for "spectral" alpha0, and for "spectral-1" to "spectral-4" shares and
+        sensitivities too.
     text : the language of the texts, or how they become words (TextSettings). A Corpus has its own settings.
     engine : a Spark session, to fit a DataFrame, Parquet files or a table on its cluster: docs/howto/spark.md.
     ledger : a Ledger or its path; without one the release is priced alone.
@@ -113,9 +118,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         max_vocabulary: int | None = None,
         max_docs: int | None = None,
         max_words: int = 200,
-        steps: int | None = None,
         settings: Mapping[str, Any] | None = None,
-        sensitivity: str | Path | None = None,
         text: str | TextSettings = "english",
         engine: Any = None,
         ledger: Ledger | str | Path | None = None,
@@ -136,9 +139,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.max_vocabulary = max_vocabulary
         self.max_docs = max_docs
         self.max_words = max_words
-        self.steps = steps
         self.settings = settings
-        self.sensitivity = sensitivity
         self.text = text
         self.engine = engine
         self.ledger = ledger
@@ -174,10 +175,10 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self._feature_names = feature_names
         rows: dict[str, Any] = {"drop_missing": drop_missing, "author_is": tuple(author_is)}
         X, authors = one_column(as_list(X)), as_list(authors)
-        if drop_missing and embeddings is not None and not self._on_spark(X):
-            raise InputError("rows that are dropped have embeddings too. Leave out drop_missing, and such rows.")
         if self._on_spark(X):
             data = spark_data_of(X, text, authors, embeddings, session=self.engine, settings=self._text(), **rows)
+        elif drop_missing and embeddings is not None:
+            raise InputError("rows that are dropped have embeddings too. Leave out drop_missing, and such rows.")
         else:
             data = self._data(X, text, authors, **rows)
         name = self.mechanism or usual_mechanism(data.text)
@@ -200,17 +201,11 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             max_docs=self.max_docs,
             noise=self.noise,
             embedding=model,
-            steps=self.steps,
             **self._settings(X, unit),
         )
         if unit is Unit.DOCUMENT and self.unit is None:
             check_no_labels(y)
-            warnings.warn(
-                "No authors were given, so each document is protected by itself: somebody with several documents is "
-                "protected less. Pass authors=, or unit='document' if that is what you want.",
-                PrivacyWarning,
-                stacklevel=2,
-            )
+            warnings.warn(_NO_AUTHORS, PrivacyWarning, stacklevel=2)
         rng = self._rng()
         self._count_fit()
 
@@ -228,7 +223,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             ledger=self.ledger,
             accept_unproven=self.accept_unproven,
             rng=rng,
-            sensitivity=self.sensitivity,
+            sensitivity=(self.settings or {}).get("sensitivity"),
             phase=shown if self.progress else lambda title: nullcontext(),
         )
         self.plan_ = plan
@@ -340,7 +335,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _settings(self, X: Any, unit: Unit) -> dict[str, Any]:
         """The mechanism's own settings; a public corpus is bounded as the private one will be."""
-        found = dict(self.settings or {})
+        found = {name: value for name, value in (self.settings or {}).items() if name != "sensitivity"}
         public = found.get("public")
         if public is not None and public is X:
             raise InputError("public is the private corpus itself. Give texts that were public before, or none.")

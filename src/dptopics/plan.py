@@ -86,15 +86,18 @@ class Plan:
         for name in ("max_docs", "max_words", "max_vocabulary"):
             if getattr(self, name) is not None:
                 whole(name, getattr(self, name), least=1)
+        self._check_vocabulary()
+        if self.job is Job.TOPICS and self.n_topics is None:
+            raise InputError("a plan for topics must say how many: n_topics.")
+        if self.n_topics is not None and not 2 <= self.n_topics <= MOST_TOPICS:
+            raise InputError(f"n_topics must lie between 2 and {MOST_TOPICS:,}, got {self.n_topics}.")
+
+    def _check_vocabulary(self) -> None:
         if self.vocabulary_share is not None and not 0 < self.vocabulary_share < 1:
             raise InputError(f"vocabulary_share must lie strictly between 0 and 1, got {self.vocabulary_share}.")
         if self.vocabulary_epsilon is not None:
             chosen = isinstance(self.vocabulary, str) and self.vocabulary != COMMON
             check_own_epsilon(self.vocabulary_epsilon, self.epsilon, self.vocabulary_share, chosen=chosen)
-        if self.job is Job.TOPICS and self.n_topics is None:
-            raise InputError("a plan for topics must say how many: n_topics.")
-        if self.n_topics is not None and not 2 <= self.n_topics <= MOST_TOPICS:
-            raise InputError(f"n_topics must lie between 2 and {MOST_TOPICS:,}, got {self.n_topics}.")
         private = self.vocabulary in mechanisms(Job.VOCABULARY) if isinstance(self.vocabulary, str) else False
         if private and self.max_vocabulary is not None and self.max_vocabulary < (self.n_topics or 0):
             raise InputError(
@@ -124,7 +127,7 @@ class Plan:
         """Topics. Several mechanisms, with commas between: all are charged, the best by a noisy likelihood is released.
 
         Without a ``mechanism`` the best that is installed for the texts (:func:`usual_mechanism`), without a
-        ``vocabulary`` the mechanism's usual one. ``n_topics`` is a number, or "auto": as many as the data can carry, at
+        ``vocabulary`` the mechanism's usual one. ``n_topics`` is a number, or "auto": as many as the data support, at
         most 50, where the mechanism can tell. ``vocabulary_epsilon``: ε₁ of a private vocabulary, instead of its share
         of the budget. ``settings`` are the mechanism's own; those that are None are left.
         """
@@ -133,12 +136,8 @@ class Plan:
         if settings.get("embedding") is not None or all("embedding" in kind.accepts() for kind in kinds):
             settings["embedding"] = embedding(settings.get("embedding"))
             check_language(settings["embedding"], text)
-        if n_topics == AUTO:
-            n_topics, settings["auto"] = MOST_AUTO, True
-            if not all("auto" in kind.accepts() for kind in kinds):
-                raise InputError(f"mechanism {name!r} cannot tell how many topics the data carry. Give a number.")
         if isinstance(n_topics, str):
-            raise InputError(f"n_topics must be a whole number or {AUTO!r}, got a string.")
+            n_topics, settings["auto"] = _most_topics(n_topics, name, kinds), True
         names = (*mechanisms(Job.VOCABULARY), COMMON, EXTENDED)
         words = words_or_name(kinds[0].usual_vocabulary if vocabulary is None else vocabulary, text, names=names)
         if max_vocabulary is None:
@@ -404,6 +403,15 @@ def plan_of(release: Release[Any], folder: str | Path, known: tuple[PublicInput,
         return None
     words = PublicInput.words(Vocabulary(release.value.vocabulary.words))
     return Plan.from_dict(release.record.plan, folder=folder, known=(words, *known))
+
+
+def _most_topics(asked: str, name: str, kinds: list[Any]) -> int:
+    """How many topics there may be where the data decide."""
+    if asked != AUTO:
+        raise InputError(f"n_topics must be a whole number or {AUTO!r}, got a string.")
+    if not all("auto" in kind.accepts() for kind in kinds):
+        raise InputError(f"mechanism {name!r} cannot tell how many topics the data support. Give a number.")
+    return MOST_AUTO
 
 
 def _names(mechanism: str) -> list[str]:

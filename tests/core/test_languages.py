@@ -94,7 +94,9 @@ def test_the_words_of_a_language_are_found(language):
 @pytest.mark.parametrize("language", MESSAGES)
 def test_a_release_in_every_language(language, tmp_path):
     words = Vocabulary.public(sorted(MESSAGES[language][1]))
-    model = PrivateTopics(n_topics=2, epsilon=50.0, mechanism="mixture", vocabulary=words, steps=2, text=language)
+    model = PrivateTopics(
+        n_topics=2, epsilon=50.0, mechanism="mixture", vocabulary=words, settings={"steps": 2}, text=language
+    )
     model.fit(MESSAGES[language][0] * 40, authors=range(120))
     loaded = TopicModel.load(model.save(tmp_path / "release"))
     assert loaded.text == TextSettings(language=language)
@@ -199,7 +201,12 @@ def test_it_travels_to_other_processes(carry, monkeypatch):
 def release(tmp_path):
     words = Vocabulary.public(["knee+hurts", "hurts+much", "reading+glasses"])
     model = PrivateTopics(
-        n_topics=2, epsilon=50.0, mechanism="mixture", steps=1, vocabulary=words, text=TextSettings(tokenizer=OWN)
+        n_topics=2,
+        epsilon=50.0,
+        mechanism="mixture",
+        settings={"steps": 1},
+        vocabulary=words,
+        text=TextSettings(tokenizer=OWN),
     )
     model.fit(["Knee hurts much", "Reading glasses"] * 50, authors=range(100))
     return model.save(tmp_path / "release")

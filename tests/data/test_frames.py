@@ -28,7 +28,9 @@ WORDS = Vocabulary.public(["knee", "pain", "running", "glasses", "reading", "eye
 
 
 def topics():
-    return PrivateTopics(n_topics=2, epsilon=20.0, mechanism="mixture", steps=2, vocabulary=WORDS, random_state=7)
+    return PrivateTopics(
+        n_topics=2, epsilon=20.0, mechanism="mixture", settings={"steps": 2}, vocabulary=WORDS, random_state=7
+    )
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +81,9 @@ def test_fit_and_transform_in_one(as_lists):
 
 def test_without_authors_documents_are_protected():
     with pytest.warns(PrivacyWarning, match="each document is protected by itself"):
-        model = PrivateTopics(n_topics=2, mechanism="mixture", steps=1, vocabulary=WORDS).fit(PANDAS, text="note")
+        model = PrivateTopics(n_topics=2, mechanism="mixture", settings={"steps": 1}, vocabulary=WORDS).fit(
+            PANDAS, text="note"
+        )
     assert model.guarantee_.unit == "document"
 
 

@@ -84,7 +84,7 @@ def anything(rng, depth=0):
 
 @pytest.fixture(scope="module")
 def fitted():
-    model = PrivateTopics(2, mechanism="mixture", epsilon=50.0, vocabulary=WORDS, steps=1)
+    model = PrivateTopics(2, mechanism="mixture", epsilon=50.0, vocabulary=WORDS, settings={"steps": 1})
     return model.fit(["hiv test positive", "ward test"] * 20, authors=range(40))
 
 

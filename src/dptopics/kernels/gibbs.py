@@ -43,6 +43,42 @@ def enter(topic: I32, nk: I64, alpha: float, total_beta: float, nd: F32, pull: F
 
 
 @jit
+def found(p: F32, sums: F32, lanes: F32, bits: np.uint64, n_topics: int) -> int:
+    """The topic that a draw of ``bits`` falls on, if the weights p add up to ``sums`` and ``lanes``."""
+    s01, s45 = lanes[0] + lanes[1], lanes[4] + lanes[5]
+    low = s01 + (lanes[2] + lanes[3])
+    u = np.float32(np.float64(bits >> np.uint64(40)) * 2.0**-24) * (low + (s45 + (lanes[6] + lanes[7])))
+    new = 0
+    if u >= low:
+        u -= low
+        new = 4
+        s01 = s45
+    if u >= s01:
+        u -= s01
+        new += 2
+    if u >= lanes[new]:
+        u -= lanes[new]
+        new += 1
+    for _ in range(BANKS - 1):
+        if u >= sums[new]:
+            u -= sums[new]
+            new += WIDTH
+        else:
+            break
+    while new + STEP < p.size and u >= p[new]:
+        u -= p[new]
+        new += STEP
+    return min(new, n_topics - 1)  # rounding can push the draw into the padding, which has no mass
+
+
+@jit
+def fold_lanes(sums: F32, lanes: F32) -> None:
+    """STEP sums to WIDTH: four banks together."""
+    for lane in range(WIDTH):
+        lanes[lane] = (sums[lane] + sums[lane + 8]) + (sums[lane + 16] + sums[lane + 24])
+
+
+@jit
 def gibbs_sweep(
     start: I64,
     word: I32,
@@ -81,33 +117,8 @@ def gibbs_sweep(
             nk[old] -= 1
             pull[old] = np.float32((nd[old] + alpha) / (nk[old] + total_beta))
             weigh(p, pull, row, b, sums)
-            for lane in range(WIDTH):
-                lanes[lane] = (sums[lane] + sums[lane + 8]) + (sums[lane + 16] + sums[lane + 24])
-            s01, s23, s45, s67 = lanes[0] + lanes[1], lanes[2] + lanes[3], lanes[4] + lanes[5], lanes[6] + lanes[7]
-            low = s01 + s23
-            bits = draw(seed, i - start[d])
-            u = np.float32(np.float64(bits >> np.uint64(40)) * 2.0**-24) * (low + (s45 + s67))
-            new = 0
-            if u >= low:
-                u -= low
-                new = 4
-                s01 = s45
-            if u >= s01:
-                u -= s01
-                new += 2
-            if u >= lanes[new]:
-                u -= lanes[new]
-                new += 1
-            for _ in range(BANKS - 1):
-                if u >= sums[new]:
-                    u -= sums[new]
-                    new += WIDTH
-                else:
-                    break
-            while new + STEP < padded and u >= p[new]:
-                u -= p[new]
-                new += STEP
-            new = min(new, n_topics - 1)  # rounding can push the draw into the padding, which has no mass
+            fold_lanes(sums, lanes)
+            new = found(p, sums, lanes, draw(seed, i - start[d]), n_topics)
             topic[i] = new
             nd[new] += one
             row[new] += one

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from dptopics.kernels.gibbs import AHEAD, ask, enter
+from dptopics.kernels.gibbs import AHEAD, ask, enter, fold_lanes, found
 from dptopics.kernels.hashing import draw
 from dptopics.kernels.jit import F32, F64, I32, I64, U64, jit
-from dptopics.kernels.simd import BANKS, STEP, WIDTH, steepest, weigh
+from dptopics.kernels.simd import STEP, WIDTH, steepest, weigh
 
 
 @jit
@@ -57,6 +57,16 @@ def without_the_word(p: F32, row: F32, nk: I64, beta: float, total_beta: float, 
             for ratio in (s, a / s):
                 most = max(most, ratio, 1 / ratio)
     return most - 1
+
+
+@jit
+def look_beside(
+    beside: F64, p: F32, row: F32, nk: I64, grow: F32, beta: float, total_beta: float, total: float
+) -> None:
+    """Add what algorithm 1 says as printed, and what one missing token of the same word would do."""
+    for j in range(grow.shape[0]):
+        beside[j] += 2.0 * log1plus(lifted(p[: nk.size], grow[j], total))
+    beside[grow.shape[0]] += 2.0 * log1plus(without_the_word(p, row, nk, beta, total_beta, total))
 
 
 @jit
@@ -116,42 +126,15 @@ def monitored_sweep(
                 grow[j, old] = growth(nk[old], removed[j], total_beta)
                 short[j] += nk[old] == removed[j] - 1
             weigh(p, pull, row, b, sums)
-            for lane in range(WIDTH):
-                lanes[lane] = (sums[lane] + sums[lane + 8]) + (sums[lane + 16] + sums[lane + 24])
-            s01, s23, s45, s67 = lanes[0] + lanes[1], lanes[2] + lanes[3], lanes[4] + lanes[5], lanes[6] + lanes[7]
-            low = s01 + s23
-            bits = draw(seed, i - start[d])
-            total = low + (s45 + s67)
+            fold_lanes(sums, lanes)
+            low = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+            total = low + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
             for j in range(removed.size):
                 loss[j, i] += 2.0 * log1plus(np.float64(steepest(p, grow[j], total)))
                 capped[j] += short[j] > 0
             if beside.size > 0:
-                for j in range(removed.size):
-                    beside[j, i] += 2.0 * log1plus(lifted(p[:n_topics], grow[j], np.float64(total)))
-                other = without_the_word(p, row, nk[:n_topics], beta, total_beta, np.float64(total))
-                beside[removed.size, i] += 2.0 * log1plus(other)
-            u = np.float32(np.float64(bits >> np.uint64(40)) * 2.0**-24) * total
-            new = 0
-            if u >= low:
-                u -= low
-                new = 4
-                s01 = s45
-            if u >= s01:
-                u -= s01
-                new += 2
-            if u >= lanes[new]:
-                u -= lanes[new]
-                new += 1
-            for _ in range(BANKS - 1):
-                if u >= sums[new]:
-                    u -= sums[new]
-                    new += WIDTH
-                else:
-                    break
-            while new + STEP < padded and u >= p[new]:
-                u -= p[new]
-                new += STEP
-            new = min(new, n_topics - 1)  # rounding can push the draw into the padding, which has no mass
+                look_beside(beside[:, i], p, row, nk[:n_topics], grow, beta, total_beta, np.float64(total))
+            new = found(p, sums, lanes, draw(seed, i - start[d]), n_topics)
             topic[i] = new
             nd[new] += one
             row[new] += one

@@ -88,17 +88,7 @@ def fit_reports(
         period: the day or week that these reports came from, for the record.
     """
     randomizer = collection.randomizer
-    if method not in METHODS:
-        raise InputError(f"there is no method {method!r}. The methods are: {', '.join(METHODS)}.")
-    if method == "published" and not isinstance(randomizer, BitFlips):
-        raise InputError("the published method rebuilds bits; this collection sends hashed words. Use 'likelihood'.")
-    if clip == "usual":
-        clip = None if method == "published" else _USUAL_CLIP.get(type(randomizer))
-    if clip is not None and (isinstance(randomizer, ThreeWords) or method == "published"):
-        raise InputError(
-            "only pairs, and bits by likelihood, can be clipped: leave out --clip (clip). Three words count as one "
-            "document and three words whatever they say."
-        )
+    clip = _checked_clip(randomizer, method, clip)
     if not len(data):
         raise InputError("there are no valid reports. Collect at least one.")
     own = len(randomizer.topics) if isinstance(randomizer, HashedPair) else None
@@ -118,12 +108,27 @@ def fit_reports(
         shares_of="Estimated share of reports, without an interval",
     )
     settings = mechanism_settings(randomizer) | {"collection": collection.name, "version": collection.version}
-    if clip is not None:
-        settings["clip"] = clip
-    if period is not None:
-        settings["period"] = period
+    settings |= {name: value for name, value in (("clip", clip), ("period", period)) if value is not None}
     settings |= {"reports": len(data), "method": method, "n_topics": n_topics, "key": key}
     return Release(value=model, guarantee=collection.guarantee, settings=settings)
+
+
+def _checked_clip(
+    randomizer: BitFlips | HashedPair | ThreeWords, method: str, clip: float | Literal["usual"] | None
+) -> float | None:
+    """How far a report is clipped by this method; refuses what cannot be."""
+    if method not in METHODS:
+        raise InputError(f"there is no method {method!r}. The methods are: {', '.join(METHODS)}.")
+    if method == "published" and not isinstance(randomizer, BitFlips):
+        raise InputError("the published method rebuilds bits; this collection sends hashed words. Use 'likelihood'.")
+    if clip == "usual":
+        return None if method == "published" else _USUAL_CLIP.get(type(randomizer))
+    if clip is not None and (isinstance(randomizer, ThreeWords) or method == "published"):
+        raise InputError(
+            "only pairs, and bits by likelihood, can be clipped: leave out --clip (clip). Three words count as one "
+            "document and three words whatever they say."
+        )
+    return clip
 
 
 def _learner(

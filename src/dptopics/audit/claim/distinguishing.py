@@ -213,6 +213,14 @@ def released_value(mechanism: Mechanism[Any], corpus: BoundedCorpus, rng: Genera
         return None
 
 
+def _rehearsed(values: Sequence[Sequence[Any]], words: Sequence[str]) -> Iterator[tuple[float, Score, int, float]]:
+    """How well each score tells the worlds apart, with its direction and threshold."""
+    for score in SCORES.values():
+        without, within = (np.array([score(value, words) for value in world]) for world in values)
+        sign = 1 if within.mean() >= without.mean() else -1
+        yield separation(within, without), score, sign, float(within.mean() + without.mean()) / 2
+
+
 _REHEARSALS = 24  # runs of each canary, by which score, direction and threshold are chosen; they count for nothing else
 Pair = tuple[BoundedCorpus, BoundedCorpus]
 
@@ -242,12 +250,8 @@ class ReleasedCase:
             if all(value is None for value in flat):
                 notes.append("Nothing was released with some of the canaries: the audit saw no value to judge.")
                 continue
-            for score in SCORES.values():
-                without, within = (np.array([score(value, words) for value in world]) for world in values)
-                told = separation(within, without)
+            for told, score, sign, middle in _rehearsed(values, words):
                 if told > most:
-                    middle = float(within.mean() + without.mean()) / 2
-                    sign = 1 if within.mean() >= without.mean() else -1
                     best, most = cls(mechanism, corpora, words, score, sign, middle, ()), told
         if best is None:
             _, corpora = cases[0]

@@ -56,18 +56,23 @@ def check_columns(found: Sequence[str] | Header, *columns: str | None) -> None:
             continue
         if column in names:
             raise InputError(f"there are {names.count(column)} columns {column!r}. Rename all but one.")
-        like = [SequenceMatcher(None, _folded(name), _folded(column)).ratio() for name in names]
-        order = sorted(range(len(names)), key=lambda place: -like[place] if like[place] >= _ALIKE else 0)
-        closest = max(like, default=0.0)
-        known = closest >= _SURELY_ALIKE or bool(set(columns) & set(names))  # a row with such a cell is one of names
-        shown = are_names(names, None if known else header.below)
-        hint = "Write one of these." if shown else header.no_names
-        if any(_folded(name) == _folded(column) for name in names):
-            hint = "One differs only in capital letters or blanks around it: write the name exactly."
-        elif shown and closest >= _ALIKE:
-            hint = f"Did you mean {names[order[0]]!r}?"
-        told = f": {quoted([names[place] for place in order])}" if shown else ""
-        raise InputError(f"there is no column {column!r} among the {len(names)} of the table{told}. {hint}")
+        raise _no_such(column, header, known=bool(set(columns) & set(names)))
+
+
+def _no_such(column: str, header: Header, *, known: bool) -> InputError:
+    """What to say of a column that is not there. ``known``: another column is, so the row is one of names."""
+    names = header.names
+    like = [SequenceMatcher(None, _folded(name), _folded(column)).ratio() for name in names]
+    order = sorted(range(len(names)), key=lambda place: -like[place] if like[place] >= _ALIKE else 0)
+    closest = max(like, default=0.0)
+    shown = are_names(names, None if known or closest >= _SURELY_ALIKE else header.below)
+    hint = "Write one of these." if shown else header.no_names
+    if any(_folded(name) == _folded(column) for name in names):
+        hint = "One differs only in capital letters or blanks around it: write the name exactly."
+    elif shown and closest >= _ALIKE:
+        hint = f"Did you mean {names[order[0]]!r}?"
+    told = f": {quoted([names[place] for place in order])}" if shown else ""
+    return InputError(f"there is no column {column!r} among the {len(names)} of the table{told}. {hint}")
 
 
 def are_names(names: Sequence[str], below: Below | None = None) -> bool:
