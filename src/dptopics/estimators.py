@@ -51,8 +51,8 @@ _AGAIN = (
 
 
 _NO_AUTHORS = (
-    "No authors were given, so each document is protected separately: somebody with several documents is protected less. "
-    "Pass authors=, or unit='document' if that is what you want."
+    "No authors were given, so each document is protected separately: somebody with several documents is protected "
+    "less. Pass authors=, or unit='document' if that is what you want."
 )
 
 

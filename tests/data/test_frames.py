@@ -80,7 +80,7 @@ def test_fit_and_transform_in_one(as_lists):
 
 
 def test_without_authors_documents_are_protected():
-    with pytest.warns(PrivacyWarning, match="each document is protected by itself"):
+    with pytest.warns(PrivacyWarning, match="each document is protected separately"):
         model = PrivateTopics(n_topics=2, mechanism="mixture", settings={"steps": 1}, vocabulary=WORDS).fit(
             PANDAS, text="note"
         )

@@ -15,20 +15,17 @@ WAYS = {"dptopics.kernels.jit"}  # how kernels are typed and made, not what they
 # What each file compiles into its own kernels from another file. A call costs nothing once compiled, but it ties two
 # files together: a new line here is a decision.
 SHARED = {
-    "doc_topics": {"digamma.exp_digamma"},
-    "flip_channel": {"splitmix.draw"},
-    "gather": {"splitmix.draw", "splitmix.mix"},
-    "greedy": {"policy.words_of"},
-    "gibbs": {"simd.BANKS", "simd.LINE", "simd.STEP", "simd.WIDTH", "simd.prefetch", "simd.weigh", "splitmix.draw"},
+    "doc_topics": {"simd.absorb"},
+    "gather": {"hashing.draw", "hashing.mix"},
+    "gibbs": {"simd.BANKS", "simd.LINE", "simd.STEP", "simd.WIDTH", "simd.prefetch", "simd.weigh", "hashing.draw"},
     "gibbs_monitor": {
-        "gibbs.AHEAD", "gibbs.ask", "gibbs.enter", "simd.BANKS", "simd.STEP", "simd.WIDTH", "simd.steepest",
-        "simd.weigh", "splitmix.draw",
+        "gibbs.AHEAD", "gibbs.ask", "gibbs.enter", "gibbs.fold_lanes", "gibbs.found", "simd.STEP", "simd.WIDTH",
+        "simd.steepest", "simd.weigh", "hashing.draw",
     },
-    "local_hash": {"splitmix.draw"},
+    "local_hash": {"hashing.draw"},
     "transformer": {
         "tiles.BYTE_ROWS", "tiles.COLUMNS", "tiles.FLOAT_ROWS", "tiles.byte_block", "tiles.float_block",
     },
-    "variational": {"digamma.exp_digamma", "simd.absorb"},
 }  # fmt: skip
 
 
