@@ -206,10 +206,10 @@ def harder(found: dict[str, Any]) -> str:
         for corpus in ("theme_left_out", "newsgroups")
     )
     return (
-        f"If the new subject is a theme of the same messages that was left out of the topics, with much the same words, "
-        f"it was signalled in {left['embedded']} of 100 runs with `embedded` and in {left['mixture']} with `mixture` "
-        f"(3 %, one week each). Answers about diseases among posts of 20 Newsgroups: in {posts['embedded']} of 100; "
-        f"one of the groups is about medicine, so they are assigned to its topic."
+        f"If the new subject is a theme of the same messages that was left out of the topics, with much the same "
+        f"words, it was signalled in {left['embedded']} of 100 runs with `embedded` and in {left['mixture']} with "
+        f"`mixture` (3 %, one week each). Answers about diseases among posts of 20 Newsgroups: in {posts['embedded']} "
+        f"of 100; one of the groups is about medicine, so they are assigned to its topic."
     )
 
 
