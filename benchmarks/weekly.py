@@ -189,7 +189,7 @@ def totals_table(found: dict[str, Any]) -> str:
 
 def drift_table(found: dict[str, Any]) -> str:
     """For docs/howto/counts.md."""
-    head = "| topics by | weeks that an author counts in | quiet without it | 1 % | 2 % | 3 % |"
+    head = "| topics by | weeks that an author counts in | no alarm without it | 1 % | 2 % | 3 % |"
     lines = [head, "|---|---|---|---|---|---|"]
     for name, one in found["gardening"].items():
         for most in CAPS:

@@ -89,7 +89,7 @@ NGRAMS = Page(
             "has KL {} at ε = 0.1 (BayesianDP {}) and {} at ε = 1 ({}); on the real 60,000 authors {} against {}",
             proved,
         ),
-        Quote("more than public data alone ({} against {})", few_authors),
+        Quote("much better than public data alone ({} against {})", few_authors),
         Quote(
             "at ε = 0.2: `bayes` {}, as low as that of the private counts themselves ({}), BayesianDP {}, k = 50 {}; "
             "Laplace with the paper's W {}.",

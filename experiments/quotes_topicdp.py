@@ -305,7 +305,7 @@ TOPICDP = Page(
             "it is missing in {} % of draws (in {} of {} runs of {} stored pairs)",
             lambda: [fixed(missing(0.22)), *lucky()[:3]],
         ),
-        Quote("Δ then falls {}-fold, else about {}-fold", lambda: lucky()[3:]),
+        Quote("Δ then falls {}-fold, otherwise about {}-fold", lambda: lucky()[3:]),
         Quote("h = {}, it is missing in {} %.", lambda: [asked(GAMMA), significant(missing(GAMMA), 1)]),
         Quote("8.44 belongs to Δ = {}, with which MVG has {} for either γ_f", belongs),
         Quote("`binomial` {}-fold from γ = 0.07 to 0.12", lambda: [sudden()]),
