@@ -89,7 +89,7 @@ _HEAD = [
     "|---|---|---|---|---|---|---|---|---|---|---|",
 ]
 _OTHERS = (("mixture", ""), ("variational", ""), ("auto", ""), ("clusters", ""), ("minilm", ""))
-_NAMES = {"auto": "`embedded`, number left to the data", "clusters": "clusters of embeddings, not private"}
+_NAMES = {"auto": "`embedded`, automatic number", "clusters": "embedding clusters, not private"}
 _NAMES |= {"mixture": "`mixture`", "variational": "`variational`", "minilm": "`embedded`, MiniLM"}
 
 

@@ -188,7 +188,7 @@ def totals_table(found: dict[str, Any]) -> str:
 
 def drift_table(found: dict[str, Any]) -> str:
     """For docs/howto/counts.md."""
-    head = "| topics by | weeks that an author counts in | quiet without it | 1 % | 2 % | 3 % |"
+    head = "| topics by | weeks that an author counts in | no alarm without it | 1 % | 2 % | 3 % |"
     lines = [head, "|---|---|---|---|---|---|"]
     for name, one in found["gardening"].items():
         for most in CAPS:
@@ -199,16 +199,16 @@ def drift_table(found: dict[str, Any]) -> str:
 
 
 def harder(found: dict[str, Any]) -> str:
-    """For docs/howto/counts.md: what is not told as well."""
+    """For docs/howto/counts.md: what is detected less well."""
     left, posts = (
         {name: one["max_periods 1"]["3%"]["signalled_in_time"] for name, one in found[corpus].items()}
         for corpus in ("theme_left_out", "newsgroups")
     )
     return (
-        f"If the new subject is a theme of the same messages that the topics were not told of, in much the same words, "
-        f"it was signalled in {left['embedded']} of 100 runs with `embedded` and in {left['mixture']} with `mixture` "
-        f"(3 %, one week each). Answers about diseases among posts of 20 Newsgroups: in {posts['embedded']} of 100; "
-        f"one of the groups is about medicine, so that they land in its topic."
+        f"If the new subject is a theme of the same messages that was left out of the topics, with much the same "
+        f"words, it was signalled in {left['embedded']} of 100 runs with `embedded` and in {left['mixture']} with "
+        f"`mixture` (3 %, one week each). Answers about diseases among posts of 20 Newsgroups: in {posts['embedded']} "
+        f"of 100; one of the groups is about medicine, so they are assigned to its topic."
     )
 
 

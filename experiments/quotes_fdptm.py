@@ -60,7 +60,7 @@ FDPTM = Page(
         Quote("{} pairs, each at least −ln {}, give at least {}.", least_possible),
         Quote("by that rule we get {} ± {}.", lambda: spread(fdptm_values("umass_code_30", **ALL_WORDS)).split(" ± ")),
         Quote("rise up to 7 ({}, {}, {}, {}, {}, {}, {})", top_thirty),
-        Quote("stays {} to {} below from ε = 3 on, also at ε₂ = 10", lambda: gap()[:2]),
+        Quote("stays {} to {} below from ε = 3 on, even at ε₂ = 10", lambda: gap()[:2]),
         Quote("runs spread by {} to {})", lambda: gap()[2:]),
         Quote("says the same: {} ± {} against {} ± {}, diversity {} against {}.", npmi_and_diversity),
         Quote("UMass {} ± {}, {} ± {}, {} ± {} and {} ± {} at ε", zhao),

@@ -82,12 +82,12 @@ def longest() -> list[str]:
 
 GIBBS = Page(
     [
-        Quote("counted so, we have {} for KOS, within {} % of theirs", kos_words),
+        Quote("counted this way, we have {} for KOS, within {} % of theirs", kos_words),
         Quote(
             "Enron is whole mail bodies of mailbox owners, {} drawn",
             lambda: [fixed(corpus("Enron")["training"] + corpus("Enron")["test"])],
         ),
-        Quote("as printed; ε after {} sweeps", lambda: [str(len(monitored()[0]["word"]))]),
+        Quote("the printed version; ε after {} sweeps", lambda: [str(len(monitored()[0]["word"]))]),
         Quote("algorithm 1 says up to {} % less on these corpora", printed_less),
         Quote("of a token by {} to {} times what the word level says", same_word),
         Quote("which is {} words for NIPS, {} for KOS and {} for Enron", mean_lengths),

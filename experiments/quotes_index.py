@@ -82,7 +82,7 @@ INDEX = Page(
         Quote("{} words, {} a tweet, {} tweets", table_4),
         Quote("not the top 10; {} words at ε₁ = 3", greedy_words),
         Quote(
-            "they promise {} to {} where {} is the most there can be; measured {} to {}",
+            "they bound it by {} to {} where {} is the maximum possible; measured {} to {}",
             lambda: [
                 significant(of_theorems("promised")[0]),
                 fixed(of_theorems("promised")[1]),

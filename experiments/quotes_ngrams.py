@@ -89,7 +89,7 @@ NGRAMS = Page(
             "has KL {} at ε = 0.1 (BayesianDP {}) and {} at ε = 1 ({}); on the real 60,000 authors {} against {}",
             proved,
         ),
-        Quote("more than public data alone ({} against {})", few_authors),
+        Quote("much better than public data alone ({} against {})", few_authors),
         Quote(
             "at ε = 0.2: `bayes` {}, as low as that of the private counts themselves ({}), BayesianDP {}, k = 50 {}; "
             "Laplace with the paper's W {}.",
@@ -126,7 +126,7 @@ NGRAMS = Page(
             ],
         ),
         Quote(
-            "{} sentences of held-out authors of which every trigram is on the list, as in the paper; {} others",
+            "{} sentences of held-out authors with every trigram on the list, as in the paper; {} others",
             sentences,
         ),
         Quote(
@@ -148,7 +148,7 @@ NGRAMS = Page(
         "real 54,000 authors",
         "with 54,000 k = 50",
         "noise of scale 100 on",
-        "of scale 1,000,",
+        "at scale 1,000,",
         "100,000 authors",
         "1.2 million users",
         "(reddit_college, 2,000 trigrams",

@@ -253,7 +253,7 @@ def time() -> list[str]:
 
 TOPICDP = Page(
     [
-        Quote("That is done too: the {} recipients", lambda: [users("recipients")]),
+        Quote("We run that too, with the {} recipients", lambda: [users("recipients")]),
         Quote("The true L1 is in the rows too, {} times larger", lambda: [true_l1()]),
         Quote(
             "ε_R = {}, {}, {}, {} at ε = 1, 3, 5, 10",
@@ -270,11 +270,11 @@ TOPICDP = Page(
         Quote("{} % of the {} pairs drawn are further apart than this Δ of {};", not_enough),
         Quote("TopicDP's noise is {} times larger.", lambda: [more_noise()]),
         Quote(
-            "here {} at ε = 1 with n = 30,000, and {} with the recipients' own number",
+            "here {} at ε = 1 with n = 30,000, and {} with the actual number of recipients",
             lambda: [significant(error(name, 1.0, "renyi (published)"), 3) for name in (DRAWN, "recipients")],
         ),
         Quote(
-            "change little otherwise (Δ = {} instead of {})",
+            "changes little (Δ = {} instead of {})",
             lambda: [fixed(published(name, 3.0)["sensitivity"], 3) for name in ("recipients", "enron")],
         ),
         Quote(
@@ -305,7 +305,7 @@ TOPICDP = Page(
             "it is missing in {} % of draws (in {} of {} runs of {} stored pairs)",
             lambda: [fixed(missing(0.22)), *lucky()[:3]],
         ),
-        Quote("Δ then falls {}-fold, else about {}-fold", lambda: lucky()[3:]),
+        Quote("Δ then falls {}-fold, otherwise about {}-fold", lambda: lucky()[3:]),
         Quote("h = {}, it is missing in {} %.", lambda: [asked(GAMMA), significant(missing(GAMMA), 1)]),
         Quote("8.44 belongs to Δ = {}, with which MVG has {} for either γ_f", belongs),
         Quote("`binomial` {}-fold from γ = 0.07 to 0.12", lambda: [sudden()]),
@@ -331,7 +331,7 @@ TOPICDP = Page(
         ),
         Quote("in the first {} pairs (Δ = {}), in {} pairs one did (Δ = {})", three_topics),
         Quote("(`exchangeable`: {} pairs, `dkw`: {})", lambda: [asked(GAMMA, "exchangeable"), asked(GAMMA)]),
-        Quote("HDP and PLSA move by {} to {} when one user of {} is exchanged", other_models),
+        Quote("HDP and PLSA move by {} to {} when one user of {} is replaced", other_models),
         Quote(
             "with n = 30,000 HDP still moves by {}.",
             lambda: [fixed(rows_of("9ac, 10ac", data=DRAWN, model="hdp", epsilon=3.0)[0]["sensitivity"], 2)],
@@ -340,7 +340,7 @@ TOPICDP = Page(
             "Matching matters for HDP ({} instead of {})",
             lambda: [fixed(far, 2) for far in cell("amazon hdp 10")["largest"][:2]],
         ),
-        Quote("but for LSI on Amazon ({}-fold)", lambda: [fixed(lsi_by_gamma("amazon"), 1)]),
+        Quote("except for LSI on Amazon ({}-fold)", lambda: [fixed(lsi_by_gamma("amazon"), 1)]),
         Quote("LSI falls {}-fold from γ = 0.02 to 0.22", lambda: [fixed(round(lsi_by_gamma(DRAWN), -1))]),
         Quote(
             "standard deviation {} (Enron), {} (n = 30,000) or {} (Amazon), where the listed words have probabilities "
@@ -352,7 +352,7 @@ TOPICDP = Page(
             "{} times less than published",
             whole_matrix,
         ),
-        Quote("With {} users there is nothing", lambda: [users("enron")]),
+        Quote("With {} users this mechanism has nothing", lambda: [users("enron")]),
         Quote(
             "With {} users half of the heaviest words survive, with {} nearly all",
             lambda: [users("amazon"), users("reviews")],

@@ -104,14 +104,19 @@ def membership_table1() -> str:
     kinds = {
         "ours, our learner": "LiRA online: zeta",
         "the same, offline": "LiRA offline: zeta",
-        "the same online, variances of documents alike": "LiRA online: zeta, variances of documents alike",
+        "the same online, variances of similar documents": "LiRA online: zeta, variances of documents alike",
         "ours, all statistics together": "LiRA online: zeta, negative entropy, logit of maximum, standard deviation",
     }
     rows = [["paper: LiRA with ζ", "12.8 %", "44.9 %", "21.1 %"]]
     rows.append(["ours, scikit-learn's learner", _rate(sklearn["LiRA online: zeta"]), "not run", "not run"])
     rows += [[title, *(_rate(found[kind]) for found in attacks.values())] for title, kind in kinds.items()]
     rows.append(
-        ["paper: maximum, deviation, entropy", "0.19, 0.19, 0.18 %", "1.69, 1.69, 1.31 %", "0.57, 0.53, 0.57 %"]
+        [
+            "paper: maximum, standard deviation, entropy",
+            "0.19, 0.19, 0.18 %",
+            "1.69, 1.69, 1.31 %",
+            "0.57, 0.53, 0.57 %",
+        ]
     )
     names = ("logit of maximum", "standard deviation", "negative entropy")
     cells = [", ".join(_rate(found[f"threshold: {name}"])[:-2] for name in names) + " %" for found in attacks.values()]

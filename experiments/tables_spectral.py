@@ -52,7 +52,7 @@ def utility() -> str:
             place = {"series": f"spectral-{i}", "sensitivities": "printed", "epsilon": epsilon}
             promised, seen = (cell(*by_seed("printed", value, **place)) for value in ("promised", "l2"))
             rows.append([f"theorem {9 + i}, `spectral-{i}`", f"{epsilon:g}", promised, seen])
-    return markdown(["", "ε", "promised loss of a topic, L2", "measured"], rows)
+    return markdown(["", "ε", "bound on the loss of a topic, L2", "measured"], rows)
 
 
 def figure2() -> str:

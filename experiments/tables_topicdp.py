@@ -180,8 +180,8 @@ def whole() -> str:
                 f"{one['l1']:.3g}", f"{one['top 10 kept']:.0%}".replace("%", " %"),
                 f"{one['words above 3 deviations']:.3g}",
             ])  # fmt: skip
-    return markdown(["", "Δ", "ε", "deviation of a word", "true L1", "of the 10 heaviest words kept",
-                     "words above 3 deviations, a topic"], rows)  # fmt: skip
+    return markdown(["", "Δ", "ε", "standard deviation of a word", "true L1", "of the 10 heaviest words kept",
+                     "words above 3 standard deviations, per topic"], rows)  # fmt: skip
 
 
 TABLES = {
