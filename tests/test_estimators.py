@@ -58,7 +58,7 @@ def test_a_corpus_and_its_texts_give_the_same_seeded_release():
 
 
 def test_without_authors_documents_are_protected_with_a_warning():
-    with pytest.warns(PrivacyWarning, match="each document is protected by itself"):
+    with pytest.warns(PrivacyWarning, match="each document is protected separately"):
         model = private_topics().fit(TEXTS)
     assert model.guarantee_.unit == "document"
     private_topics(unit="document").fit(TEXTS)  # asked for: no warning

@@ -61,7 +61,7 @@ def test_kernels_are_compiled_in_one_way_and_in_one_room():
 
 def test_splitmix_is_written_once():
     holders = [path.stem for path in PACKAGE.rglob("*.py") if "0xBF58476D1CE4E5B9" in path.read_text("utf-8")]
-    assert holders == ["splitmix"]
+    assert holders == ["hashing"]
 
 
 LEAF = """
