@@ -5,7 +5,7 @@ import pytest
 
 from dptopics import Corpus, PrivateTopics, Vocabulary
 from dptopics.errors import InputError, PrivacyError, PrivacyWarning
-from dptopics.public.embeddings import MiniLMWords, WordLlama, available, embedding
+from dptopics.public.embeddings import MiniLMWords, available, embedding
 from dptopics.public.text_models import TextModel, cached, check_repeatable
 from dptopics.topics.embedded import public_space
 from dptopics.topics.embedded.mechanism import OWN_VECTORS, EmbeddedTopics
@@ -118,11 +118,8 @@ def test_the_card_states_what_cannot_be_checked():
     assert "one text at a time" in " ".join(model.guarantee_.card().split())
 
 
-@pytest.mark.parametrize("of", [MiniLMWords, WordLlama])
-def test_word_vectors_are_added_up_text_by_text(of):
-    if of is WordLlama:
-        pytest.importorskip("wordllama")
-    model = of()
+def test_word_vectors_are_added_up_text_by_text():
+    model = MiniLMWords()
     texts = [*TEXTS, "", "naïve Zoë's résumé " * 40, "日本"]
     together = model(texts)
     np.testing.assert_array_equal(together, np.concatenate([model([text]) for text in texts]))
