@@ -4,7 +4,7 @@ python benchmarks/minilm.py --data FOLDER [--before SOURCE]
 
 ``--before``: the folder src of a version that had an implementation of its own (commit 2210cba), measured beside the
 others. 300 texts of 20 to 200 words, each in a call of its own, and 300 tweets in one call; CPU time of one core and
-one thread, the best of three turns, each model in a process of its own.
+one thread, each model in a process of its own, turn by turn: the best of three turns (the machine may be shared).
 """
 
 import argparse
@@ -13,10 +13,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from importlib.metadata import distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -28,23 +28,12 @@ from results import bar, save
 CORPORA, EACH, TURNS = ("newsgroups20", "medquad", "octis_bbc_news", "amazon_5core"), 75, 3
 GPU = ("cuda", "nvidia", "triton")  # what pip brings with torch on Linux, wanted or not
 SOURCE = str(Path(__file__).parents[1] / "src")
-BY_TORCH = f"sentence-transformers:{minilm_files.folder()}"
 
 
 def texts(data: Path, corpus: str, n: int, least: int) -> list[str]:
     held = pq.read_table(data / f"{corpus}.parquet", columns=["text"])["text"].to_pylist()
     held = sorted({text for text in held if text and least <= len(text.split()) <= 200})
     return [held[i] for i in np.random.default_rng(0).choice(len(held), n, replace=False)]
-
-
-def seconds(do: Callable[[], object]) -> float:
-    """CPU time, the best of several turns."""
-    best = np.inf
-    for _ in range(TURNS):
-        start = time.process_time()
-        do()
-        best = min(best, time.process_time() - start)
-    return best
 
 
 def work(name: str, threads: int, data: Path, out: Path) -> None:
@@ -58,30 +47,46 @@ def work(name: str, threads: int, data: Path, out: Path) -> None:
         np.save(out.with_suffix(".batch.npy"), model.together(given))
         return
     tweets = texts(data, "airline_tweets", len(given), 1)
-    np.save(out, np.concatenate([model([text]) for text in given]))
-    alone, at_once = seconds(lambda: [model([text]) for text in given]), seconds(lambda: model(tweets))
-    print(json.dumps([len(given) / alone, len(tweets) / at_once]))
+    model(given[:1])
+    start = time.process_time()
+    vectors = [model([text])[0] for text in given]
+    middle = time.process_time()
+    model(tweets)
+    np.save(out, vectors)
+    print(json.dumps([len(given) / (middle - start), len(tweets) / (time.process_time() - middle)]))
 
 
-def measured(name: str, source: str, data: Path) -> tuple[dict[str, object], np.ndarray]:
-    with TemporaryDirectory() as folder:
-        said = {}
-        for threads in (1, 2):
-            limit = {k: str(threads) for k in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
-            ran = subprocess.run(
-                [sys.executable, __file__, "--data", data, "--work", name, f"{threads}", f"{folder}/{threads}.npy"],
-                env=os.environ | limit | {"PYTHONPATH": source}, capture_output=True, text=True, check=True,
-            )  # fmt: skip
-            said[threads] = ran.stdout
-        alone, beside, batch = (np.load(f"{folder}/{file}.npy") for file in ("1", "2", "2.batch"))
-    speed, tweets = json.loads(said[1].splitlines()[-1])
-    found = {
-        "texts_a_second_and_core": speed,
-        "tweets_in_one_call_a_second_and_core": tweets,
-        "same_bits_beside_others_with_two_threads": bool(np.array_equal(alone, beside)),
-        "same_bits_as_public_words_are_embedded": bool(np.array_equal(alone, batch)),
-    }
-    return found, alone
+def started(way: tuple[str, str], threads: int, data: Path, out: Path) -> str:
+    """What a process for one model says."""
+    limit = {k: str(threads) for k in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
+    return subprocess.run(
+        [sys.executable, __file__, "--data", data, "--work", way[0], f"{threads}", out],
+        env=os.environ | limit | {"PYTHONPATH": way[1]}, stdout=subprocess.PIPE, text=True, check=True,
+    ).stdout  # fmt: skip
+
+
+def measured(ways: dict[str, tuple[str, str]], data: Path, folder: Path) -> dict[str, dict[str, Any]]:
+    speeds: dict[str, list[list[float]]] = {way: [] for way in ways}
+    for _ in range(TURNS):
+        for way, how in ways.items():
+            speeds[way].append(json.loads(started(how, 1, data, folder / f"{way}.npy").splitlines()[-1]))
+            print(way, *speeds[way][-1], flush=True)
+    found, exact = {}, np.load(folder / "minilm.npy")
+    for way, how in ways.items():
+        started(how, 2, data, folder / "beside.npy")
+        alone, beside, batch = (np.load(folder / f"{file}.npy") for file in (way, "beside", "beside.batch"))
+        near = (alone * exact).sum(axis=1).reshape(len(CORPORA), EACH)
+        speed, tweets = np.max(speeds[way], axis=0).tolist()
+        found[way] = {
+            "texts_a_second_and_core": speed,
+            "tweets_in_one_call_a_second_and_core": tweets,
+            "same_bits_beside_others_with_two_threads": bool(np.array_equal(alone, beside)),
+            "same_bits_as_public_words_are_embedded": bool(np.array_equal(alone, batch)),
+            "cosine_with_minilm": dict(zip(CORPORA, near.mean(axis=1).tolist(), strict=True)),
+            "least_cosine": float(near.min()),
+            "largest_difference": float(np.abs(alone - exact).max()),
+        }
+    return found
 
 
 def installed(*names: str) -> dict[str, float]:
@@ -105,6 +110,22 @@ def _size(path: object) -> int:
     return Path(str(path)).stat().st_size if Path(str(path)).is_file() else 0
 
 
+def table(found: dict[str, Any]) -> str:
+    """As docs/embeddings.md shows it."""
+    lines = [
+        "| | texts a second | tweets in one call, a second | mean cosine with `minilm` | packages it brings |",
+        "|---|---|---|---|---|",
+    ]
+    for way, one in found["ways"].items():
+        brings = found["brings"][way.replace("-int8", "")]
+        near = np.mean(list(one["cosine_with_minilm"].values()))
+        lines.append(
+            f"| {way} | {one['texts_a_second_and_core']:.1f} | {one['tweets_in_one_call_a_second_and_core']:.0f} "
+            f"| {near:.3f} | {brings['packages']}, {brings['megabytes']:,} MB |"
+        )
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
@@ -114,19 +135,12 @@ def main() -> None:
     if options.work:
         work(options.work[0], int(options.work[1]), options.data, Path(options.work[2]))
         return
-    ways = {"minilm": ("minilm", SOURCE), "minilm-int8": ("minilm-int8", SOURCE), "torch": (BY_TORCH, SOURCE)}
+    by_torch = f"sentence-transformers:{minilm_files.folder()}"
+    ways = {"minilm": ("minilm", SOURCE), "minilm-int8": ("minilm-int8", SOURCE), "torch": (by_torch, SOURCE)}
     if options.before:
         ways |= {f"{name}, own implementation": (name, options.before) for name in ("minilm", "minilm-int8")}
-    found, vectors = {}, {}
-    for way, (name, source) in ways.items():
-        found[way], vectors[way] = measured(name, source, options.data)
-        near = (vectors[way] * vectors["minilm"]).sum(axis=1).reshape(len(CORPORA), EACH)
-        found[way] |= {
-            "cosine_with_minilm": dict(zip(CORPORA, near.mean(axis=1).tolist(), strict=True)),
-            "least_cosine": float(near.min()),
-            "largest_difference": float(np.abs(vectors[way] - vectors["minilm"]).max()),
-        }
-        print(way, found[way])
+    with TemporaryDirectory() as folder:
+        found = measured(ways, options.data, Path(folder))
     brings = {
         "minilm": installed("onnx", "onnxruntime", "safetensors", "tokenizers"),
         "minilm, own implementation": installed("safetensors", "tokenizers"),
