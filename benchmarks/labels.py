@@ -3,7 +3,7 @@
 python benchmarks/labels.py --data FOLDER
 
 Topics are matched to groups by the documents that they share (the Hungarian method): NOT FOR RELEASE. Names of groups
-are written out ("comp.sys.mac.hardware": "computer system mac hardware"), and compared in the space of wordllama.
+are written out ("comp.sys.mac.hardware": "computer system mac hardware"), and compared in the space of MiniLM.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def named(texts: list[str], authors: list[str], labels: list[str], epsilon: floa
     np.add.at(shared, (topic, [groups.index(one) for one in labels]), 1)
     topics, own = linear_sum_assignment(-shared)
     found = label(release)
-    model = embedding("wordllama")
+    model = embedding("minilm")
     middle = unit(model.together([name(group) for group in groups]).astype(np.float64)).mean(axis=0)
 
     def placed(words: list[str]) -> np.ndarray:

@@ -1,94 +1,174 @@
-"""MiniLM without torch: how fast against the matrix products alone, and how near the bytes come to float32.
+"""all-MiniLM-L6-v2, one text at a time: how fast by whom, how near, whether a vector is a text's own, what it installs.
 
-python benchmarks/minilm.py --data FOLDER [--model FOLDER]
+python benchmarks/minilm.py --data FOLDER [--before SOURCE]
 
-Texts of 128 tokens, by one core (CPU time, the best of several turns: the machine may be shared) and by all of them.
-The limit is numpy's product (OpenBLAS) of the same shapes, in the same run, turn by turn.
+``--before``: the folder src of a version that had an implementation of its own (commit 2210cba), measured beside the
+others. 300 texts of 20 to 200 words, each in a call of its own, and 300 tweets in one call; CPU time of one core and
+one thread, each model in a process of its own, turn by turn: the best of three turns (the machine may be shared).
 """
 
 import argparse
+import json
 import os
+import subprocess
+import sys
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import distribution
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from threadpoolctl import threadpool_limits
+from packaging.requirements import Requirement
 
-from dptopics.public import minilm
-from dptopics.public.minilm_int8 import MiniLMInt8
+from dptopics.public import minilm_files
 from results import bar, save
 
-TOKENS, TURNS = 128, 12
-SHAPES = ((384, 1152), (384, 384), (384, 1536), (1536, 384))  # of each layer's products
-SEEN_NEVER = ("newsgroups20", "airline_tweets", "medquad", "octis_bbc_news")  # by the ranges of minilm-int8
+CORPORA, EACH, TURNS = ("newsgroups20", "medquad", "octis_bbc_news", "amazon_5core"), 75, 3
+GPU = ("cuda", "nvidia", "triton")  # what pip brings with torch on Linux, wanted or not
+SOURCE = str(Path(__file__).parents[1] / "src")
 
 
-def cpu_seconds(work: Callable[[], object]) -> float:
-    start = time.thread_time()
-    work()
-    return time.thread_time() - start
+def texts(data: Path, corpus: str, n: int, least: int) -> list[str]:
+    held = pq.read_table(data / f"{corpus}.parquet", columns=["text"])["text"].to_pylist()
+    held = sorted({text for text in held if text and least <= len(text.split()) <= 200})
+    return [held[i] for i in np.random.default_rng(0).choice(len(held), n, replace=False)]
 
 
-def cosines(model: str | None, data: Path) -> dict[str, dict[str, float]]:
-    exact, rough, found = minilm.MiniLM(model), MiniLMInt8(model), {}
-    for corpus in SEEN_NEVER:
-        held = pq.read_table(data / f"{corpus}.parquet", columns=["text"])["text"].to_pylist()
-        texts = [held[i] or "" for i in np.random.default_rng(1).choice(len(held), 60, replace=False)]
-        near = (exact(texts) * rough(texts)).sum(axis=1)
-        near = near[near != 0]  # texts without words
-        found[corpus] = {"mean": float(near.mean()), "least": float(near.min())}
+def work(name: str, threads: int, data: Path, out: Path) -> None:
+    """By one core, alone: speed and vectors. By several: vectors of all texts in one call, in another order."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    from dptopics.public.embeddings import embedding
+
+    model, given = embedding(name), [text for corpus in CORPORA for text in texts(data, corpus, EACH, 20)]
+    if threads > 1:
+        np.save(out, model(given[::-1])[::-1])
+        np.save(out.with_suffix(".batch.npy"), model.together(given))
+        return
+    tweets = texts(data, "airline_tweets", len(given), 1)
+    model(given[:1])
+    start = time.process_time()
+    vectors = [model([text])[0] for text in given]
+    middle = time.process_time()
+    model(tweets)
+    np.save(out, vectors)
+    print(json.dumps([len(given) / (middle - start), len(tweets) / (time.process_time() - middle)]))
+
+
+def started(way: tuple[str, str], threads: int, data: Path, out: Path) -> str:
+    """What a process for one model says."""
+    limit = {k: str(threads) for k in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
+    return subprocess.run(
+        [sys.executable, __file__, "--data", data, "--work", way[0], f"{threads}", out],
+        env=os.environ | limit | {"PYTHONPATH": way[1]}, stdout=subprocess.PIPE, text=True, check=True,
+    ).stdout  # fmt: skip
+
+
+def measured(ways: dict[str, tuple[str, str]], data: Path, folder: Path) -> dict[str, dict[str, Any]]:
+    speeds: dict[str, list[list[float]]] = {way: [] for way in ways}
+    for _ in range(TURNS):
+        for way, how in ways.items():
+            speeds[way].append(json.loads(started(how, 1, data, folder / f"{way}.npy").splitlines()[-1]))
+            print(way, *speeds[way][-1], flush=True)
+    found, exact = {}, np.load(folder / "minilm.npy")
+    for way, how in ways.items():
+        started(how, 2, data, folder / "beside.npy")
+        alone, beside, batch = (np.load(folder / f"{file}.npy") for file in (way, "beside", "beside.batch"))
+        near = (alone * exact).sum(axis=1).reshape(len(CORPORA), EACH)
+        speed, tweets = np.max(speeds[way], axis=0).tolist()
+        found[way] = {
+            "texts_a_second_and_core": speed,
+            "tweets_in_one_call_a_second_and_core": tweets,
+            "same_bits_beside_others_with_two_threads": bool(np.array_equal(alone, beside)),
+            "same_bits_as_public_words_are_embedded": bool(np.array_equal(alone, batch)),
+            "cosine_with_minilm": dict(zip(CORPORA, near.mean(axis=1).tolist(), strict=True)),
+            "least_cosine": float(near.min()),
+            "largest_difference": float(np.abs(alone - exact).max()),
+        }
     return found
+
+
+def installed(*names: str) -> dict[str, float]:
+    """Packages that these bring, with their megabytes, without those that every installation of dptopics has."""
+
+    def closure(name: str, seen: dict[str, float]) -> dict[str, float]:
+        own = distribution(name)
+        key = own.metadata["Name"].lower().replace("_", "-")
+        if key not in seen:
+            seen[key] = sum(size for file in own.files or () if (size := _size(file.locate()))) / 1e6
+            for needed in map(Requirement, own.requires or ()):
+                if needed.marker is None or needed.marker.evaluate({"extra": ""}):
+                    closure(needed.name, seen)
+        return seen
+
+    base = closure("dptopics", {})
+    return {key: size for name in names for key, size in closure(name, {}).items() if key not in base}
+
+
+def _size(path: object) -> int:
+    return Path(str(path)).stat().st_size if Path(str(path)).is_file() else 0
+
+
+def table(found: dict[str, Any]) -> str:
+    """As docs/embeddings.md shows it."""
+    lines = [
+        "| | texts a second | tweets in one call, a second | mean cosine with `minilm` | packages it brings |",
+        "|---|---|---|---|---|",
+    ]
+    for way, one in found["ways"].items():
+        brings = found["brings"][way.replace("-int8", "")]
+        near = np.mean(list(one["cosine_with_minilm"].values()))
+        lines.append(
+            f"| {way} | {one['texts_a_second_and_core']:.1f} | {one['tweets_in_one_call_a_second_and_core']:.0f} "
+            f"| {near:.3f} | {brings['packages']}, {brings['megabytes']:,} MB |"
+        )
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--model", help="folder of the model's files")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--before")
+    parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    rng = np.random.default_rng(0)
-    text = [rng.integers(1000, 30000, TOKENS).astype(np.int32)]
-    models = {"minilm": minilm.MiniLM(options.model).network(), "minilm-int8": MiniLMInt8(options.model).network()}
-    pairs = [tuple(rng.normal(size=size).astype(np.float32) for size in ((TOKENS, k), (k, n))) for k, n in SHAPES]
-
-    def products() -> None:
-        for _ in range(minilm.LAYERS):
-            for left, right in pairs:
-                left @ right
-
-    work: dict[str, Callable[[], object]] = {"products": products}
-    work |= {name: lambda network=network: network(text) for name, network in models.items()}
-    best = dict.fromkeys(work, np.inf)
-    with threadpool_limits(1):
-        for _ in range(TURNS):
-            best = {name: min(best[name], cpu_seconds(made)) for name, made in work.items()}
-    speed = {name: 1 / seconds for name, seconds in best.items()}
-    cores, wall = os.cpu_count() or 1, {}
-    for name, network in models.items():
-        start = time.perf_counter()
-        with ThreadPoolExecutor(cores) as pool:
-            list(pool.map(network, [text] * 20 * cores))
-        wall[name] = 20 * cores / (time.perf_counter() - start)
-    found = {
-        "texts_a_second_of_one_core": speed,
-        "texts_a_second_of_all_cores_as_shared_then": wall,
-        "cores": cores,
-        "load_then": os.getloadavg()[0],
-        "bars": [
-            bar(
-                "minilm, share of the products alone", speed["minilm"] / speed["products"], 0.6, unit="", at_least=True
-            ),
-            bar("minilm-int8 on two cores, twice one", 2 * speed["minilm-int8"], 100, unit="texts/s", at_least=True),
-        ],
+    if options.work:
+        work(options.work[0], int(options.work[1]), options.data, Path(options.work[2]))
+        return
+    by_torch = f"sentence-transformers:{minilm_files.folder()}"
+    ways = {"minilm": ("minilm", SOURCE), "minilm-int8": ("minilm-int8", SOURCE), "torch": (by_torch, SOURCE)}
+    if options.before:
+        ways |= {f"{name}, own implementation": (name, options.before) for name in ("minilm", "minilm-int8")}
+    with TemporaryDirectory() as folder:
+        found = measured(ways, options.data, Path(folder))
+    brings = {
+        "minilm": installed("onnx", "onnxruntime", "safetensors", "tokenizers"),
+        "minilm, own implementation": installed("safetensors", "tokenizers"),
+        "torch": installed("sentence-transformers"),
     }
-    if options.data:
-        found["cosine_of_int8"] = near = cosines(options.model, options.data)
-        least = min(corpus["mean"] for corpus in near.values())
-        found["bars"].append(bar("minilm-int8, mean cosine on the worst corpus", least, 0.99, unit="", at_least=True))
-    print(found)
-    save("minilm", found)
+    speed = {way: one["texts_a_second_and_core"] for way, one in found.items()}
+    bars = [
+        bar("minilm against torch, one text at a time", speed["minilm"] / speed["torch"], 1, unit="", at_least=True),
+        bar("minilm-int8 against minilm", speed["minilm-int8"] / speed["minilm"], 2, unit="", at_least=True),
+        bar(
+            "minilm-int8, mean cosine on the worst corpus",
+            min(found["minilm-int8"]["cosine_with_minilm"].values()), 0.99, unit="", at_least=True,
+        ),
+    ]  # fmt: skip
+    for way in ("minilm", "minilm-int8") if options.before else ():
+        for what in ("texts_a_second_and_core", "tweets_in_one_call_a_second_and_core"):
+            share = found[way][what] / found[f"{way}, own implementation"][what]
+            bars.append(bar(f"{way} against an own implementation, {what}", share, 0.8, unit="", at_least=True))
+    packages = {
+        way: {
+            "packages": len(sizes),
+            "megabytes": round(sum(sizes.values())),
+            "of_it_for_gpus": round(sum(size for name, size in sizes.items() if name.startswith(GPU))),
+        }
+        for way, sizes in brings.items()
+    }
+    versions = {name: distribution(name).version for name in ("onnx", "onnxruntime", "sentence-transformers", "torch")}
+    save("minilm", {"ways": found, "brings": packages, "versions": versions, "bars": bars})
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def in_bytes(vectors: np.ndarray) -> np.ndarray:
 def main() -> None:
     model = MiniLM()
     common = list(common_words(TextSettings()).words)
-    pieces = {piece.removeprefix("##") for piece in minilm._tokenizer(None).get_vocab()}
+    pieces = {piece.removeprefix("##") for piece in minilm.loaded(None, False)[0].get_vocab()}
     words = [*common, *sorted({piece for piece in pieces if PLAIN.fullmatch(piece)} - set(common))]
     vectors = unit(model.together(words).astype(np.float64))
     away = vectors[: len(common)] - vectors[: len(common)].mean(axis=0)

@@ -41,7 +41,6 @@ LEAST_WORDS = 5  # shown, for a topic to be found
 # What the script may choose from. The first is what the library does by itself.
 CANDIDATES: dict[str, dict[str, Any]] = {
     "usual": {},
-    "wordllama": {"embedding": "wordllama"},
     "axes as the model has them": {"evenness": 0.0},
     "no more clusters": {"more_clusters": 0},
     "more common words": {"steepness": 1.0},

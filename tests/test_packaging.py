@@ -59,9 +59,9 @@ def test_the_wheel_works_from_elsewhere(built, tmp_path):
 
 # What an installation without extras has not.
 EXTRAS = (
-    "python_calamine", "cryptography", "duckdb", "gensim", "jieba", "janome", "matplotlib", "pandas", "polars",
-    "psycopg", "pyspark", "pythainlp", "safetensors", "simplemma", "sqlalchemy", "starlette", "tokenizers", "tomotopy",
-    "uvicorn", "wordfreq", "wordllama", "yaml",
+    "python_calamine", "cryptography", "duckdb", "gensim", "jieba", "janome", "matplotlib", "onnx",
+    "onnxruntime", "pandas", "polars", "psycopg", "pyspark", "pythainlp", "safetensors", "simplemma", "sqlalchemy",
+    "starlette", "tokenizers", "tomotopy", "uvicorn", "wordfreq", "yaml",
 )  # fmt: skip
 NOTES = "notes.csv --text note --author patient"
 FIT = f"fit {NOTES} --epsilon 8 --delta 1e-6 --out"

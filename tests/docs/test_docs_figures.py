@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import audit_holes
+import minilm
 import weekly
 from dptopics import TextSettings
 from dptopics.public.embeddings import common_words
@@ -87,6 +88,10 @@ def test_coherence_is_quoted_where_it_is_measured(name):
     """Once: on docs/utility.md, whose tables are written by the benchmark."""
     cost = page(f"docs/guarantees/{name}.md").split("- **Cost:**")[1].split("\n\n")[0]
     assert not re.findall(r"0\.\d\d\d", cost)
+
+
+def test_speed_of_minilm():
+    assert minilm.table(json.loads((ROOT / "benchmarks/results/minilm.json").read_text())) in page("docs/embeddings.md")
 
 
 def test_the_common_words_of_a_release():

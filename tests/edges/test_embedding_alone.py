@@ -8,7 +8,7 @@ from dptopics.core.errors import InputError, PrivacyError, PrivacyWarning
 from dptopics.mechanisms.topics import embedded_space
 from dptopics.mechanisms.topics.embedded import OWN_VECTORS, EmbeddedTopics
 from dptopics.mechanisms.topics.embedded_space import Documents, Sums
-from dptopics.public.embeddings import MiniLMWords, WordLlama, available, embedding
+from dptopics.public.embeddings import MiniLMWords, available, embedding
 from dptopics.public.text_models import TextModel, cached, check_repeatable
 
 WIDTH = 24
@@ -118,11 +118,8 @@ def test_the_card_states_what_cannot_be_checked():
     assert "one text at a time" in " ".join(model.guarantee_.card().split())
 
 
-@pytest.mark.parametrize("of", [MiniLMWords, WordLlama])
-def test_word_vectors_are_added_up_text_by_text(of):
-    if of is WordLlama:
-        pytest.importorskip("wordllama")
-    model = of()
+def test_word_vectors_are_added_up_text_by_text():
+    model = MiniLMWords()
     texts = [*TEXTS, "", "naïve Zoë's résumé " * 40, "日本"]
     together = model(texts)
     np.testing.assert_array_equal(together, np.concatenate([model([text]) for text in texts]))

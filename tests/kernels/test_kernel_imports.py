@@ -23,9 +23,6 @@ SHARED = {
         "simd.steepest", "simd.weigh", "hashing.draw",
     },
     "local_hash": {"hashing.draw"},
-    "transformer": {
-        "tiles.BYTE_ROWS", "tiles.COLUMNS", "tiles.FLOAT_ROWS", "tiles.byte_block", "tiles.float_block",
-    },
 }  # fmt: skip
 
 

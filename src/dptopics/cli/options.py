@@ -343,7 +343,7 @@ EmbeddingName = Annotated[
         "--embedding",
         help="Public model for 'embedded'. All of English: minilm-words (word vectors), minilm or minilm-int8 (whole "
         "texts; extra 'minilm', or minilm:FOLDER), all Apache-2.0, but for the list of words of minilm-words, CC BY-SA "
-        "4.0; wordllama (the Llama 2 licence may apply to it). Your own: sentence-transformers:NAME, model2vec:NAME.",
+        "4.0. Your own: sentence-transformers:NAME, model2vec:NAME.",
         show_default="minilm-words",
     ),
 ]

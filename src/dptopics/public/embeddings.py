@@ -4,9 +4,7 @@ Embeddings of private texts are private themselves; they stay in the corpus, or 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,47 +13,17 @@ from numpy.typing import NDArray
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings, language_code, language_name
 from dptopics.core.vocabulary import Vocabulary
-from dptopics.public.minilm import MiniLM
-from dptopics.public.minilm_int8 import MiniLMInt8
+from dptopics.public.minilm import MiniLM, MiniLMInt8
 from dptopics.public.minilm_words import MiniLMWords
 from dptopics.public.text_models import CachedModel, Embedding, Floats, TextModel, cached, check_vectors
 
 __all__ = [
-    "Embedding", "MiniLM", "MiniLMInt8", "MiniLMWords", "TextModel", "WordLlama", "available", "cached",
+    "Embedding", "MiniLM", "MiniLMInt8", "MiniLMWords", "TextModel", "available", "cached",
     "check_vectors", "common_words", "embedding",
 ]  # fmt: skip
 _EXTRA = "Run: pip install 'dptopics[embeddings]'"
-_WORDLLAMA_EXTRA = "Run: pip install 'dptopics[wordllama]'"
 # Weight of a word in the mean of a document: a/(a + its public frequency) (Arora et al. 2017).
 _RARE = 3e-4
-
-
-@dataclass(frozen=True)
-class WordLlama:
-    """Static word vectors that come with the package ``wordllama`` (the extra of that name): English, 256 numbers.
-
-    The package is under the MIT licence. Its vectors were distilled from token embeddings of Llama 2, so that Meta's
-    Llama 2 community licence may apply to them, and does not to :class:`MiniLMWords`.
-    """
-
-    name: str = field(default="wordllama", init=False)
-    of_words: bool = field(default=True, init=False)
-
-    def __call__(self, texts: Sequence[str]) -> Floats:
-        """Mean of the vectors of a text's tokens: each row is added up from that text's tokens alone."""
-        tokens, vectors = _wordllama()
-        found = np.zeros((len(texts), vectors.shape[1]), np.float32)
-        for row, encoded in enumerate(tokens.encode_batch(list(texts), add_special_tokens=False)):
-            if encoded.ids:
-                found[row] = vectors[encoded.ids].mean(axis=0)
-        return found
-
-    def together(self, words: Sequence[str]) -> Floats:
-        """The same: a row knows nothing of the others."""
-        return self(words)
-
-    def __str__(self) -> str:
-        return self.name
 
 
 def embedding(model: Any = None) -> Embedding:
@@ -63,7 +31,7 @@ def embedding(model: Any = None) -> Embedding:
 
     A model of whole texts is called with one text at a time: in a padded batch, the texts beside it change a text's
     vector. Names: ``minilm-words``, ``minilm`` and ``minilm-int8`` (English, Apache-2.0, files of the latter two by
-    ``dptopics[minilm]`` or in ``minilm:FOLDER``), ``wordllama``, ``sentence-transformers:FOLDER_OR_NAME``,
+    ``dptopics[minilm]`` or in ``minilm:FOLDER``), ``sentence-transformers:FOLDER_OR_NAME``,
     ``model2vec:FOLDER_OR_NAME``.
 
     >>> embedding(lambda texts: [[len(text), 1.0] for text in texts])(["knee", "eyes"]).tolist()
@@ -71,10 +39,7 @@ def embedding(model: Any = None) -> Embedding:
     """
     if model is None or model == "minilm-words":
         return MiniLMWords()
-    if model == "wordllama":
-        _wordllama()  # fail now if the extra is missing
-        return WordLlama()
-    if isinstance(model, MiniLMWords | WordLlama | MiniLM | TextModel | CachedModel):
+    if isinstance(model, MiniLMWords | MiniLM | TextModel | CachedModel):
         return model
     if isinstance(model, str):
         kind, _, name = model.partition(":")
@@ -82,7 +47,7 @@ def embedding(model: Any = None) -> Embedding:
             return _MINILM[kind](name or None)
         if kind not in _LOADERS or not name:
             raise InputError(
-                f"there is no embedding {model!r}. Use minilm-words, minilm, minilm-int8, wordllama, "
+                f"there is no embedding {model!r}. Use minilm-words, minilm, minilm-int8, "
                 "sentence-transformers:NAME or model2vec:NAME, where NAME is a folder or the name of a model on this "
                 "machine."
             )
@@ -96,7 +61,7 @@ def embedding(model: Any = None) -> Embedding:
 def check_language(model: Any, text: TextSettings | None) -> None:
     """Refuse a built-in model, which knows English only, for texts that are said to be in another language."""
     model = model.model if isinstance(model, CachedModel) else model
-    if text is None or not isinstance(model, MiniLMWords | WordLlama | MiniLM):
+    if text is None or not isinstance(model, MiniLMWords | MiniLM):
         return
     if language_name(text.language) not in ("english", "none"):
         raise InputError(
@@ -169,32 +134,6 @@ def _wordfreq() -> Any:
     except ImportError:
         raise InputError(f"public word frequencies need an extra package. {_EXTRA}") from None
     return wordfreq
-
-
-@lru_cache(maxsize=1)
-def _wordllama() -> tuple[Any, Floats]:
-    """Tokenizer and token vectors, read from the folder of the package: its own loader would ask the network."""
-    from importlib.util import find_spec
-
-    try:
-        from safetensors.numpy import load_file
-        from tokenizers import Tokenizer
-    except ImportError:
-        raise InputError(f"wordllama needs extra packages. {_WORDLLAMA_EXTRA}") from None
-    package = find_spec("wordllama")
-    if package is None or not package.submodule_search_locations:
-        raise InputError(f"wordllama needs extra packages. {_WORDLLAMA_EXTRA}")
-    folder = Path(package.submodule_search_locations[0])
-    weights = folder / "weights" / "l2_supercat_256.safetensors"
-    tokens = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
-    if not (weights.is_file() and tokens.is_file()):
-        raise InputError(
-            f"this version of wordllama does not carry the vectors that dptopics knows. {_WORDLLAMA_EXTRA}"
-        )
-    (vectors,) = load_file(weights).values()
-    tokenizer = Tokenizer.from_file(str(tokens))
-    tokenizer.no_padding()  # padding would make a text's tokens depend on the longest beside it
-    return tokenizer, np.asarray(vectors, np.float32)
 
 
 def _sentence_transformer(name: str) -> Callable[[Sequence[str]], Any]:

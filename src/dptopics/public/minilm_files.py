@@ -29,8 +29,9 @@ def folder() -> Path:
     raise InputError(f"the files of all-MiniLM-L6-v2 are not installed. {EXTRA}, or give their folder: minilm:FOLDER.")
 
 
-def read(place: Path, name: str) -> bytes:
-    """A file of the model, or an error if it is another one."""
+def read(place: str | Path | None, name: str) -> bytes:
+    """A file of the model, of an installed package if no place is given, or an error if it is another one."""
+    place = folder() if place is None else Path(place)
     try:
         content = (place / name).read_bytes()
     except OSError:

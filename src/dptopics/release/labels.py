@@ -165,7 +165,7 @@ def _nearest(topics: TopicModel, words: list[tuple[str, ...]]) -> list[str]:
 
     Vectors are seen from the mean of common public words, which all words have in common. What a topic's neighbours are
     as near to is no good name for it: the largest cosine with another topic counts against a word by half. Chosen among
-    ten ways, in the space of wordllama, on Reddit posts, Wikipedia for Schools and BBC news (docs/howto/labels.md).
+    ten ways, in the space of another model, on Reddit posts, Wikipedia for Schools and BBC news (docs/howto/labels.md).
     """
     settings = topics.text or TextSettings()
     model = embedding("minilm-words")

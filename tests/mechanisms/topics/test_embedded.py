@@ -202,27 +202,20 @@ def test_cache_is_private_and_spares_the_model(tmp_path):
         cached(TextModel("lengths", encode), path)
 
 
-def test_missing_extra_names_the_pip_line(monkeypatch):
-    embeddings._wordllama.cache_clear()
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'dptopics\[wordllama\]'"):
-        embedding("wordllama")
-
-
-def test_an_older_release_names_the_extra_it_needs(texts, monkeypatch):
-    pytest.importorskip("wordllama")
-    model = fitted(Corpus.from_texts(texts[0]), embedding=embedding("wordllama"))
-    assert model.transform(texts[0][:3]).shape == (3, model.n_topics)
-    embeddings._wordllama.cache_clear()
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'dptopics\[wordllama\]'"):
-        replace(model, text=TextSettings()).transform(texts[0][:3])
-
-
-@pytest.mark.parametrize("model, message", [("word2vec", "there is no embedding"), (7, "must be a callable")])
+@pytest.mark.parametrize(
+    "model, message",
+    [("wordllama", "there is no embedding 'wordllama'. Use minilm-words, minilm, "), (7, "must be a callable")],
+)
 def test_unknown_models(model, message):
     with pytest.raises(InputError, match=message):
         embedding(model)
+
+
+def test_a_release_by_a_model_that_is_gone_says_which_there_are(texts):
+    model = fitted(Corpus.from_texts(texts[0]))
+    gone = replace(model, text=TextSettings(), space=replace(model.space, embedding="wordllama"))
+    with pytest.raises(InputError, match=r"there is no embedding 'wordllama'. Use minilm-words, minilm, "):
+        gone.transform(texts[0][:3])
 
 
 def test_a_model_that_needs_a_download_says_so(monkeypatch):
