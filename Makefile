@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+QUICK := tests/test_architecture.py tests/core tests/privacy tests/ledger/test_ledger.py tests/mechanisms/vocabulary tests/kernels
 
-.PHONY: demo test docs clean
+.PHONY: demo test quick docs clean
 
 demo: $(READY)
 	$(BIN)/dptopics demo
@@ -14,6 +15,10 @@ test: $(READY)
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# A small installation and the tests that take seconds, or one file: make quick FILE=tests/privacy/test_events.py
+quick: $(VENV)/.quick
+	$(BIN)/python -m pytest -n 2 $(if $(FILE),$(FILE),$(QUICK))
 
 docs: $(READY)
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --builder html docs build/site
@@ -27,6 +32,11 @@ $(READY): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing dptopics and its tools into $(VENV) (some minutes the first time) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.quick: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[quick]'
 	@touch $@
 
 clean:

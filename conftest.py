@@ -3,14 +3,17 @@
 import os
 from hashlib import sha256
 from itertools import count
+from secrets import randbelow
 
 import pytest
-from hypothesis import settings
+from hypothesis import core, settings
 
 from dptopics.privacy import rng
 
-# The first example of a test may have to compile a kernel; and a test that fails must fail for everybody.
-settings.register_profile("house", deadline=None, derandomize=True)
+# Every run tries other examples of a property, and other neighbours; whoever has the seed sees the same failure.
+SEED = int(os.environ.setdefault("DPTOPICS_TEST_SEED", str(randbelow(2**31))))  # workers inherit it
+core.global_force_seed = SEED
+settings.register_profile("house", deadline=None, database=None)  # the first example may have to compile a kernel
 settings.load_profile("house")
 
 NO_BROWSER = "no browser: install Chromium and its driver (Debian: chromium chromium-driver)"
@@ -26,7 +29,9 @@ SKIPPED = {
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say loudly what was not tried for want of a program: a skipped test is easily overlooked."""
+    """How to see a failure again; and, loudly, what was not tried for want of a program."""
+    if terminalreporter.stats.get("failed"):
+        terminalreporter.line(f"Run it again with DPTOPICS_TEST_SEED={SEED}.", red=True, bold=True)
     for reason, (kind, what) in SKIPPED.items():
         skipped = [r for r in terminalreporter.stats.get("skipped", []) if reason in str(r.longrepr)]
         if skipped:

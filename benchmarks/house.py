@@ -3,6 +3,7 @@
     python benchmarks/house.py            measure, compare with the stored figures, and store them if none has risen
     python benchmarks/house.py --walks    measure the walks of `fit`, `count` and `audit claim` too (half a minute)
     python benchmarks/house.py --source ../older --show    figures of another checkout
+    python benchmarks/house.py --draw     draw the rooms into docs/project/architecture.md
 
 `tests/test_architecture.py` computes the same figures by the same code and holds them: a number may only fall.
 """
@@ -39,6 +40,23 @@ MOST = {
     "changes of room: count": 105,
     "changes of room: audit claim": 105,
 }
+# The layers, lowest first. A room imports rooms of lower layers only; those of one layer do not know each other.
+LAYERS = (
+    ("core", "kernels"),
+    ("learners", "privacy", "public"),
+    ("data", "ledger", "release"),
+    ("mechanisms",),
+    ("local", "published"),
+    ("registry",),
+    ("plan",),
+    ("preview",),
+    ("publishing",),
+    ("audit", "counting"),
+    ("checking", "estimators", "evaluate"),
+    ("cli",),
+    ("__main__",),
+)
+PAGE = ROOT / "docs" / "project" / "architecture.md"
 REPEATED = 6  # lines that two places share before they count
 Graph = dict[str, set[str]]
 
@@ -190,6 +208,22 @@ def _lines(path: Path, tree: ast.Module) -> list[tuple[int, str]]:
     return [(n, line) for n, line in text if n not in passed and line and not line.startswith("#")]
 
 
+def picture(checkout: Checkout) -> str:
+    """The rooms as a picture: one line for each, highest layer first, with a mark under each room that it imports."""
+    order = [name for layer in LAYERS for name in layer if name in checkout.rooms and name != "__main__"]
+    lines = ["".ljust(14) + " ".join(name[:4].ljust(4) for name in order).rstrip()]
+    for name in reversed(order):
+        marks = ("●" if other in checkout.rooms[name] else "╲" if other == name else "·" for other in order)
+        lines.append(f"{name:<14}" + " ".join(mark.ljust(4) for mark in marks).rstrip())
+    return "\n".join(lines)
+
+
+def draw(checkout: Checkout) -> None:
+    """Put the picture into its page."""
+    before, _, rest = PAGE.read_text("utf-8").partition("```text rooms\n")
+    PAGE.write_text(f"{before}```text rooms\n{picture(checkout)}\n```{rest.partition('```')[2]}", encoding="utf-8")
+
+
 def figures(checkout: Checkout) -> dict[str, int]:
     """Everything that is read off the source."""
     sizes = [len(path.read_text("utf-8").splitlines()) for path in checkout.files.values()]
@@ -270,8 +304,11 @@ def main() -> None:
     parser.add_argument("--source", type=Path, default=ROOT, help="root of the checkout to measure (default: this one)")
     parser.add_argument("--walks", action="store_true", help="run three commands and count how often they change rooms")
     parser.add_argument("--show", action="store_true", help="store nothing")
+    parser.add_argument("--draw", action="store_true", help="only draw the rooms into the page of the architecture")
     given = parser.parse_args()
     checkout = Checkout(given.source)
+    if given.draw:
+        return draw(checkout)
     found = figures(checkout)
     stored = json.loads(STORED.read_text("utf-8")) if STORED.exists() else {}
     if given.walks:

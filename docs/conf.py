@@ -38,7 +38,11 @@ python_use_unqualified_type_names = True
 napoleon_use_rtype = False
 
 ROOT = Path(__file__).parents[1]
-SHOWN = {"project/changelog": "CHANGELOG.md", "project/security": "SECURITY.md"}  # page: the file that it shows
+SHOWN = {
+    "project/changelog": "CHANGELOG.md",
+    "project/contributing": "CONTRIBUTING.md",
+    "project/security": "SECURITY.md",
+}  # page: the file that it shows
 ARRAY = re.compile(r"~numpy\.ndarray\[tuple\[~typing\.Any, \.\.\.\], ~numpy\.dtype\[~numpy\.(\w+)\]\]")
 PARAMETER = re.compile(r"^(\w[\w, ]*) : ")
 PAGES = "\n\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from house import MOST, STORED, Checkout, cycles, figures
+from house import LAYERS, MOST, PAGE, STORED, Checkout, cycles, figures, picture
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "dptopics"
@@ -52,22 +52,6 @@ def touches(imported, *names):
     return sorted(i for i in imported for name in full if i == name or i.startswith(f"{name}."))
 
 
-# The layers, lowest first. A room imports rooms of lower layers only; those of one layer do not know each other.
-LAYERS = (
-    {"core", "kernels"},
-    {"learners", "privacy", "public"},
-    {"data", "release", "ledger"},
-    {"mechanisms"},
-    {"published", "local"},
-    {"registry"},
-    {"plan"},
-    {"preview"},
-    {"publishing"},
-    {"audit", "counting"},
-    {"checking", "estimators", "evaluate"},
-    {"cli"},
-    {"__main__"},
-)
 LAYER = {name: number for number, rooms in enumerate(LAYERS) for name in rooms}
 
 
@@ -84,6 +68,11 @@ def test_every_room_has_its_layer():
     assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
     # Nobody goes through the front door, which shows everything.
     assert not [name for name, others in HOUSE.imports.items() if "dptopics" in others and name != "dptopics"]
+
+
+def test_the_page_shows_the_rooms_as_they_are():
+    """`python benchmarks/house.py --draw` draws them again."""
+    assert picture(HOUSE) in PAGE.read_text("utf-8")
 
 
 def test_numbers_of_the_house_only_fall():
