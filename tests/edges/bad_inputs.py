@@ -23,7 +23,7 @@ from pyarrow import parquet
 READ = ["--text", "note", "--author", "patient"]
 BY_FOLDER = ["--text", "text", "--author", "folder"]
 RELEASE = ["--epsilon", "1", "--delta", "1e-9", "--out", "out", "--ledger", "clinic.ledger"]
-FIT = [*RELEASE, "--topics", "2", "--mechanism", "mixture", "--steps", "1", "--vocabulary", "words.txt"]
+FIT = [*RELEASE, "--topics", "2", "--mechanism", "mixture", "--set", "steps=1", "--vocabulary", "words.txt"]
 SQL = "select note, patient from notes"
 LITE = "sqlite:///notes.db"
 

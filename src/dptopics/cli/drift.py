@@ -14,7 +14,7 @@ def drift(
     folders: Annotated[
         list[Path], typer.Argument(help="Folders of counts, one for each period of a series.", show_default=False)
     ],
-    error: Annotated[float, typer.Option(help="Chance of a false alarm over the whole series.")] = 0.02,
+    error: Annotated[float, o.option("Chance of a false alarm over the whole series.")] = 0.02,
     as_json: o.Json = False,
 ) -> None:
     """Say from weekly counts whether it is time for new topics. Reads releases only, and spends nothing."""

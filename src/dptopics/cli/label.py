@@ -4,42 +4,36 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.markup import escape
 from rich.table import Table
 
 from dptopics.cli import options as o
 from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json
-from dptopics.core.errors import InputError
 
 
 def label(
-    release_folder: Annotated[Path, typer.Argument(help="Folder of a release of topics.", show_default=False)],
+    release_folder: o.TopicsFolder,
     by: Annotated[
         str | None,
-        typer.Option(
-            "--with",
-            help="Who names them: ollama:MODEL, openai:URL (any server of that protocol), or module:function with "
+        o.option(
+            "Who names them: ollama:MODEL, openai:URL (any server of that protocol), or module:function with "
             "--allow module. It sees the released words and nothing else.",
-            show_default="three of its own words, offline",
+            "--with",
+            shown="three of its own words, offline",
         ),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Model at an openai: server.", show_default=False)] = None,
-    allow: Annotated[
-        list[str] | None, typer.Option(help="Module whose function may be run for --with.", show_default=False)
-    ] = None,
-    out_file: Annotated[
-        Path | None, typer.Option("--out", help="JSON file to write; it must not exist.", show_default=False)
-    ] = None,
+    model: Annotated[str | None, o.option("Model at an openai: server.")] = None,
+    allow: Annotated[list[str] | None, o.option("Module whose function may be run for --with.")] = None,
+    out_file: Annotated[Path | None, o.option("JSON file to write; it must not exist.", "--out")] = None,
     as_json: o.Json = False,
 ) -> None:
     """Name topics from their released words. Nothing is spent, and no data are read."""
     from dptopics.release import bundle
     from dptopics.release.labels import label as labelled
 
-    if out_file is not None and out_file.exists():
-        raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
+    if out_file is not None:
+        o.check_new(out_file)
     found = labelled(bundle.load(release_folder), by=by, model=model, allow=tuple(allow or ()))
     if out_file is not None:
         out_file.write_text(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")

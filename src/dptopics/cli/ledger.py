@@ -13,14 +13,14 @@ from dptopics.privacy.guarantee import Unit
 
 def create(
     path: Annotated[Path, typer.Argument(help="File to create.", show_default=False)],
-    epsilon: Annotated[float, typer.Option(help="Total privacy loss of all releases.", show_default=False)],
-    delta: Annotated[float, typer.Option(help="Total δ of all releases.", show_default=False)],
-    unit: Annotated[Unit, typer.Option(help="Whom the releases protect.")] = Unit.AUTHOR,
+    epsilon: Annotated[float, o.option("Total privacy loss of all releases.")],
+    delta: Annotated[float, o.option("Total δ of all releases.")],
+    unit: Annotated[Unit, o.option("Whom the releases protect.")] = Unit.AUTHOR,
     relation: Annotated[
-        Relation, typer.Option(help="Which data sets must look alike; 'replace' is for --mechanism output.")
+        Relation, o.option("Which data sets must look alike; 'replace' is for --mechanism output.")
     ] = Relation.ADD_OR_REMOVE,
     composition: Annotated[
-        str, typer.Option(help="How releases add up: 'sum', or 'zcdp' (room for more Gaussian releases).")
+        str, o.option("How releases add up: 'sum', or 'zcdp' (room for more Gaussian releases).")
     ] = "sum",
 ) -> None:
     """Make a ledger with a total budget."""

@@ -2,67 +2,55 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dptopics.cli import options as o
 from dptopics.cli.streams import saved
-from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_topics, warn
+from dptopics.cli.terminal import err, out, print_json, show_card, show_topics, warn, working
 from dptopics.core.errors import InputError
 
-ANSWERED = "this collection was answered before: it gets the same report again, whatever the document says now."
+if TYPE_CHECKING:
+    from dptopics.local.client import Client
+    from dptopics.local.collection import Collection
+
 Parameters = Annotated[Path, typer.Argument(help="File with the collection's public parameters.", show_default=False)]
+Document = Annotated[Path, typer.Argument(help="File with one document, or '-' for standard input.")]
+State = Annotated[Path, o.option("Folder that remembers what was sent, kept on the client.")]
+MaxEpsilon = Annotated[
+    float, o.option("Most that all reports of this client together may cost: ε of a whole document.")
+]
 
 
 def create(
     path: Annotated[Path, typer.Argument(help="File to write the public parameters to.", show_default=False)],
-    name: Annotated[str, typer.Option(help="Name of the collection. A client reports once for each name.")],
-    vocabulary: Annotated[Path, typer.Option(help="File with one public word on each line.", show_default=False)],
-    kind: Annotated[str, typer.Option(help="What is sent: bits, pair or three-words.")] = "bits",
-    epsilon: Annotated[float | None, typer.Option(help="Privacy loss of one report.", show_default=False)] = None,
-    f: Annotated[float | None, typer.Option("--f", help="bits: chance that a bit is replaced by a coin.")] = None,
-    max_words: Annotated[int, typer.Option(help="bits: words of a document that count; per word, all do.")] = 50,
-    per: Annotated[str, typer.Option(help="bits: what ε is stated for, 'document' or 'word'.")] = "document",
-    topics: Annotated[
-        Path | None, typer.Option(help="pair: file with the public words of one topic on each line.")
-    ] = None,
-    delta: Annotated[float, typer.Option(help="State ε at this δ; 0 for pure ε.")] = 0.0,
-    period: Annotated[str, typer.Option(help="Finest time that a collector keeps: none, day or week.")] = "none",
-    question: Annotated[str, typer.Option(help="What people are asked, in one line: the survey's page shows it.")] = "",
+    name: Annotated[str, o.option("Name of the collection. A client reports once for each name.")],
+    vocabulary: Annotated[Path, o.option("File with one public word on each line.")],
+    kind: Annotated[str, o.option("What is sent: bits, pair or three-words.")] = "bits",
+    epsilon: Annotated[float | None, o.option("Privacy loss of one report.")] = None,
+    f: Annotated[float | None, o.option("bits: chance that a bit is replaced by a coin.")] = None,
+    max_words: Annotated[int, o.option("bits: words of a document that count; per word, all do.")] = 50,
+    per: Annotated[str, o.option("bits: what ε is stated for, 'document' or 'word'.")] = "document",
+    topics: Annotated[Path | None, o.option("pair: file with the public words of one topic on each line.")] = None,
+    delta: Annotated[float, o.option("State ε at this δ; 0 for pure ε.")] = 0.0,
+    period: Annotated[str, o.option("Finest time that a collector keeps: none, day or week.")] = "none",
+    question: Annotated[str, o.option("What people are asked, in one line: the survey's page shows it.")] = "",
     language: o.Language = "english",
 ) -> None:
     """Write the public parameters of a collection, for clients and server."""
-    from dptopics.core.files import read_list
     from dptopics.core.text import TextSettings
     from dptopics.local.collection import Collection
-    from dptopics.local.hashing import HashedPair, ThreeWords
-    from dptopics.local.randomizer import BitFlips
     from dptopics.local.report_files import write_collection
     from dptopics.public.word_lists import read_words
 
     words = read_words(vocabulary)
-    randomizer: BitFlips | HashedPair | ThreeWords
     if kind == "bits":
-        if (f is None) == (epsilon is None):
-            raise InputError("a collection of bits needs either --f or --epsilon.")
-        if f is not None:
-            randomizer = BitFlips(vocabulary=words, f=f, max_words=max_words, per=per, delta=delta)
-        else:
-            randomizer = BitFlips.calibrated(
-                vocabulary=words, epsilon=epsilon or 0.0, max_words=max_words, per=per, delta=delta
-            )
+        randomizer = _bits(f, epsilon, vocabulary=words, max_words=max_words, per=per, delta=delta)
     elif kind in ("pair", "three-words"):
         if epsilon is None or f is not None:
             raise InputError(f"a collection of kind {kind!r} needs --epsilon, and no --f.")
-        if kind == "three-words":
-            randomizer = ThreeWords(vocabulary=words, epsilon=epsilon, delta=delta)
-        elif topics is None:
-            raise InputError("a collection of pairs needs --topics: the public words of one topic on each line.")
-        else:
-            lines = read_list(topics, "list of topics")
-            lists = tuple(tuple(line.lower().replace(",", " ").split()) for line in lines if line.strip())
-            randomizer = HashedPair(vocabulary=words, topics=lists, epsilon=epsilon, delta=delta)
+        randomizer = _hashed(kind, topics, vocabulary=words, epsilon=epsilon, delta=delta)
     else:
         raise InputError(f"there is no kind {kind!r}. The kinds are: bits, pair, three-words.")
     text = TextSettings(language=language)
@@ -72,35 +60,59 @@ def create(
     err.print(f"Written to [bold]{path}[/], version {collection.version}. It is public: give it to every client.")
 
 
-def randomize(
-    collection: Parameters,
-    document: Annotated[Path, typer.Argument(help="File with one document, or '-' for standard input.")],
-    state: Annotated[Path, typer.Option(help="Folder that remembers what was sent, kept on the client.")],
-    max_epsilon: Annotated[
-        float, typer.Option(help="Most that all reports of this client together may cost: ε of a whole document.")
-    ],
-) -> None:
+def _bits(f: float | None, epsilon: float | None, **settings: Any) -> Any:
+    from dptopics.local.randomizer import BitFlips
+
+    if (f is None) == (epsilon is None):
+        raise InputError("a collection of bits needs either --f or --epsilon.")
+    return BitFlips(f=f, **settings) if f is not None else BitFlips.calibrated(epsilon=epsilon or 0.0, **settings)
+
+
+def _hashed(kind: str, topics: Path | None, **settings: Any) -> Any:
+    from dptopics.core.files import read_list
+    from dptopics.local.hashing import HashedPair, ThreeWords
+
+    if kind == "three-words":
+        return ThreeWords(**settings)
+    if topics is None:
+        raise InputError("a collection of pairs needs --topics: the public words of one topic on each line.")
+    lines = read_list(topics, "list of topics")
+    lists = tuple(tuple(line.lower().replace(",", " ").split()) for line in lines if line.strip())
+    return HashedPair(topics=lists, **settings)
+
+
+def client_and_text(document: Path, state: Path, max_epsilon: float) -> "tuple[Client, str]":
+    """The client of a folder, and one document, of a file or of standard input."""
+    from dptopics.local.client import Client, SentFolder
+
+    client = Client(SentFolder(state), max_epsilon=max_epsilon)
+    try:
+        return client, sys.stdin.read() if str(document) == "-" else document.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{document.name!r} is not valid UTF-8.") from None
+
+
+def show_question(client: "Client", collection: "Collection") -> None:
+    """What a collection asks, and what the client's owner must know of it."""
+    err.print(client.card(collection, err.width), highlight=False, markup=False)
+    if uncounted := getattr(client.memory, "uncounted", 0):
+        warn(f"{uncounted} reports of version 0.1 are not in this total: what they cost was not kept.")
+    if client.answered(collection):
+        warn("this collection was answered before: it gets the same report again, whatever the document says now.")
+
+
+def randomize(collection: Parameters, document: Document, state: State, max_epsilon: MaxEpsilon) -> None:
     """Turn one document into one report, on the client, and print it as a line of JSON.
 
     What the collection asks is shown first (on stderr). A collection that asks more than is left of the limit is
     refused. One that was answered before gets the same line again, whatever the document says now.
     """
-    from dptopics.local.client import Client, SentFolder
     from dptopics.local.report_files import read_collection, to_line
     from dptopics.privacy.rng import secure_rng
 
     parameters = read_collection(collection)
-    memory = SentFolder(state)
-    client = Client(memory, max_epsilon=max_epsilon)
-    try:
-        text = sys.stdin.read() if str(document) == "-" else document.read_text("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"{document.name!r} is not valid UTF-8.") from None
-    err.print(client.card(parameters, err.width), highlight=False, markup=False)
-    if memory.uncounted:
-        warn(f"{memory.uncounted} reports of version 0.1 are not in this total: what they cost was not kept.")
-    if client.answered(parameters):
-        warn(ANSWERED)
+    client, text = client_and_text(document, state, max_epsilon)
+    show_question(client, parameters)
     line = to_line(client.report(parameters, text, secure_rng()))
     saved(state)  # the same command prints the same report again
     print(line)
@@ -111,27 +123,24 @@ def fit(
     reports: Annotated[
         list[str], typer.Argument(help="Reports: .jsonl or .parquet files, or a collector's store.", show_default=False)
     ],
-    out_folder: o.Out,
-    topics: Annotated[int | None, typer.Option(help="Topics to look for.", show_default="20; pair: its own")] = None,
-    method: Annotated[
-        str, typer.Option(help="bits: 'likelihood', or 'published' (rebuild, then Gibbs).")
-    ] = "likelihood",
-    sweeps: Annotated[int, typer.Option(help="Sweeps of the published method.")] = 300,
+    out_folder: Annotated[Path, o.option("Folder to write the release to; it must not exist.", "--out")],
+    topics: Annotated[int | None, o.option("Topics to look for.", shown="20; pair: its own")] = None,
+    method: Annotated[str, o.option("bits: 'likelihood', or 'published' (rebuild, then Gibbs).")] = "likelihood",
+    sweeps: Annotated[int, o.option("Sweeps of the published method.")] = 300,
     clip: Annotated[
         float | None,
-        typer.Option(
-            help="Limit what a liar can do. pair: in standard deviations; bits: in mean documents.",
-            show_default="pair: 1; bits: 2; else none",
+        o.option(
+            "Limit what a liar can do. pair: in standard deviations; bits: in mean documents.",
+            shown="pair: 1; bits: 2; else none",
         ),
     ] = None,
-    no_clip: Annotated[bool, typer.Option("--no-clip", help="Do not limit what a liar can do.")] = False,
+    no_clip: Annotated[bool, o.option("Do not limit what a liar can do.", "--no-clip")] = False,
     period: Annotated[
-        str | None, typer.Option(help="Only reports of this day or week, if the collection keeps it: 2026-W47.")
+        str | None, o.option("Only reports of this day or week, if the collection keeps it: 2026-W47.")
     ] = None,
     as_json: o.Json = False,
 ) -> None:
     """Learn topics from reports. They are private already: it spends nothing and may be repeated."""
-    from dptopics.core import progress
     from dptopics.local.report_files import Inbox, read_collection
     from dptopics.local.topics import fit_reports
     from dptopics.release import bundle
@@ -147,7 +156,7 @@ def fit(
         data = inbox.finish()
     for reason, number in sorted(inbox.rejected.items()):
         warn(f"{number} reports left out: {reason}.")
-    with progress_bar("Learning topics") as sink, progress.shown_by(sink):
+    with working("Learning topics"):
         release = fit_reports(
             parameters, data, n_topics=topics, method=method, sweeps=sweeps, period=period,
             clip=None if no_clip else "usual" if clip is None else clip,

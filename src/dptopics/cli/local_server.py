@@ -1,30 +1,28 @@
 """Commands of a collector: take reports in over HTTP, seal what came, and send one from the command line."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dptopics.cli.local import ANSWERED, Parameters
-from dptopics.cli.terminal import err, out, warn
+from dptopics.cli import options as o
+from dptopics.cli.local import Document, MaxEpsilon, Parameters, State, client_and_text, show_question
+from dptopics.cli.terminal import err, out
 from dptopics.core.errors import InputError
 
-StoreName = Annotated[str, typer.Option(help="Where reports are kept: a .db file, or a postgresql:// address.")]
+StoreName = Annotated[str, o.option("Where reports are kept: a .db file, or a postgresql:// address.")]
 
 
 def serve(
     collection: Parameters,
     store: StoreName,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free one.")] = 8000,
-    host: Annotated[str, typer.Option(help="Address to listen on. Leave it, and put a proxy with TLS before.")] = (
-        "127.0.0.1"
-    ),
-    per_minute: Annotated[int, typer.Option(min=1, help="Reports that one token or address may send a minute.")] = 1000,
-    tokens: Annotated[Path | None, typer.Option(help="File with one token on each line: only those may send.")] = None,
-    origin: Annotated[list[str] | None, typer.Option(help="Address of a web page that may send reports.")] = None,
-    proxies: Annotated[str, typer.Option(help="Addresses of proxies whose X-Forwarded-For is believed.")] = "",
-    page: Annotated[bool, typer.Option("--page", help="Serve the demo page, too.")] = False,
+    port: Annotated[int, o.option("Port to listen on; 0 for any free one.", min=0, max=65535)] = 8000,
+    host: Annotated[str, o.option("Address to listen on. Leave it, and put a proxy with TLS before.")] = "127.0.0.1",
+    per_minute: Annotated[int, o.option("Reports that one token or address may send a minute.", min=1)] = 1000,
+    tokens: Annotated[Path | None, o.option("File with one token on each line: only those may send.")] = None,
+    origin: Annotated[list[str] | None, o.option("Address of a web page that may send reports.")] = None,
+    proxies: Annotated[str, o.option("Addresses of proxies whose X-Forwarded-For is believed.")] = "",
+    page: Annotated[bool, o.option("Serve the demo page, too.", "--page")] = False,
 ) -> None:
     """Collect reports over HTTP. A report is accepted once it is on disk; nothing about its sender is kept."""
     from dptopics.core.files import read_list
@@ -52,12 +50,8 @@ def serve(
 def seal(
     collection: Parameters,
     store: StoreName,
-    out_file: Annotated[
-        Path | None, typer.Option("--out", help="New .db file for the sealed copy.", show_default=False)
-    ] = None,
-    schema: Annotated[
-        str | None, typer.Option(help="PostgreSQL: new schema of the same database for the sealed copy.")
-    ] = None,
+    out_file: Annotated[Path | None, o.option("New .db file for the sealed copy.", "--out")] = None,
+    schema: Annotated[str | None, o.option("PostgreSQL: new schema of the same database for the sealed copy.")] = None,
 ) -> None:
     """Copy a store under fresh random numbers, in their order: the copy tells nothing of who sent what, or when."""
     from dptopics.local.report_files import read_collection
@@ -88,36 +82,23 @@ def seal(
 
 def send(
     address: Annotated[str, typer.Argument(help="Address of a collector: https://…", show_default=False)],
-    document: Annotated[Path, typer.Argument(help="File with one document, or '-' for standard input.")],
-    state: Annotated[Path, typer.Option(help="Folder that remembers what was sent, kept on the client.")],
-    max_epsilon: Annotated[
-        float, typer.Option(help="Most that all reports of this client together may cost: ε of a whole document.")
-    ],
-    token: Annotated[str | None, typer.Option(envvar="DPTOPICS_TOKEN", help="Token, if the collector wants one.")] = (
-        None
-    ),
-    yes: Annotated[bool, typer.Option("--yes", help="Send without asking.")] = False,
+    document: Document,
+    state: State,
+    max_epsilon: MaxEpsilon,
+    token: Annotated[str | None, o.option("Token, if the collector wants one.", envvar="DPTOPICS_TOKEN")] = None,
+    yes: Annotated[bool, o.option("Send without asking.", "--yes")] = False,
 ) -> None:
     """Get a collection from its collector, show its card, ask, randomise one document here, and send the report.
 
     The report is on disk and counted before it is sent. If sending fails, the same command sends the same bytes.
     """
-    from dptopics.local.client import Client, Collector, SentFolder
+    from dptopics.local.client import Collector
     from dptopics.privacy.rng import secure_rng
 
     collector = Collector(address, token=token)
-    memory = SentFolder(state)
-    client = Client(memory, max_epsilon=max_epsilon)
-    try:
-        text = sys.stdin.read() if str(document) == "-" else document.read_text("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"{document.name!r} is not valid UTF-8.") from None
+    client, text = client_and_text(document, state, max_epsilon)
     collection = collector.collection()
-    err.print(client.card(collection, err.width), highlight=False, markup=False)
-    if memory.uncounted:
-        warn(f"{memory.uncounted} reports of version 0.1 are not in this total: what they cost was not kept.")
-    if client.answered(collection):
-        warn(ANSWERED)
+    show_question(client, collection)
     if not yes and not _agreed():
         err.print("Nothing was sent.")
         return

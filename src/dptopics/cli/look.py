@@ -10,21 +10,19 @@ from rich.markup import escape
 from rich.table import Table
 
 from dptopics.cli import options as o
-from dptopics.cli.source import Table as TextTable
-from dptopics.cli.source import allow_tokenizer
-from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value, warn
+from dptopics.cli.settings import show_settings
+from dptopics.cli.source import Texts, allow_tokenizer
+from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value, warn, working
 from dptopics.core.errors import InputError
 
 
 def show(
-    release_folder: Annotated[Path, typer.Argument(help="Folder of a release.", show_default=False)],
-    words: Annotated[int, typer.Option(help="Words per topic, or n-grams.")] = 10,
-    tree: Annotated[bool, typer.Option("--tree", help="Show which topics are alike, as a tree.")] = False,
+    release_folder: o.ReleaseFolder,
+    words: Annotated[int, o.option("Words per topic, or n-grams.")] = 10,
+    tree: Annotated[bool, o.option("Show which topics are alike, as a tree.", "--tree")] = False,
     min_z: Annotated[
         float | None,
-        typer.Option(
-            help="Show words of topics from so many standard deviations of the noise on; 0 shows all.", show_default="3"
-        ),
+        o.option("Show words of topics from so many standard deviations of the noise on; 0 shows all.", shown="3"),
     ] = None,
     as_json: o.Json = False,
 ) -> None:
@@ -46,45 +44,28 @@ def show(
 
 
 def transform(
-    context: typer.Context,
-    release_folder: Annotated[Path, typer.Argument(help="Folder of a topic release.", show_default=False)],
-    text: o.TextColumnName,
-    out_file: Annotated[Path, typer.Option("--out", help="CSV file to write; it must not exist.", show_default=False)],
-    source: o.Source = None,
+    release_folder: o.TopicsFolder,
+    table: Texts,
+    out_file: Annotated[Path, o.option("CSV file to write; it must not exist.", "--out")],
     tokenizer: o.TokenizerName = None,
-    drop_missing: o.DropMissing = False,
-    encoding: o.Encoding = "utf8",
-    separator: o.Separator = None,
-    table_format: o.FormatOption = None,
-    sheet: o.Sheet = None,
-    header_row: o.HeaderRow = None,
-    sql: o.Sql = None,
-    database: o.Database = None,
 ) -> None:
     """Topic shares of new texts. They describe single texts: not for release."""
     import numpy as np
 
-    from dptopics.core import progress
     from dptopics.data.readers.tables import read_batches
     from dptopics.release.topic_model import TopicModel
 
     allow_tokenizer(tokenizer)
-    table = TextTable.of(context)
     model = TopicModel.load(release_folder)
-    if out_file.exists():
-        raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
+    o.check_new(out_file)
     header = ["row", *(f"topic_{k}" for k in range(model.n_topics)), "known_words"]
     row = written = unknown = 0
     partial = out_file.with_name(f".{out_file.name}.partial")
     try:
-        with (
-            open(partial, "w", encoding="utf-8") as file,
-            progress_bar("Reading texts") as sink,
-            progress.shown_by(sink),
-        ):
+        with open(partial, "w", encoding="utf-8") as file, working("Reading texts"):
             file.write(",".join(header) + "\n")
-            for texts, _ in read_batches(table.data, text=text, author=None):
-                numbers, kept = _with_text(texts, row, drop_missing)
+            for texts, _ in read_batches(table.data, text=table.text, author=None):
+                numbers, kept = _with_text(texts, row, table.drop_missing)
                 row += len(texts)
                 known = model.known_words(kept)
                 columns = np.column_stack([numbers, model.transform(kept), known])
@@ -114,10 +95,18 @@ def _with_text(texts: Sequence[object], before: int, drop_missing: bool) -> tupl
     return [row for row, _ in found], [str(text) for _, text in found]
 
 
-def mechanisms(as_json: o.Json = False) -> None:
-    """List the mechanisms, whom they protect and how far that is proved."""
+def mechanisms(
+    name: Annotated[
+        str | None, typer.Argument(help="One of them: its own settings are listed.", show_default=False)
+    ] = None,
+    as_json: o.Json = False,
+) -> None:
+    """List the mechanisms, whom they protect and how far that is proved; or the settings of one, for --set."""
     from dptopics.registry import catalogue
 
+    if name is not None:
+        show_settings(name, as_json)
+        return
     rows = catalogue()
     if as_json:
         print_json({"mechanisms": rows})
@@ -131,21 +120,19 @@ def mechanisms(as_json: o.Json = False) -> None:
 
 
 def demo(
-    epsilon: Annotated[float, typer.Option(help="Privacy loss of the demo release.")] = 2.0,
-    out_folder: Annotated[Path | None, typer.Option("--out", help="Also save the release here.")] = None,
+    epsilon: Annotated[float, o.option("Privacy loss of the demo release.")] = 2.0,
+    out_folder: Annotated[Path | None, o.option("Also save the release here.", "--out")] = None,
     report_file: Annotated[
-        Path | None,
-        typer.Option("--report", help="Where to write the page of the release.", show_default="a temporary folder"),
+        Path | None, o.option("Where to write the page of the release.", "--report", shown="a temporary folder")
     ] = None,
     messages: Annotated[
         Path | None,
-        typer.Option(
-            help="Only write the messages, as a CSV table with columns note, patient, ward and date, to try things on."
+        o.option(
+            "Only write the messages, as a CSV table with columns note, patient, ward and date, to try things on."
         ),
     ] = None,
     files: Annotated[
-        Path | None,
-        typer.Option(help="Only write every file that the pages of the documentation use, into this folder."),
+        Path | None, o.option("Only write every file that the pages of the documentation use, into this folder.")
     ] = None,
 ) -> None:
     """Show the difference privacy makes, on 20,000 invented patient messages."""

@@ -3,16 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from dptopics.cli import options as o
-from dptopics.cli.publishing import plan_of, preview, published
-from dptopics.cli.source import Table, named_tokenizer
-from dptopics.cli.terminal import err, progress_bar
+from dptopics.cli.publishing import Releasing
+from dptopics.cli.settings import read_settings
+from dptopics.cli.source import AnyTable, named_tokenizer
+from dptopics.cli.terminal import err, working
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings
 from dptopics.privacy.events import Noise
-from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
     from dptopics.data.public_inputs import PublicInput
@@ -22,106 +20,49 @@ _LISTS = (".txt", ".ngrams")
 
 
 def ngrams(
-    context: typer.Context,
-    text: o.TextColumnName,
-    out_folder: o.OutUnlessPreview = None,
-    source: o.AnySource = None,
-    epsilon: o.Epsilon = None,
-    delta: o.Delta = None,
-    author: o.AuthorColumn = None,
-    plan_file: o.PlanFile = None,
-    title: o.Title = "",
-    description: o.Description = "",
-    preview_only: o.Preview = False,
-    people: o.People = None,
+    table: AnyTable,
+    release: Releasing,
     public: Annotated[
         Path | None,
-        typer.Option(
-            help="Public n-grams: a list (.txt: one on each line, then a tab and a count), or a table of public texts "
-            "(.csv, .tsv, .jsonl, .parquet) whose most frequent n-grams are taken.",
-            show_default=False,
+        o.option(
+            "Public n-grams: a list (.txt: one on each line, then a tab and a count), or a table of public "
+            "texts (.csv, .tsv, .jsonl, .parquet) whose most frequent n-grams are taken."
         ),
+        o.BESIDE_PLAN,
     ] = None,
     public_text: Annotated[
-        str | None, typer.Option(help="Column of the public texts.", show_default="the same as --text")
+        str | None, o.option("Column of the public texts.", shown="the same as --text"), o.BESIDE_PLAN
     ] = None,
-    n: Annotated[int, typer.Option("--n", help="Words per n-gram, 1 to 5.")] = 3,
-    size: Annotated[int, typer.Option(help="N-grams to take from public texts, or at most from the data.")] = 50_000,
-    unit: o.UnitOption = None,
-    mechanism: Annotated[str, typer.Option(help="See 'dptopics mechanisms'.")] = "bayes",
+    n: Annotated[int, o.option("Words per n-gram, 1 to 5.")] = 3,
+    size: Annotated[int, o.option("N-grams to take from public texts, or at most from the data.")] = 50_000,
+    mechanism: Annotated[str, o.option("See 'dptopics mechanisms'.")] = "bayes",
+    settings: o.Set = None,
     vocabulary: Annotated[
         str | None,
-        typer.Option(
-            help="Without --public: choose the list privately (weighted, count, policy, greedy).",
-            show_default="weighted",
-        ),
+        o.option("Without --public: choose the list privately (weighted, count, policy, greedy).", shown="weighted"),
     ] = None,
     vocabulary_epsilon: o.VocabularyEpsilon = None,
-    noise: Annotated[Noise | None, typer.Option(help="Noise of bayes and laplace.", show_default="its own")] = None,
-    max_words: Annotated[
-        int | None,
-        typer.Option(help="Distinct n-grams each unit may give.", show_default="its own"),
-    ] = None,
-    max_count: Annotated[
-        int | None, typer.Option(help="How often each of them may count.", show_default="its own")
-    ] = None,
-    max_total: Annotated[float | None, typer.Option(help="Counts per unit (laplace).", show_default="20")] = None,
-    slope: Annotated[float | None, typer.Option(help="S: weight of each author.", show_default="its own")] = None,
-    weight: Annotated[
-        float | None,
-        typer.Option(help="ρ: weight of the data against the public n-grams.", show_default="its own"),
-    ] = None,
-    centre: Annotated[float | None, typer.Option(help="m₀ of bayes: log count of rare n-grams.")] = None,
-    local_sensitivity: Annotated[
-        str | None,
-        typer.Option(help="brute-force or claim-1 (bayes-published).", show_default="brute-force"),
-    ] = None,
-    tuning: Annotated[
-        str | None,
-        typer.Option(
-            help="How end-to-end reads the sensitivity of tuning: claim-2, or appendix-d (its proof, as printed).",
-            show_default="claim-2",
-        ),
-    ] = None,
-    k: Annotated[int | None, typer.Option(help="Authors for k-anonymity.", show_default="50")] = None,
-    shares: Annotated[
-        tuple[float, float] | None,
-        typer.Option(help="Shares of ε for n-grams and tuning (end-to-end).", show_default="2/3 1/3"),
-    ] = None,
+    noise: Annotated[Noise | None, o.option("Noise of bayes and laplace.", shown="its own")] = None,
+    max_words: Annotated[int | None, o.option("Distinct n-grams each unit may give.", shown="its own")] = None,
     max_docs: o.MaxDocs = None,
     tokenizer: o.TokenizerName = None,
-    drop_missing: o.DropMissing = False,
-    author_is: o.AuthorIs = None,
-    encoding: o.Encoding = "utf8",
-    separator: o.Separator = None,
-    table_format: o.FormatOption = None,
-    sheet: o.Sheet = None,
-    header_row: o.HeaderRow = None,
-    sql: o.Sql = None,
-    database: o.Database = None,
-    engine: o.EngineOption = o.EngineName.MEMORY,
-    master: o.Master = None,
-    ledger: o.LedgerOption = None,
-    accept_unproven: o.AcceptUnproven = False,
-    as_json: o.Json = False,
 ) -> None:
     """Release how probable n-grams are: counts for language models, with a public prior."""
+    from dptopics.mechanisms.mechanism import Job
     from dptopics.plan import Plan
 
-    table = Table.of(context)
     if public is not None and vocabulary is not None:
         raise InputError("give --public (a public list) or --vocabulary (a private one), not both.")
-    check_not_the_data(public, source)
-    reading = TextSettings.for_ngrams(n, named_tokenizer(tokenizer))
-    prior = None if public is None else public_ngrams(public, public_text or text, n, size, encoding, tokenizer)
+    table.check_public(public)
+    text = TextSettings.for_ngrams(n, named_tokenizer(tokenizer))
+    column = public_text or table.text
+    prior = None if public is None else public_ngrams(public, column, n, size, table.encoding, tokenizer)
 
     def made() -> "Plan":
         return Plan.ngrams(
             mechanism=mechanism,
-            epsilon=epsilon or 0.0,
-            delta=delta or 0.0,
-            unit=table.unit(unit),
-            text=reading,
+            unit=table.unit(release.unit),
+            text=text,
             prior=prior,
             vocabulary=None if prior is not None else vocabulary or "weighted",
             vocabulary_epsilon=vocabulary_epsilon,
@@ -129,53 +70,30 @@ def ngrams(
             max_docs=max_docs,
             noise=noise,
             max_words=max_words,
-            max_count=max_count,
-            max_total=max_total,
-            slope=slope,
-            weight=weight,
-            centre=centre,
-            sensitivity=local_sensitivity,
-            tuning=tuning,
-            k=k,
-            shares=shares,
+            **release.budget,
+            **read_settings(settings, Job.NGRAMS, mechanism),
         )
 
-    plan = plan_of(context, plan_file, made, () if prior is None else (prior,))
-    if preview_only:
-        preview(plan, people, as_json)
+    plan = release.plan(made, () if prior is None else (prior,))
+    if release.previewed(plan):
         return
-    folder = o.folder(out_folder)
-    published(
-        plan,
-        table.reader(vocabulary=None if plan.prior is None else plan.prior.value.vocabulary),
-        out_folder=folder,
-        as_json=as_json,
-        ledger=ledger,
-        accept_unproven=accept_unproven,
-        title=title,
-        description=description,
-        people=people,
-    )
-    where = o.escape_path(folder)
-    err.print(f"Written to [bold]{where}[/]. A language model of it: dptopics arpa {where} --out FILE")
+    read = table.reader(vocabulary=None if plan.prior is None else plan.prior.value.vocabulary)
+    release.publish(plan, read, "A language model of it: dptopics arpa {where} --out FILE")
 
 
 def arpa(
-    release_folder: Annotated[Path, typer.Argument(help="Folder of an n-gram release.", show_default=False)],
-    out_file: Annotated[Path, typer.Option("--out", help="File to write; it must not exist.", show_default=False)],
+    release_folder: o.ReleaseFolder, out_file: Annotated[Path, o.option("File to write; it must not exist.", "--out")]
 ) -> None:
-    """Write an n-gram release as a language model in the ARPA format."""
+    """Write a release of n-grams as a language model in the ARPA format."""
     from dptopics.release.ngrams import LanguageModel, NgramTable
 
-    if out_file.exists():
-        raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
+    o.check_new(out_file)
     out_file.write_text(LanguageModel(NgramTable.load(release_folder)).arpa(), "utf-8")
-    err.print(f"Written to [bold]{out_file}[/].")
+    err.print(f"Written to [bold]{o.escape_path(out_file)}[/].")
 
 
 def public_ngrams(path: Path, text: str, n: int, size: int, encoding: str, tokenizer: str | None) -> "PublicInput":
     """A public list, or the most frequent n-grams of public texts."""
-    from dptopics.core import progress
     from dptopics.data.public_inputs import PublicInput, PublicNgrams
 
     if not path.is_file():
@@ -185,6 +103,6 @@ def public_ngrams(path: Path, text: str, n: int, size: int, encoding: str, token
         )
     if path.suffix.lower() in _LISTS:
         return PublicInput.ngrams(PublicNgrams.from_file(path, n=n), path.name)
-    with progress_bar("Reading public texts") as sink, progress.shown_by(sink):
+    with working("Reading public texts"):
         found = PublicNgrams.from_table(path, text=text, n=n, size=size, encoding=encoding, tokenizer=tokenizer)
         return PublicInput.ngrams(found, path.name)

@@ -3,28 +3,21 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from dptopics.cli import options as o
 from dptopics.cli.terminal import err, warn
 
 
 def report(
-    release_folder: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)],
-    out_file: Annotated[Path, typer.Option("--out", help="HTML file to write; it must not exist.", show_default=False)],
+    release_folder: o.ReleaseFolder,
+    out_file: Annotated[Path, o.option("HTML file to write; it must not exist.", "--out")],
     audit: Annotated[
-        Path | None,
-        typer.Option(help="Folder of an audit of this release's mechanism. The page is then not for release."),
+        Path | None, o.option("Folder of an audit of this release's mechanism. The page is then not for release.")
     ] = None,
-    labels: Annotated[
-        Path | None, typer.Option(help="Names of the topics: what label --out wrote.", show_default=False)
-    ] = None,
+    labels: Annotated[Path | None, o.option("Names of the topics: what label --out wrote.")] = None,
     counts: Annotated[
-        Path | None,
-        typer.Option(help="Folder of counts of these topics: sizes, trends and maps are shown.", show_default=False),
+        Path | None, o.option("Folder of counts of these topics: sizes, trends and maps are shown.")
     ] = None,
-    ledger: Annotated[
-        Path | None, typer.Option(help="Ledger it was charged to: its charges are shown.", show_default=False)
-    ] = None,
+    ledger: Annotated[Path | None, o.option("Ledger it was charged to: its charges are shown.")] = None,
 ) -> None:
     """Write a release as one HTML page to look at: topics, words, error bars, guarantee. Spends no budget."""
     from dptopics.ledger.ledger import Ledger

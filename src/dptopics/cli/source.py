@@ -1,18 +1,20 @@
-"""Where the texts come from: the options of every command that reads a table, as one thing."""
+"""Where the texts come from and how they become words: the options of every command that reads a table."""
 
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from dptopics.cli import options as o
-from dptopics.cli.terminal import err, progress_bar, warn
+from dptopics.cli.terminal import err, warn, working
 from dptopics.core.errors import InputError
+from dptopics.core.text import TextSettings
 from dptopics.privacy.guarantee import Unit
+from dptopics.public.word_lists import check_not_the_data, read_stop_words
 
 if TYPE_CHECKING:
     from dptopics.core.vocabulary import Vocabulary
@@ -24,26 +26,67 @@ if TYPE_CHECKING:
     from dptopics.plan import Plan
     from dptopics.public.text_models import Embedding
 
+_READING, _SPARK, _WORDS = "How the table is read", "More than one machine", "How texts become words"
+
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class Table(o.Group):
     """A table of texts, and on which engine it is read and added up."""
 
-    source: str | Path | None = None
-    text: str
-    author: str | None = None
-    drop_missing: bool = False
-    author_is: list[str] | None = None
-    encoding: str = "utf8"
-    separator: str | None = None
-    table_format: str | None = None
-    sheet: str | None = None
-    header_row: int | None = None
-    sql: str | None = None
-    database: str | None = field(default=None, repr=False)  # it may hold a password
-    engine: o.EngineName = o.EngineName.MEMORY
-    master: str | None = None
-    embedding_column: str | None = None
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TABLE]",
+            help="Table of texts: .csv, .tsv, .json, .jsonl, .parquet or .xlsx, optionally compressed; a folder of "
+            ".txt files (columns text, folder, file); or - for standard input. With --sql: none.",
+            show_default=False,
+        ),
+    ] = None
+    text: str = o.declared(o.REQUIRED, "Column with the texts.")
+    author: str | None = o.declared(None, "Column that says whose text it is.")
+    drop_missing: bool = o.declared(False, "Leave out rows without text or author.", "--drop-missing", panel=_READING)
+    author_is: list[str] | None = o.declared(
+        None,
+        "An author's real name, although it looks like a placeholder (unknown, null, -). Can be repeated.",
+        panel=_READING,
+    )
+    encoding: str = o.declared("utf8", "Encoding of CSV, JSON and text files.", panel=_READING)
+    separator: str | None = o.declared(
+        None, "Column delimiter of CSV: ; or tab or | …", shown="found by the names of the columns", panel=_READING
+    )
+    table_format: str | None = o.declared(
+        None, "csv, tsv, json, parquet or excel.", "--format", shown="as the name of the file says", panel=_READING
+    )
+    sheet: str | None = o.declared(None, "Sheet of a workbook.", shown="the one that has the columns", panel=_READING)
+    header_row: int | None = o.declared(
+        None,
+        "Row of CSV or of a workbook that holds the names of the columns, from 1 on. Rows above it are left out.",
+        shown="the first",
+        panel=_READING,
+    )
+    sql: str | None = o.declared(
+        None, "Query whose answer is the table, instead of a file. Must be read-only. Extra 'sql'.", panel=_READING
+    )
+    database: str | None = o.declared(
+        None,
+        "Address of its database: sqlite:///FILE, postgresql://USER:PASSWORD@HOST/NAME. In the variable "
+        "it stays out of the list of processes.",
+        panel=_READING,
+        envvar="DPTOPICS_DATABASE",
+    )
+    engine: o.EngineName = o.declared(
+        o.EngineName.MEMORY,
+        "Where sums are computed: memory, or spark, which reads Parquet files or a table of its own by name.",
+        panel=_SPARK,
+    )
+    master: str | None = o.declared(
+        None,
+        "Spark's master: local[2], spark://HOST:7077, yarn, k8s://HOST.",
+        shown="as Spark is configured",
+        panel=_SPARK,
+    )
+    embedding_column: str | None = o.declared(None, "Column with the texts' vectors by --embedding.", panel=_SPARK)
+    of_plan: ClassVar[frozenset[str] | None] = frozenset()
 
     def __post_init__(self) -> None:
         if self.text == self.author:
@@ -68,12 +111,6 @@ class Table:
             _ = self.data  # what it is given is checked now
         if self.engine is o.EngineName.MEMORY and (self.master or self.embedding_column):
             raise InputError("--master and --embedding-column are for --engine spark.")
-
-    @classmethod
-    def of(cls, context: typer.Context, **changed: Any) -> Self:
-        """From the options of a command: all that are called as the fields here."""
-        names = {one.name for one in fields(cls)}
-        return cls(**{name: value for name, value in context.params.items() if name in names} | changed)
 
     @property
     def data(self) -> "TableFile | SqlQuery":
@@ -102,6 +139,11 @@ class Table:
             raise InputError("--unit author needs --author COLUMN.")
         return asked or (Unit.DOCUMENT if self.author is None else Unit.AUTHOR)
 
+    def check_public(self, *paths: str | Path | None) -> None:
+        """Refuse this very table as something public."""
+        for path in paths:
+            check_not_the_data(path, self.source)
+
     def check(self, model: "Embedding | None", cache: Path | None) -> None:
         """Refuse embeddings that cannot be had on the engine."""
         of_texts = model is not None and not model.of_words
@@ -118,11 +160,10 @@ class Table:
         """What a door needs: the table, bounded as a plan says."""
 
         def read(plan: "Plan") -> "BoundedCorpus":
-            from dptopics.core import progress
             from dptopics.data.corpus import Corpus
             from dptopics.publishing import forecast, warn_owner
 
-            with progress_bar("Reading texts") as sink, progress.shown_by(sink):
+            with working("Reading texts"):
                 table = self.read(plan.text, embed=embed, vocabulary=vocabulary)
                 warn_owner(table, plan)
                 if isinstance(table, Corpus):  # on Spark nobody has counted yet
@@ -166,6 +207,68 @@ class Table:
         found: dict[str, Any] = {"text": self.text, "author": self.author, "settings": settings}
         found |= {"drop_missing": self.drop_missing, "author_is": self.author_is or ()}
         return found | {"vocabulary": vocabulary}
+
+
+class AnyTable(Table):
+    """A table in memory or on Spark, without vectors of its texts."""
+
+    left_out = frozenset({"embedding_column"})
+
+
+class MemoryTable(Table):
+    """A table that is read here."""
+
+    left_out = AnyTable.left_out | {"engine", "master"}
+
+
+class Texts(Table):
+    """Texts, whoever wrote them."""
+
+    left_out = MemoryTable.left_out | {"author", "author_is"}
+
+
+_USUAL = "what is usual in the language; English"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words(o.Group):
+    """How texts become words."""
+
+    language: o.Language = "english"
+    lemmas: bool = o.declared(False, "Reduce words to their base form (extra 'lemmas').", "--lemmas", panel=_WORDS)
+    links: bool = o.declared(False, "Count the words of web and e-mail addresses too.", "--links", panel=_WORDS)
+    stop_words: Path | None = o.declared(
+        None,
+        "File of words to leave out beside the language's, one on each line. They are published with the release.",
+        panel=_WORDS,
+    )
+    min_length: int | None = o.declared(None, "Letters of the shortest word kept.", shown=f"{_USUAL} 3", panel=_WORDS)
+    max_length: int | None = o.declared(
+        None, "Letters of the longest word kept.", shown=f"{_USUAL} 15, German 30", panel=_WORDS
+    )
+    tokenizer: o.TokenizerName = None
+
+    def settings(self, table: Table, phrases: int = 1) -> TextSettings:
+        """All of it. A list of stop words must not be the data."""
+        made = TextSettings(
+            language=self.language,
+            lemmas=self.lemmas,
+            links=self.links,
+            min_length=self.min_length,
+            max_length=self.max_length,
+            phrases=phrases,
+            tokenizer=named_tokenizer(self.tokenizer),
+        )
+        if self.stop_words is None:
+            return made
+        table.check_public(self.stop_words)
+        return replace(made, stop_words=read_stop_words(self.stop_words, made))
+
+
+class Language(Words):
+    """The language, and who cuts texts into words."""
+
+    left_out = frozenset({"lemmas", "links", "stop_words", "min_length", "max_length"})
 
 
 def named_tokenizer(name: str | None) -> str | None:

@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from dptopics.core.progress import bar
+from dptopics.core import progress
 from dptopics.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -33,8 +33,15 @@ def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
     if not err.is_terminal:
         yield lambda share: None
         return
-    with bar(title, err) as sink:
+    with progress.bar(title, err) as sink:
         yield sink
+
+
+@contextmanager
+def working(title: str) -> Iterator[None]:
+    """A progress bar for what is done inside, as far as it tells."""
+    with progress_bar(title) as sink, progress.shown_by(sink):
+        yield
 
 
 def show_topics(model: "TopicModel", words: int, min_z: float | None = None) -> None:

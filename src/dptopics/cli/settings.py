@@ -1,0 +1,146 @@
+"""Settings of a mechanism's own: --set NAME=VALUE, read as the mechanism declares them, and the list of them."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from enum import StrEnum
+from inspect import Parameter, getsource, signature
+from types import UnionType
+from typing import Any, NamedTuple, get_args, get_origin
+
+from rich.markup import escape
+from rich.table import Table
+
+from dptopics.cli.terminal import out, print_json
+from dptopics.core.errors import InputError
+
+_TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+# Of counts: options, or what follows from them and the topics.
+_OPTIONS = {"auto", "axes", "values", "days", "model", "periods", "at", "far", "max_cells", "documents", "min_units"}
+_OPTIONS |= {"max_periods", "running"}
+
+
+class Setting(NamedTuple):
+    """One setting, as it is declared."""
+
+    kind: Any  # bool, int, float, str, tuple (of numbers), or names to choose from
+    default: Any
+    help: str
+
+    @property
+    def type(self) -> str:
+        """Its kind in words."""
+        if issubclass(self.kind, StrEnum):
+            return " | ".join(self.kind)
+        known = {bool: "true | false", int: "whole number", float: "number", tuple: "numbers, as 0.4,0.6", str: "name"}
+        return known[self.kind]
+
+    def read(self, name: str, text: str) -> Any:
+        """What a person wrote, as a value."""
+        try:
+            if self.kind is bool:
+                return {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}[text.lower()]
+            if self.kind is tuple:
+                return tuple(float(part) for part in text.split(","))
+            return self.kind(text)
+        except (ValueError, KeyError):
+            what = "numbers with commas between, as 0.4,0.6" if self.kind is tuple else f"a {self.type}"
+            raise InputError(f"--set {name} must be {what}; got {text!r}.") from None
+
+
+def read_settings(given: Iterable[str] | None, job: str, mechanism: str) -> dict[str, Any]:
+    """All settings that --set names, for a mechanism, or for several with commas between."""
+    from dptopics.registry import mechanism_class
+
+    if not given:
+        return {}
+    several = [settings_of(mechanism_class(job, part.strip())) for part in mechanism.split(",")]
+    known = {name: one for name, one in several[0].items() if all(name in others for others in several)}
+    found: dict[str, Any] = {}
+    for one in given:
+        name, sign, text = one.partition("=")
+        name = name.strip().replace("-", "_")
+        if not sign:
+            raise InputError(f"--set takes NAME=VALUE, as steps=20; got {one!r}.")
+        if name not in known:
+            listed = ", ".join(sorted(known)) or "none"
+            raise InputError(f"mechanism {mechanism!r} has no setting {name} that --set could take. It has: {listed}.")
+        if name in found:
+            raise InputError(f"--set {name} is given twice. Say it once.")
+        found[name] = known[name].read(name, text.strip())
+    return found
+
+
+def settings_of(mechanism: Any) -> dict[str, Setting]:
+    """What can be set of a mechanism by a text: not what a plan says of every release, nor public things."""
+    from dptopics.plan import Plan
+
+    own = mechanism.accepts() - {field.name for field in fields(Plan)} - _OPTIONS
+    found: dict[str, Setting] = {}
+    for name, declared, default, about in _declared(mechanism):
+        kind = _kind(declared)
+        if name in own and name not in found and kind is not None and default is not MISSING:
+            found[name] = Setting(kind, default, about)
+    return dict(sorted(found.items()))
+
+
+def show_settings(name: str, as_json: bool) -> None:
+    """The settings of every mechanism of a name."""
+    from dptopics.mechanisms.mechanism import Job
+    from dptopics.registry import mechanisms
+
+    of = {str(job): mechanisms(job)[name] for job in Job if name in mechanisms(job)}
+    if not of:
+        raise InputError(f"there is no mechanism {name!r}. 'dptopics mechanisms' lists them.")
+    if as_json:
+        rows = [
+            {"job": job, "name": key, "type": one.type, "default": one.default, "help": one.help}
+            for job, kind in of.items()
+            for key, one in settings_of(kind).items()
+        ]
+        print_json({"mechanism": name, "settings": rows})
+        return
+    for job, kind in of.items():
+        table = Table("--set", "Type", "Default", "Meaning", title=f"{job}: {name}", title_justify="left")
+        for key, one in settings_of(kind).items():
+            table.add_row(key, escape(one.type), escape(_shown(one.default)), escape(one.help))
+        out.print(table if table.rows else f"{job}: {name} has no settings of its own.", highlight=False)
+
+
+def _declared(kind: Any) -> Iterator[tuple[str, Any, Any, str]]:
+    """Name, type, default and comment of what a mechanism may be made with; then those of the mechanisms inside."""
+    for parent in kind.__mro__:
+        for maker in ("calibrated", "template"):
+            if maker in vars(parent):
+                for one in signature(getattr(parent, maker)).parameters.values():
+                    default = MISSING if one.default is Parameter.empty else one.default
+                    yield one.name, one.annotation, default, _comment(kind, one.name)
+    for field in fields(kind):
+        yield field.name, field.type, field.default, _comment(kind, field.name)
+    for field in fields(kind):
+        if is_dataclass(field.type) and hasattr(field.type, "guarantee"):
+            yield from _declared(field.type)
+
+
+def _kind(declared: Any) -> Any:
+    """How a text of this type is read; None: not at all."""
+    kinds = get_args(declared) if isinstance(declared, UnionType) else (declared,)
+    choices = [one for one in kinds if isinstance(one, type) and issubclass(one, StrEnum)]
+    plain = [one for one in (bool, int, float, str) if one in kinds]
+    numbers = [tuple for one in kinds if get_origin(one) is tuple and get_args(one)[0] is float]
+    return next(iter([*choices, *plain, *numbers]), None)
+
+
+def _comment(kind: Any, name: str) -> str:
+    """What the source says beside a field."""
+    for parent in kind.__mro__:
+        if name in vars(parent).get("__annotations__", {}):
+            found = re.search(rf"^    {name}: [^#\n]*# (.*)$", getsource(parent), re.MULTILINE)
+            return found[1] if found else ""
+    return ""
+
+
+def _shown(default: Any) -> str:
+    if isinstance(default, tuple):
+        return ",".join(f"{one:.3g}" for one in default)
+    return "its own" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
