@@ -31,7 +31,7 @@ from dptopics.cli import (
     report,
     vocabulary,
 )  # fmt: skip
-from dptopics.cli.options import expanded, option
+from dptopics.cli.options import expanded, info
 from dptopics.cli.streams import guarded, where_saved
 from dptopics.cli.terminal import err, out, warn
 from dptopics.core.errors import BudgetExceeded, DptopicsError, PrivacyWarning, SpentError
@@ -86,7 +86,7 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def common_options(
-    version: Annotated[bool, option("Show it.", "--version", callback=_version, is_eager=True)] = False,
+    version: Annotated[bool, info("Show it.", "--version", callback=_version, is_eager=True)] = False,
 ) -> None:
     """Publish what sensitive text is about, with a differential-privacy guarantee that you can check."""
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.table import Table
@@ -28,35 +28,28 @@ if TYPE_CHECKING:
 VIOLATED = 5  # exit code
 _COLOURS = {"red": "bold white on red", "amber": "bold black on yellow", "green": "bold white on green"}
 _AUDITED = ("topics", "vocabulary", "n-grams", "counts")
-_ATTACKED = "What is attacked"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Audited(o.Group):
     """What is attacked: a release, a plan, or a mechanism by name."""
 
-    release_folder: Path | None = o.declared(
-        None, "Exactly what made this release: its own plan.", "--release", panel=_ATTACKED
-    )
-    plan_file: Path | None = o.declared(None, "What this plan would release (TOML or JSON).", "--plan", panel=_ATTACKED)
-    mechanism: str | None = o.declared(
-        None, "A private mechanism for topics or a vocabulary, by name.", panel=_ATTACKED
-    )
+    panel = "What is attacked"
+    release_folder: Path | None = o.option("Exactly what made this release: its own plan.", "--release")
+    plan_file: Path | None = o.option("What this plan would release (TOML or JSON).", "--plan")
+    mechanism: str | None = o.option("A private mechanism for topics or a vocabulary, by name.")
     settings: o.Set = None
-    epsilon: float = o.declared(1.0, "Claimed ε of the mechanism.", panel=_ATTACKED)
-    delta: float = o.declared(1e-06, "Claimed δ of the mechanism.", panel=_ATTACKED)
-    vocabulary: str | None = o.declared(
-        None, "Vocabulary of the mechanism, as for fit.", shown="as for fit", panel=_ATTACKED
-    )
-    topics: int = o.declared(10, "Number of topics.", panel=_ATTACKED)
-    public: Path | None = o.declared(
-        None, "Public n-grams of a --release of n-grams, as they were given to it.", panel=_ATTACKED
-    )
-    public_text: str | None = o.declared(
-        None, "Column of the public texts.", shown="the same as --text", panel=_ATTACKED
-    )
-    out_folder: Path = o.declared(
-        o.REQUIRED, "Folder for results and shadow models; an interrupted audit goes on there.", "--out"
+    epsilon: float = o.option("Claimed ε of the mechanism.", default=1.0)
+    delta: float = o.option("Claimed δ of the mechanism.", default=1e-06)
+    vocabulary: str | None = o.option("Vocabulary of the mechanism, as for fit.", shown="as for fit")
+    topics: int = o.option("Number of topics.", default=10)
+    public: Path | None = o.option("Public n-grams of a --release of n-grams, as they were given to it.")
+    public_text: str | None = o.option("Column of the public texts.", shown="the same as --text")
+    out_folder: Path = o.option(
+        "Folder for results and shadow models; an interrupted audit goes on there.",
+        "--out",
+        default=o.REQUIRED,
+        panel="",
     )
     as_json: o.Json = False
 
@@ -129,10 +122,8 @@ def claim(
     table: MemoryTable,
     audited: Audited,
     words: Language,
-    trials: Annotated[
-        int | None, o.option("Most draws by which the noise is tested.", shown="2000; thorough 16000")
-    ] = None,
-    thorough: Annotated[bool, o.option("Spend up to half an hour.", "--thorough")] = False,
+    trials: int | None = o.option("Most draws by which the noise is tested.", shown="2000; thorough 16000"),
+    thorough: bool = o.option("Spend up to half an hour.", "--thorough", default=False),
 ) -> None:
     """Test what a private mechanism claims, with controls that show what the test can see. Not for release.
 
@@ -161,27 +152,22 @@ def membership(
     table: MemoryTable,
     audited: Audited,
     words: Language,
-    learner: Annotated[
-        str,
-        o.option(
-            "Of plain models and their shadows: gibbs, variational, sklearn, gensim, tomotopy, spectral, "
-            "lsi, plsa or hdp."
-        ),
-    ] = "gibbs",
-    target: Annotated[
-        Path | None, o.option("Attack this model: a release, or what gensim, scikit-learn, tomotopy or BERTopic saved.")
-    ] = None,
-    models: Annotated[
-        Path | None, o.option("With --target: folder (--out) of an earlier audit, whose shadows serve again.")
-    ] = None,
-    trust_pickle: Annotated[
-        bool, o.option("Read pickles (gensim, joblib) of --target: this runs their code.", "--trust-pickle")
-    ] = False,
-    shadows: Annotated[int, o.option("Shadow models to train.")] = 128,
-    repeats: Annotated[int | None, o.option("Models to attack: more give steadier rates.", shown="all shadows")] = None,
-    trials: Annotated[
-        int | None, o.option("N-grams: pairs of releases, with the author of most of them and without.", shown="100")
-    ] = None,
+    learner: str = o.option(
+        "Of plain models and their shadows: gibbs, variational, sklearn, gensim, tomotopy, spectral, lsi, plsa or hdp.",
+        default="gibbs",
+    ),
+    target: Path | None = o.option(
+        "Attack this model: a release, or what gensim, scikit-learn, tomotopy or BERTopic saved."
+    ),
+    models: Path | None = o.option("With --target: folder (--out) of an earlier audit, whose shadows serve again."),
+    trust_pickle: bool = o.option(
+        "Read pickles (gensim, joblib) of --target: this runs their code.", "--trust-pickle", default=False
+    ),
+    shadows: int = o.option("Shadow models to train.", default=128),
+    repeats: int | None = o.option("Models to attack: more give steadier rates.", shown="all shadows"),
+    trials: int | None = o.option(
+        "N-grams: pairs of releases, with the author of most of them and without.", shown="100"
+    ),
 ) -> None:
     """Ask who was in the data: of a plain topic model, a --target, a mechanism's topics or n-grams. Not for release.
 
@@ -227,7 +213,7 @@ def poison(
     table: MemoryTable,
     audited: Audited,
     words: Language,
-    trials: Annotated[int, o.option("Runs: models trained with planted texts.")] = 100,
+    trials: int = o.option("Runs: models trained with planted texts.", default=100),
 ) -> None:
     """Ask whether planted texts draw a secret out of a model: of plain ones, and a mechanism beside. Not for release.
 

@@ -15,28 +15,24 @@ if TYPE_CHECKING:
     from dptopics.counting import Calendar
     from dptopics.plan import Plan
 
-_SERIES = "Every week"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Axes(o.Group):
     """Columns and dates to count by."""
 
-    by: list[str] | None = o.declared(
-        None,
+    by: list[str] | None = o.option(
         "Column to count by, with a public list (--groups); or month:COLUMN, week:COLUMN, day:COLUMN for "
         "dates such as 2026-01-31, with a public range (--from, --to). Up to three.",
         beside_plan=True,
     )
-    groups: list[str] | None = o.declared(
-        None,
+    groups: list[str] | None = o.option(
         "Public list of a column's values, one on each line: FILE, or COLUMN=FILE; or the folder of a "
-        "release by 'dptopics groups'. All others count as 'other'.",
+        "release by 'dptopics groups'. All others count as 'other'."
     )
-    first: str | None = o.declared(None, "First day of the range.", "--from")
-    last: str | None = o.declared(None, "Last day of the range.", "--to")
-    date_format: str | None = o.declared(
-        None, "How dates are written, as in strptime: %d.%m.%Y. Default: as 2026-01-31.", beside_plan=True
+    first: str | None = o.option("First day of the range.", "--from")
+    last: str | None = o.option("Last day of the range.", "--to")
+    date_format: str | None = o.option(
+        "How dates are written, as in strptime: %d.%m.%Y. Default: as 2026-01-31.", beside_plan=True
     )
 
     def of_options(self, table: "Table", *, dated: bool = True) -> "list[Axis]":
@@ -92,20 +88,16 @@ class Axes(o.Group):
 class Series(o.Group):
     """One run of a series of counts."""
 
-    period: str | None = o.declared(
-        None,
+    panel = "Every week"
+    period: str | None = o.option(
         "One run of a series: week, month or day of new data; or week:COLUMN, to count the rows whose "
-        "date lies in it. The range of the series is public (--from, --to); it is charged once.",
-        panel=_SERIES,
+        "date lies in it. The range of the series is public (--from, --to); it is charged once."
     )
-    at: str | None = o.declared(None, "The period to count: 2026-W07, or a day in it.", panel=_SERIES)
-    max_periods: int = o.declared(1, "Periods that an author counts in, the first ones. Noise grows.", panel=_SERIES)
-    running: bool = o.declared(False, "Totals since the first period.", "--running", panel=_SERIES)
-    participation: Path | None = o.declared(
-        None,
-        "File that remembers who took part how often. Private data: keep it.",
-        shown="beside the ledger",
-        panel=_SERIES,
+    at: str | None = o.option("The period to count: 2026-W07, or a day in it.")
+    max_periods: int = o.option("Periods that an author counts in, the first ones. Noise grows.", default=1)
+    running: bool = o.option("Totals since the first period.", "--running", default=False)
+    participation: Path | None = o.option(
+        "File that remembers who took part how often. Private data: keep it.", shown="beside the ledger"
     )
 
     def calendar(self, axes: Axes) -> "Calendar | None":

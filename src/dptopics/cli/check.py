@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 from rich.markup import escape
 
@@ -17,20 +16,20 @@ from dptopics.privacy.guarantee import Unit
 class AnyColumns(MemoryTable):
     """A table whose columns may be unknown yet."""
 
-    text: str = o.declared("", "Column with the texts.", shown="none: columns are listed")
+    text: str = o.option("Column with the texts.", default="", shown="none: columns are listed", panel="")
 
 
 def check(
     table: AnyColumns,
     axes: Axes,
     words: Language,
-    release_folder: Annotated[
-        Path | None, o.option("Folder of a release of topics, to be told of counts of these.", "--release")
-    ] = None,
-    topics: Annotated[str, o.option("Number of topics at most, or auto, as for fit.")] = "20",
-    epsilon: Annotated[float | None, o.option("Privacy loss of the release.", shown="1")] = None,
-    delta: Annotated[float | None, o.option("Chance of more loss.", shown="1e-6")] = None,
-    unit: Annotated[Unit | None, o.option("Whom to protect; default: author if --author is given.")] = None,
+    release_folder: Path | None = o.option(
+        "Folder of a release of topics, to be told of counts of these.", "--release"
+    ),
+    topics: str = o.option("Number of topics at most, or auto, as for fit.", default="20"),
+    epsilon: float | None = o.option("Privacy loss of the release.", shown="1"),
+    delta: float | None = o.option("Chance of more loss.", shown="1e-6"),
+    unit: Unit | None = o.option("Whom to protect; default: author if --author is given."),
 ) -> None:
     """Tell the owner, before anything is charged, what was understood of a table and what to expect. Not for release.
 

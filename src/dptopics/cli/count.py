@@ -1,7 +1,7 @@
 """Count how many authors fall into each topic, by group and time."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
@@ -32,7 +32,7 @@ class ListRelease(Releasing):
 class Values(MemoryTable):
     """A table of which one column is released."""
 
-    text: str = o.declared(o.REQUIRED, "Column whose values are groups.", "--column")
+    text: str = o.option("Column whose values are groups.", "--column", default=o.REQUIRED, panel="")
 
 
 def count(
@@ -41,13 +41,11 @@ def count(
     release: CountsRelease,
     axes: Axes,
     series: Series,
-    max_cells: Annotated[
-        int, o.option("Cells that an author counts in, kept by a keyed hash. Noise grows with it.")
-    ] = 1,
-    documents: Annotated[
-        int | None, o.option("Count documents instead of authors, at most so many of each author. Noise grows with it.")
-    ] = None,
-    min_units: Annotated[int, o.option("Leave out counts that are below this after the noise.")] = 0,
+    max_cells: int = o.option("Cells that an author counts in, kept by a keyed hash. Noise grows with it.", default=1),
+    documents: int | None = o.option(
+        "Count documents instead of authors, at most so many of each author. Noise grows with it."
+    ),
+    min_units: int = o.option("Leave out counts that are below this after the noise.", default=0),
     settings: o.Set = None,
     tokenizer: o.TokenizerName = None,
 ) -> None:
@@ -98,7 +96,7 @@ def count(
 def groups(
     table: Values,
     release: ListRelease,
-    max_words: Annotated[int, o.option("Groups that each author may propose.", "--max-groups")] = 10,
+    max_words: int = o.option("Groups that each author may propose.", "--max-groups", default=10),
 ) -> None:
     """Release the values of a column that many authors have, to count by where there is no public list."""
     from dptopics.counting import release_groups

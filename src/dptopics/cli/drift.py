@@ -1,9 +1,7 @@
 """Tell from counts of a series whether topics still cover what people write about."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.table import Table
 
 from dptopics.cli import options as o
@@ -11,10 +9,8 @@ from dptopics.cli.terminal import err, out, print_json
 
 
 def drift(
-    folders: Annotated[
-        list[Path], typer.Argument(help="Folders of counts, one for each period of a series.", show_default=False)
-    ],
-    error: Annotated[float, o.option("Chance of a false alarm over the whole series.")] = 0.02,
+    folders: list[Path] = o.argument("Folders of counts, one for each period of a series.", default=o.REQUIRED),
+    error: float = o.option("Chance of a false alarm over the whole series.", default=0.02),
     as_json: o.Json = False,
 ) -> None:
     """Say from weekly counts whether it is time for new topics. Reads releases only, and spends nothing."""

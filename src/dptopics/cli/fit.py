@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from dptopics.cli import options as o
 from dptopics.cli.publishing import Releasing
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from dptopics.plan import Plan
     from dptopics.public.text_models import Embedding
 
-_OUTPUT = "Noise on the output (--mechanism output or mvg)"
 _NO_LIMIT = 10**9  # pairs of fits
 
 
@@ -26,21 +25,18 @@ _NO_LIMIT = 10**9  # pairs of fits
 class Neighbours(o.Group):
     """Where the neighbours come from by which mechanisms sample their sensitivity, and how long that may take."""
 
-    public_corpus: Path | None = o.declared(
-        None,
+    panel = "Noise on the output (--mechanism output or mvg)"
+    public_corpus: Path | None = o.option(
         "Table of public texts that neighbours are drawn from. Without one: from the private data, as "
-        "published, and the guarantee is only claimed.",
-        panel=_OUTPUT,
+        "published, and the guarantee is only claimed."
     )
-    public_text: str | None = o.declared(None, "Its column with the texts.", shown="as --text", panel=_OUTPUT)
-    public_author: str | None = o.declared(None, "Its column with the authors.", shown="as --author", panel=_OUTPUT)
-    sensitivity: Path | None = o.declared(
-        None,
+    public_text: str | None = o.option("Its column with the texts.", shown="as --text")
+    public_author: str | None = o.option("Its column with the authors.", shown="as --author")
+    sensitivity: Path | None = o.option(
         "File of the sampled sensitivity: used if it exists, else written (an interrupted run goes on).",
-        panel=_OUTPUT,
         beside_plan=True,
     )
-    no_sampling_limit: bool = o.declared(False, "Sample however long it takes.", "--no-sampling-limit", panel=_OUTPUT)
+    no_sampling_limit: bool = o.option("Sample however long it takes.", "--no-sampling-limit", default=False)
 
     def settings(self, table: Table, text: TextSettings, unit: Unit, max_docs: int | None) -> dict[str, Any]:
         """Settings of the mechanism; the public corpus is read, and bounded as the private one will be."""
@@ -69,54 +65,40 @@ def fit(
     release: Releasing,
     words: Words,
     neighbours: Neighbours,
-    topics: Annotated[str, o.option("Number of topics at most, or auto: as many as the data support.")] = "20",
-    mechanism: Annotated[
-        str | None,
-        o.option(
-            "How topics are learned: see 'dptopics mechanisms'.",
-            shown="embedded where it is installed and the texts are English, else mixture",
-        ),
-    ] = None,
+    topics: str = o.option("Number of topics at most, or auto: as many as the data support.", default="20"),
+    mechanism: str | None = o.option(
+        "How topics are learned: see 'dptopics mechanisms'.",
+        shown="embedded where it is installed and the texts are English, else mixture",
+    ),
     settings: o.Set = None,
-    vocabulary: Annotated[
-        str | None,
-        o.option(
-            "weighted, count, policy or greedy: chosen privately; common: public words of the language; "
-            "common+weighted: those, and others chosen privately; or a file of public words.",
-            shown="common+weighted for embedded, else weighted",
-        ),
-    ] = None,
-    vocabulary_share: Annotated[
-        float | None,
-        o.option(
-            "Share of the budget (of μ², the squared signal-to-noise ratio) for the vocabulary.",
-            shown="0.4; beside common words 0.1",
-        ),
-    ] = None,
+    vocabulary: str | None = o.option(
+        "weighted, count, policy or greedy: chosen privately; common: public words of the language; "
+        "common+weighted: those, and others chosen privately; or a file of public words.",
+        shown="common+weighted for embedded, else weighted",
+    ),
+    vocabulary_share: float | None = o.option(
+        "Share of the budget (of μ², the squared signal-to-noise ratio) for the vocabulary.",
+        shown="0.4; beside common words 0.1",
+    ),
     vocabulary_epsilon: o.VocabularyEpsilon = None,
     noise: o.VocabularyNoise = None,
     max_vocabulary: o.MaxVocabulary = None,
     max_words: o.MaxWords = 200,
     max_docs: o.MaxDocs = None,
-    embedding: Annotated[
-        str | None,
-        o.option(
-            "Public model for 'embedded'. All of English: minilm-words (word vectors), minilm or minilm-int8 "
-            "(whole texts; extra 'minilm', or minilm:FOLDER), all Apache-2.0, but for the list of words of "
-            "minilm-words, CC BY-SA 4.0; wordllama (the Llama 2 licence may apply to it). Your own: "
-            "sentence-transformers:NAME, model2vec:NAME.",
-            shown="minilm-words",
-        ),
-    ] = None,
-    embedding_cache: Annotated[
-        Path | None, o.option("File to keep vectors of texts in. Private data: keep it."), o.BESIDE_PLAN
-    ] = None,
-    seed_words: Annotated[
-        Path | None, o.option("Public words of topics that you want to see, the words of one topic on a line.")
-    ] = None,
-    phrases: Annotated[
-        bool, o.option("Show phrases of two or three words too. In the same budget.", "--phrases")
-    ] = False,
+    embedding: str | None = o.option(
+        "Public model for 'embedded'. All of English: minilm-words (word vectors), minilm or minilm-int8 "
+        "(whole texts; extra 'minilm', or minilm:FOLDER), all Apache-2.0, but for the list of words of "
+        "minilm-words, CC BY-SA 4.0; wordllama (the Llama 2 licence may apply to it). Your own: "
+        "sentence-transformers:NAME, model2vec:NAME.",
+        shown="minilm-words",
+    ),
+    embedding_cache: Path | None = o.option(
+        "File to keep vectors of texts in. Private data: keep it.", beside_plan=True
+    ),
+    seed_words: Path | None = o.option(
+        "Public words of topics that you want to see, the words of one topic on a line."
+    ),
+    phrases: bool = o.option("Show phrases of two or three words too. In the same budget.", "--phrases", default=False),
 ) -> None:
     """Release topics of a table of texts: the main job."""
     from dptopics.mechanisms.mechanism import Job

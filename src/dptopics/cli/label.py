@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
 
 from rich.markup import escape
 from rich.table import Table
@@ -14,18 +13,15 @@ from dptopics.cli.terminal import err, out, print_json
 
 def label(
     release_folder: o.TopicsFolder,
-    by: Annotated[
-        str | None,
-        o.option(
-            "Who names them: ollama:MODEL, openai:URL (any server of that protocol), or module:function with "
-            "--allow module. It sees the released words and nothing else.",
-            "--with",
-            shown="three of its own words, offline",
-        ),
-    ] = None,
-    model: Annotated[str | None, o.option("Model at an openai: server.")] = None,
-    allow: Annotated[list[str] | None, o.option("Module whose function may be run for --with.")] = None,
-    out_file: Annotated[Path | None, o.option("JSON file to write; it must not exist.", "--out")] = None,
+    by: str | None = o.option(
+        "Who names them: ollama:MODEL, openai:URL (any server of that protocol), or module:function with "
+        "--allow module. It sees the released words and nothing else.",
+        "--with",
+        shown="three of its own words, offline",
+    ),
+    model: str | None = o.option("Model at an openai: server."),
+    allow: list[str] | None = o.option("Module whose function may be run for --with."),
+    out_file: Path | None = o.option("JSON file to write; it must not exist.", "--out"),
     as_json: o.Json = False,
 ) -> None:
     """Name topics from their released words. Nothing is spent, and no data are read."""

@@ -17,25 +17,23 @@ if TYPE_CHECKING:
 
 Parameters = Annotated[Path, typer.Argument(help="File with the collection's public parameters.", show_default=False)]
 Document = Annotated[Path, typer.Argument(help="File with one document, or '-' for standard input.")]
-State = Annotated[Path, o.option("Folder that remembers what was sent, kept on the client.")]
-MaxEpsilon = Annotated[
-    float, o.option("Most that all reports of this client together may cost: ε of a whole document.")
-]
+State = Annotated[Path, o.info("Folder that remembers what was sent, kept on the client.")]
+MaxEpsilon = Annotated[float, o.info("Most that all reports of this client together may cost: ε of a whole document.")]
 
 
 def create(
-    path: Annotated[Path, typer.Argument(help="File to write the public parameters to.", show_default=False)],
-    name: Annotated[str, o.option("Name of the collection. A client reports once for each name.")],
-    vocabulary: Annotated[Path, o.option("File with one public word on each line.")],
-    kind: Annotated[str, o.option("What is sent: bits, pair or three-words.")] = "bits",
-    epsilon: Annotated[float | None, o.option("Privacy loss of one report.")] = None,
-    f: Annotated[float | None, o.option("bits: chance that a bit is replaced by a coin.")] = None,
-    max_words: Annotated[int, o.option("bits: words of a document that count; per word, all do.")] = 50,
-    per: Annotated[str, o.option("bits: what ε is stated for, 'document' or 'word'.")] = "document",
-    topics: Annotated[Path | None, o.option("pair: file with the public words of one topic on each line.")] = None,
-    delta: Annotated[float, o.option("State ε at this δ; 0 for pure ε.")] = 0.0,
-    period: Annotated[str, o.option("Finest time that a collector keeps: none, day or week.")] = "none",
-    question: Annotated[str, o.option("What people are asked, in one line: the survey's page shows it.")] = "",
+    path: Path = o.argument("File to write the public parameters to.", default=o.REQUIRED),
+    name: str = o.option("Name of the collection. A client reports once for each name.", default=o.REQUIRED),
+    vocabulary: Path = o.option("File with one public word on each line.", default=o.REQUIRED),
+    kind: str = o.option("What is sent: bits, pair or three-words.", default="bits"),
+    epsilon: float | None = o.option("Privacy loss of one report."),
+    f: float | None = o.option("bits: chance that a bit is replaced by a coin."),
+    max_words: int = o.option("bits: words of a document that count; per word, all do.", default=50),
+    per: str = o.option("bits: what ε is stated for, 'document' or 'word'.", default="document"),
+    topics: Path | None = o.option("pair: file with the public words of one topic on each line."),
+    delta: float = o.option("State ε at this δ; 0 for pure ε.", default=0.0),
+    period: str = o.option("Finest time that a collector keeps: none, day or week.", default="none"),
+    question: str = o.option("What people are asked, in one line: the survey's page shows it.", default=""),
     language: o.Language = "english",
 ) -> None:
     """Write the public parameters of a collection, for clients and server."""
@@ -120,24 +118,17 @@ def randomize(collection: Parameters, document: Document, state: State, max_epsi
 
 def fit(
     collection: Parameters,
-    reports: Annotated[
-        list[str], typer.Argument(help="Reports: .jsonl or .parquet files, or a collector's store.", show_default=False)
-    ],
-    out_folder: Annotated[Path, o.option("Folder to write the release to; it must not exist.", "--out")],
-    topics: Annotated[int | None, o.option("Topics to look for.", shown="20; pair: its own")] = None,
-    method: Annotated[str, o.option("bits: 'likelihood', or 'published' (rebuild, then Gibbs).")] = "likelihood",
-    sweeps: Annotated[int, o.option("Sweeps of the published method.")] = 300,
-    clip: Annotated[
-        float | None,
-        o.option(
-            "Limit what a liar can do. pair: in standard deviations; bits: in mean documents.",
-            shown="pair: 1; bits: 2; else none",
-        ),
-    ] = None,
-    no_clip: Annotated[bool, o.option("Do not limit what a liar can do.", "--no-clip")] = False,
-    period: Annotated[
-        str | None, o.option("Only reports of this day or week, if the collection keeps it: 2026-W47.")
-    ] = None,
+    reports: list[str] = o.argument("Reports: .jsonl or .parquet files, or a collector's store.", default=o.REQUIRED),
+    out_folder: Path = o.option("Folder to write the release to; it must not exist.", "--out", default=o.REQUIRED),
+    topics: int | None = o.option("Topics to look for.", shown="20; pair: its own"),
+    method: str = o.option("bits: 'likelihood', or 'published' (rebuild, then Gibbs).", default="likelihood"),
+    sweeps: int = o.option("Sweeps of the published method.", default=300),
+    clip: float | None = o.option(
+        "Limit what a liar can do. pair: in standard deviations; bits: in mean documents.",
+        shown="pair: 1; bits: 2; else none",
+    ),
+    no_clip: bool = o.option("Do not limit what a liar can do.", "--no-clip", default=False),
+    period: str | None = o.option("Only reports of this day or week, if the collection keeps it: 2026-W47."),
     as_json: o.Json = False,
 ) -> None:
     """Learn topics from reports. They are private already: it spends nothing and may be repeated."""

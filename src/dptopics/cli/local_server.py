@@ -10,19 +10,20 @@ from dptopics.cli.local import Document, MaxEpsilon, Parameters, State, client_a
 from dptopics.cli.terminal import err, out
 from dptopics.core.errors import InputError
 
-StoreName = Annotated[str, o.option("Where reports are kept: a .db file, or a postgresql:// address.")]
+Address = Annotated[str, typer.Argument(help="Address of a collector: https://…", show_default=False)]
+StoreName = Annotated[str, o.info("Where reports are kept: a .db file, or a postgresql:// address.")]
 
 
 def serve(
     collection: Parameters,
     store: StoreName,
-    port: Annotated[int, o.option("Port to listen on; 0 for any free one.", min=0, max=65535)] = 8000,
-    host: Annotated[str, o.option("Address to listen on. Leave it, and put a proxy with TLS before.")] = "127.0.0.1",
-    per_minute: Annotated[int, o.option("Reports that one token or address may send a minute.", min=1)] = 1000,
-    tokens: Annotated[Path | None, o.option("File with one token on each line: only those may send.")] = None,
-    origin: Annotated[list[str] | None, o.option("Address of a web page that may send reports.")] = None,
-    proxies: Annotated[str, o.option("Addresses of proxies whose X-Forwarded-For is believed.")] = "",
-    page: Annotated[bool, o.option("Serve the demo page, too.", "--page")] = False,
+    port: int = o.option("Port to listen on; 0 for any free one.", default=8000, min=0, max=65535),
+    host: str = o.option("Address to listen on. Leave it, and put a proxy with TLS before.", default="127.0.0.1"),
+    per_minute: int = o.option("Reports that one token or address may send a minute.", default=1000, min=1),
+    tokens: Path | None = o.option("File with one token on each line: only those may send."),
+    origin: list[str] | None = o.option("Address of a web page that may send reports."),
+    proxies: str = o.option("Addresses of proxies whose X-Forwarded-For is believed.", default=""),
+    page: bool = o.option("Serve the demo page, too.", "--page", default=False),
 ) -> None:
     """Collect reports over HTTP. A report is accepted once it is on disk; nothing about its sender is kept."""
     from dptopics.core.files import read_list
@@ -50,8 +51,8 @@ def serve(
 def seal(
     collection: Parameters,
     store: StoreName,
-    out_file: Annotated[Path | None, o.option("New .db file for the sealed copy.", "--out")] = None,
-    schema: Annotated[str | None, o.option("PostgreSQL: new schema of the same database for the sealed copy.")] = None,
+    out_file: Path | None = o.option("New .db file for the sealed copy.", "--out"),
+    schema: str | None = o.option("PostgreSQL: new schema of the same database for the sealed copy."),
 ) -> None:
     """Copy a store under fresh random numbers, in their order: the copy tells nothing of who sent what, or when."""
     from dptopics.local.report_files import read_collection
@@ -81,12 +82,12 @@ def seal(
 
 
 def send(
-    address: Annotated[str, typer.Argument(help="Address of a collector: https://…", show_default=False)],
+    address: Address,
     document: Document,
     state: State,
     max_epsilon: MaxEpsilon,
-    token: Annotated[str | None, o.option("Token, if the collector wants one.", envvar="DPTOPICS_TOKEN")] = None,
-    yes: Annotated[bool, o.option("Send without asking.", "--yes")] = False,
+    token: str | None = o.option("Token, if the collector wants one.", envvar="DPTOPICS_TOKEN"),
+    yes: bool = o.option("Send without asking.", "--yes", default=False),
 ) -> None:
     """Get a collection from its collector, show its card, ask, randomise one document here, and send the report.
 

@@ -3,9 +3,7 @@
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.markup import escape
 from rich.table import Table
 
@@ -18,12 +16,11 @@ from dptopics.core.errors import InputError
 
 def show(
     release_folder: o.ReleaseFolder,
-    words: Annotated[int, o.option("Words per topic, or n-grams.")] = 10,
-    tree: Annotated[bool, o.option("Show which topics are alike, as a tree.", "--tree")] = False,
-    min_z: Annotated[
-        float | None,
-        o.option("Show words of topics from so many standard deviations of the noise on; 0 shows all.", shown="3"),
-    ] = None,
+    words: int = o.option("Words per topic, or n-grams.", default=10),
+    tree: bool = o.option("Show which topics are alike, as a tree.", "--tree", default=False),
+    min_z: float | None = o.option(
+        "Show words of topics from so many standard deviations of the noise on; 0 shows all.", shown="3"
+    ),
     as_json: o.Json = False,
 ) -> None:
     """Show a release and its guarantee."""
@@ -46,7 +43,7 @@ def show(
 def transform(
     release_folder: o.TopicsFolder,
     table: Texts,
-    out_file: Annotated[Path, o.option("CSV file to write; it must not exist.", "--out")],
+    out_file: Path = o.option("CSV file to write; it must not exist.", "--out", default=o.REQUIRED),
     tokenizer: o.TokenizerName = None,
 ) -> None:
     """Topic shares of new texts. They describe single texts: not for release."""
@@ -96,10 +93,7 @@ def _with_text(texts: Sequence[object], before: int, drop_missing: bool) -> tupl
 
 
 def mechanisms(
-    name: Annotated[
-        str | None, typer.Argument(help="One of them: its own settings are listed.", show_default=False)
-    ] = None,
-    as_json: o.Json = False,
+    name: str | None = o.argument("One of them: its own settings are listed."), as_json: o.Json = False
 ) -> None:
     """List the mechanisms, whom they protect and how far that is proved; or the settings of one, for --set."""
     from dptopics.registry import catalogue
@@ -120,20 +114,15 @@ def mechanisms(
 
 
 def demo(
-    epsilon: Annotated[float, o.option("Privacy loss of the demo release.")] = 2.0,
-    out_folder: Annotated[Path | None, o.option("Also save the release here.", "--out")] = None,
-    report_file: Annotated[
-        Path | None, o.option("Where to write the page of the release.", "--report", shown="a temporary folder")
-    ] = None,
-    messages: Annotated[
-        Path | None,
-        o.option(
-            "Only write the messages, as a CSV table with columns note, patient, ward and date, to try things on."
-        ),
-    ] = None,
-    files: Annotated[
-        Path | None, o.option("Only write every file that the pages of the documentation use, into this folder.")
-    ] = None,
+    epsilon: float = o.option("Privacy loss of the demo release.", default=2.0),
+    out_folder: Path | None = o.option("Also save the release here.", "--out"),
+    report_file: Path | None = o.option(
+        "Where to write the page of the release.", "--report", shown="a temporary folder"
+    ),
+    messages: Path | None = o.option(
+        "Only write the messages, as a CSV table with columns note, patient, ward and date, to try things on."
+    ),
+    files: Path | None = o.option("Only write every file that the pages of the documentation use, into this folder."),
 ) -> None:
     """Show the difference privacy makes, on 20,000 invented patient messages."""
     from dptopics.cli.demo import run, write_files, write_messages

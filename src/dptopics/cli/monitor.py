@@ -1,6 +1,6 @@
 """The monitor: watch a Gibbs sampler's draws. A diagnostic of private data, never a guarantee."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from rich.table import Table
 
@@ -15,15 +15,13 @@ _COLUMNS = ("word", "document", "missing_word")
 def monitor(
     texts: Texts,
     reading: Language,
-    topics: Annotated[int, o.option("Number of topics.")] = 50,
-    sweeps: Annotated[int, o.option("Sweeps of the sampler.")] = 300,
-    alpha: Annotated[float, o.option("Prior of a document's topics.")] = 0.1,
-    beta: Annotated[float, o.option("Prior of a topic's words.")] = 0.01,
-    vocabulary: Annotated[int, o.option("Keep the so many most frequent words.")] = 1000,
-    longest_document: Annotated[
-        int | None, o.option("Tokens of a document at most (N_max).", shown="the longest there is")
-    ] = None,
-    runs: Annotated[int, o.option("Runs from other starts: the spread is shown.")] = 1,
+    topics: int = o.option("Number of topics.", default=50),
+    sweeps: int = o.option("Sweeps of the sampler.", default=300),
+    alpha: float = o.option("Prior of a document's topics.", default=0.1),
+    beta: float = o.option("Prior of a topic's words.", default=0.01),
+    vocabulary: int = o.option("Keep the so many most frequent words.", default=1000),
+    longest_document: int | None = o.option("Tokens of a document at most (N_max).", shown="the longest there is"),
+    runs: int = o.option("Runs from other starts: the spread is shown.", default=1),
     as_json: o.Json = False,
 ) -> None:
     """Watch how much a Gibbs sampler's draws hang on single words and documents. No guarantee; not for release."""

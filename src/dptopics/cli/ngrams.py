@@ -1,7 +1,7 @@
 """Commands about n-grams: release them, and hand a release on as a language model."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from dptopics.cli import options as o
 from dptopics.cli.publishing import Releasing
@@ -22,28 +22,22 @@ _LISTS = (".txt", ".ngrams")
 def ngrams(
     table: AnyTable,
     release: Releasing,
-    public: Annotated[
-        Path | None,
-        o.option(
-            "Public n-grams: a list (.txt: one on each line, then a tab and a count), or a table of public "
-            "texts (.csv, .tsv, .jsonl, .parquet) whose most frequent n-grams are taken."
-        ),
-        o.BESIDE_PLAN,
-    ] = None,
-    public_text: Annotated[
-        str | None, o.option("Column of the public texts.", shown="the same as --text"), o.BESIDE_PLAN
-    ] = None,
-    n: Annotated[int, o.option("Words per n-gram, 1 to 5.")] = 3,
-    size: Annotated[int, o.option("N-grams to take from public texts, or at most from the data.")] = 50_000,
-    mechanism: Annotated[str, o.option("See 'dptopics mechanisms'.")] = "bayes",
+    public: Path | None = o.option(
+        "Public n-grams: a list (.txt: one on each line, then a tab and a count), or a table of public "
+        "texts (.csv, .tsv, .jsonl, .parquet) whose most frequent n-grams are taken.",
+        beside_plan=True,
+    ),
+    public_text: str | None = o.option("Column of the public texts.", shown="the same as --text", beside_plan=True),
+    n: int = o.option("Words per n-gram, 1 to 5.", default=3),
+    size: int = o.option("N-grams to take from public texts, or at most from the data.", default=50000),
+    mechanism: str = o.option("See 'dptopics mechanisms'.", default="bayes"),
     settings: o.Set = None,
-    vocabulary: Annotated[
-        str | None,
-        o.option("Without --public: choose the list privately (weighted, count, policy, greedy).", shown="weighted"),
-    ] = None,
+    vocabulary: str | None = o.option(
+        "Without --public: choose the list privately (weighted, count, policy, greedy).", shown="weighted"
+    ),
     vocabulary_epsilon: o.VocabularyEpsilon = None,
-    noise: Annotated[Noise | None, o.option("Noise of bayes and laplace.", shown="its own")] = None,
-    max_words: Annotated[int | None, o.option("Distinct n-grams each unit may give.", shown="its own")] = None,
+    noise: Noise | None = o.option("Noise of bayes and laplace.", shown="its own"),
+    max_words: int | None = o.option("Distinct n-grams each unit may give.", shown="its own"),
     max_docs: o.MaxDocs = None,
     tokenizer: o.TokenizerName = None,
 ) -> None:
@@ -82,7 +76,8 @@ def ngrams(
 
 
 def arpa(
-    release_folder: o.ReleaseFolder, out_file: Annotated[Path, o.option("File to write; it must not exist.", "--out")]
+    release_folder: o.ReleaseFolder,
+    out_file: Path = o.option("File to write; it must not exist.", "--out", default=o.REQUIRED),
 ) -> None:
     """Write a release of n-grams as a language model in the ARPA format."""
     from dptopics.release.ngrams import LanguageModel, NgramTable

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.markup import escape
 
 from dptopics.cli import options as o
@@ -14,20 +13,20 @@ if TYPE_CHECKING:
     from dptopics.release.officers.verification import Verified
     from dptopics.release.release import Release
 
-Written = Annotated[Path | None, o.option("File to write; it must not exist.", "--out", shown="standard output")]
+Written = Annotated[Path | None, o.info("File to write; it must not exist.", "--out", shown="standard output")]
 
 
 def registry(
     release_folder: o.ReleaseFolder,
-    curator: Annotated[str | None, o.option("Who publishes the release.")] = None,
-    curator_type: Annotated[str | None, o.option("Such as Company, Government or Nonprofit.")] = None,
-    region: Annotated[str | None, o.option("Where the data come from.")] = None,
-    sector: Annotated[str | None, o.option("Such as Healthcare, Education or Technology.")] = None,
-    use: Annotated[str | None, o.option("What the release is for.")] = None,
-    why: Annotated[str | None, o.option("Why these values were chosen.")] = None,
-    sources: Annotated[str | None, o.option("Where it is published.")] = None,
-    author: Annotated[str | None, o.option("Who writes this entry.")] = None,
-    tier: Annotated[int, o.option("1: the product; 2: its guarantee too; 3: how it was made too.")] = 3,
+    curator: str | None = o.option("Who publishes the release."),
+    curator_type: str | None = o.option("Such as Company, Government or Nonprofit."),
+    region: str | None = o.option("Where the data come from."),
+    sector: str | None = o.option("Such as Healthcare, Education or Technology."),
+    use: str | None = o.option("What the release is for."),
+    why: str | None = o.option("Why these values were chosen."),
+    sources: str | None = o.option("Where it is published."),
+    author: str | None = o.option("Who writes this entry."),
+    tier: int = o.option("1: the product; 2: its guarantee too; 3: how it was made too.", default=3),
     out_file: Written = None,
 ) -> None:
     """Write the entry for the OpenDP Deployments Registry, as YAML."""
@@ -47,8 +46,8 @@ def registry(
 
 def approve(
     release_folder: o.ReleaseFolder,
-    ledger: Annotated[Path | None, o.option("Ledger it was charged to: all other charges are listed.")] = None,
-    audit: Annotated[Path | None, o.option("Folder of an audit of it: its verdict is stated.")] = None,
+    ledger: Path | None = o.option("Ledger it was charged to: all other charges are listed."),
+    audit: Path | None = o.option("Folder of an audit of it: its verdict is stated."),
     out_file: Written = None,
 ) -> None:
     """Print the decision record of a release, filled in, for whoever has to approve it."""
@@ -67,13 +66,9 @@ def approve(
 
 
 def sign(
-    release_folder: Annotated[
-        Path | None, typer.Argument(metavar="[RELEASE]", help="Folder of a release.", show_default=False)
-    ] = None,
-    key: Annotated[Path | None, o.option("The owner's private key (PEM).")] = None,
-    new_key: Annotated[
-        Path | None, o.option("Write a new private key here, and the public one beside it (.pub).")
-    ] = None,
+    release_folder: Path | None = o.argument("Folder of a release.", metavar="RELEASE"),
+    key: Path | None = o.option("The owner's private key (PEM)."),
+    new_key: Path | None = o.option("Write a new private key here, and the public one beside it (.pub)."),
 ) -> None:
     """Sign a release with the owner's key, or make a key."""
     from dptopics.release.officers.verification import signatures
@@ -98,7 +93,7 @@ def sign(
 
 def verify(
     release_folder: o.ReleaseFolder,
-    key: Annotated[Path | None, o.option("Public key that must have signed it (PEM).")] = None,
+    key: Path | None = o.option("Public key that must have signed it (PEM)."),
     as_json: o.Json = False,
 ) -> None:
     """Check a release: its files, its signature if there is one, its card against its plan, and its ε."""

@@ -5,7 +5,8 @@ that what Typer reads.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, field, fields
+from copy import copy
+from dataclasses import MISSING, Field, field, fields
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -19,6 +20,7 @@ from dptopics.core.errors import InputError
 from dptopics.privacy.events import Noise
 
 REQUIRED = MISSING
+WORDS = "How texts become words"  # a panel
 BESIDE_PLAN = "an option that may be given together with --plan"
 
 
@@ -27,16 +29,16 @@ class Group:
 
     left_out: ClassVar[frozenset[str]] = frozenset()
     of_plan: ClassVar[frozenset[str] | None] = None  # options that a plan says already; None: all
+    panel: ClassVar[str | None] = None  # of the help, for options that name none
 
     @classmethod
     def options(cls) -> Iterator[Parameter]:
         """Its fields, as Typer wants them."""
         mine: Any = cls
         for one in fields(mine):
-            kind: Any = Annotated[(one.type, *one.metadata["option"])] if "option" in one.metadata else one.type
-            if get_origin(kind) is Annotated and one.name not in cls.left_out:
-                default = Parameter.empty if one.default is REQUIRED else one.default
-                yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            found = _parameter(one.name, one.type, one if "option" in one.metadata else one.default, cls.panel)
+            if get_origin(found.annotation) is Annotated and one.name not in cls.left_out:
+                yield found
 
     @classmethod
     def says(cls, option: Parameter) -> bool:
@@ -59,7 +61,8 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     of_plan: set[str] = set()
     for one in signature(command).parameters.values():
         group = one.annotation if isinstance(one.annotation, type) and issubclass(one.annotation, Group) else None
-        found = [one.replace(kind=Parameter.KEYWORD_ONLY)] if group is None else list(group.options())
+        given = REQUIRED if one.default is Parameter.empty else one.default
+        found = [_parameter(one.name, one.annotation, given)] if group is None else list(group.options())
         options += found
         of_plan |= {option.name for option in found if (in_plan(option) if group is None else group.says(option))}
         if group is not None:
@@ -81,15 +84,37 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def option(help: str, *names: str, shown: bool | str = True, panel: str | None = None, **more: Any) -> Any:
-    """An option of a command; ``shown`` is its default in words."""
+def info(help: str, *names: str, shown: bool | str = True, panel: str | None = None, **more: Any) -> Any:
+    """An option as Typer wants it; ``shown`` is its default in words."""
     return typer.Option(*names, help=help, show_default=shown, rich_help_panel=panel, **more)
 
 
-def declared(default: Any, help: str, *names: str, beside_plan: bool = False, **more: Any) -> Any:
-    """An option of a group. What it holds is not printed with the group: it may be a password."""
-    about = (option(help, *names, **more), *[BESIDE_PLAN] * beside_plan)
-    return field(default=default, repr=False, metadata={"option": about})
+def option(help: str, *names: str, default: Any = None, beside_plan: bool = False, **more: Any) -> Any:
+    """An option of a group or of a command. It is not printed with a group: it may hold a password."""
+    return _declared(default, info(help, *names, **more), beside_plan)
+
+
+def argument(
+    help: str, *, default: Any = None, beside_plan: bool = False, panel: str | None = None, **more: Any
+) -> Any:
+    """An argument of a group or of a command."""
+    return _declared(default, typer.Argument(help=help, show_default=False, rich_help_panel=panel, **more), beside_plan)
+
+
+def _declared(default: Any, about: Any, beside_plan: bool) -> Any:
+    return field(default=default, repr=False, metadata={"option": (about, *[BESIDE_PLAN] * beside_plan)})
+
+
+def _parameter(name: str, kind: Any, default: Any, panel: str | None = None) -> Parameter:
+    """What Typer reads of something declared."""
+    if isinstance(default, Field):
+        about, *more = default.metadata["option"]
+        if about.rich_help_panel is None:
+            about = copy(about)
+            about.rich_help_panel = panel
+        kind, default = Annotated[(kind, about, *more)], default.default
+    empty = Parameter.empty if default is REQUIRED else default
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=empty, annotation=kind)
 
 
 def escape_path(path: Path) -> str:
@@ -122,24 +147,24 @@ ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder o
 TopicsFolder = Annotated[
     Path, typer.Argument(metavar="RELEASE", help="Folder of a release of topics.", show_default=False), BESIDE_PLAN
 ]
-MaxDocs = Annotated[int | None, option("Documents kept per author, chosen by a hash.", shown="all")]
+MaxDocs = Annotated[int | None, info("Documents kept per author, chosen by a hash.", shown="all")]
 MaxVocabulary = Annotated[
-    int | None, option("Keep at most so many words: those of the highest noisy weight.", shown="all")
+    int | None, info("Keep at most so many words: those of the highest noisy weight.", shown="all")
 ]
-MaxWords = Annotated[int, option("Distinct words each unit may propose for the vocabulary.")]
+MaxWords = Annotated[int, info("Distinct words each unit may propose for the vocabulary.")]
 VocabularyNoise = Annotated[
-    Noise | None, option("Noise of the vocabulary: gaussian or laplace.", "--noise", shown="gaussian; greedy: laplace")
+    Noise | None, info("Noise of the vocabulary: gaussian or laplace.", "--noise", shown="gaussian; greedy: laplace")
 ]
 VocabularyEpsilon = Annotated[
     float | None,
-    option(
+    info(
         "ε₁ of a private vocabulary: it gets this part of --epsilon, and what follows the rest (ε₂), "
         "half of δ each. Instead of a share of the budget."
     ),
 ]
 Set = Annotated[
     list[str] | None,
-    option(
+    info(
         "A setting of the mechanism's own, as steps=20: 'dptopics mechanisms NAME' lists them. Can be repeated.",
         "--set",
         metavar="NAME=VALUE",
@@ -147,16 +172,14 @@ Set = Annotated[
 ]
 TokenizerName = Annotated[
     str | None,
-    option(
+    info(
         "How texts are cut into words: chinese, japanese, thai (extra 'languages'), or your own "
         "function, module:function, from one text to a list of words.",
         "--tokenizer",
         shown="by the language",
-        panel="How texts become words",
+        panel=WORDS,
     ),
     BESIDE_PLAN,
 ]
-Language = Annotated[
-    str, option("Language of the texts, 'none', or 'auto': of each text.", panel="How texts become words")
-]
-Json = Annotated[bool, option("Machine-readable output on stdout.", "--json")]
+Language = Annotated[str, info("Language of the texts, 'none', or 'auto': of each text.", panel=WORDS)]
+Json = Annotated[bool, info("Machine-readable output on stdout.", "--json")]

@@ -27,24 +27,27 @@ _RELEASE = "The release"
 class Releasing(o.Group):
     """Where a release goes, what it may cost and what it is called."""
 
-    out_folder: Path | None = o.declared(None, "Folder to write the release to; it must not exist.", "--out")
-    epsilon: float | None = o.declared(None, "Privacy loss of this release.")
-    delta: float | None = o.declared(None, "Failure probability δ: well below 1 / authors.")
-    unit: Unit | None = o.declared(None, "Whom to protect; default: author if --author is given.")
-    ledger: Path | None = o.declared(None, "Ledger to charge.")
-    plan_file: Path | None = o.declared(
-        None, "Plan to run (TOML or JSON), instead of the options that it says already.", "--plan", panel=_RELEASE
+    out_folder: Path | None = o.option("Folder to write the release to; it must not exist.", "--out")
+    epsilon: float | None = o.option("Privacy loss of this release.")
+    delta: float | None = o.option("Failure probability δ: well below 1 / authors.")
+    unit: Unit | None = o.option("Whom to protect; default: author if --author is given.")
+    ledger: Path | None = o.option("Ledger to charge.")
+    plan_file: Path | None = o.option(
+        "Plan to run (TOML or JSON), instead of the options that it says already.", "--plan", panel=_RELEASE
     )
-    preview_only: bool = o.declared(
-        False, "Only say what to expect. Reads no data, spends nothing, needs no --out.", "--preview", panel=_RELEASE
+    preview_only: bool = o.option(
+        "Only say what to expect. Reads no data, spends nothing, needs no --out.",
+        "--preview",
+        default=False,
+        panel=_RELEASE,
     )
-    people: int | None = o.declared(
-        None, "How many authors (or documents) there are, roughly: a number that may be public.", panel=_RELEASE
+    people: int | None = o.option(
+        "How many authors (or documents) there are, roughly: a number that may be public.", panel=_RELEASE
     )
-    title: str = o.declared("", "Title of the release. Published.", panel=_RELEASE)
-    description: str = o.declared("", "What the data are, in one sentence. Published.", panel=_RELEASE)
-    accept_unproven: bool = o.declared(
-        False, "Allow guarantees that are not proved.", "--accept-unproven", panel=_RELEASE
+    title: str = o.option("Title of the release. Published.", default="", panel=_RELEASE)
+    description: str = o.option("What the data are, in one sentence. Published.", default="", panel=_RELEASE)
+    accept_unproven: bool = o.option(
+        "Allow guarantees that are not proved.", "--accept-unproven", default=False, panel=_RELEASE
     )
     as_json: o.Json = False
     said: tuple[str, ...] = ()  # options that a plan says already

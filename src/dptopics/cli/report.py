@@ -1,7 +1,6 @@
 """The report command: a release as one page."""
 
 from pathlib import Path
-from typing import Annotated
 
 from dptopics.cli import options as o
 from dptopics.cli.terminal import err, warn
@@ -9,15 +8,11 @@ from dptopics.cli.terminal import err, warn
 
 def report(
     release_folder: o.ReleaseFolder,
-    out_file: Annotated[Path, o.option("HTML file to write; it must not exist.", "--out")],
-    audit: Annotated[
-        Path | None, o.option("Folder of an audit of this release's mechanism. The page is then not for release.")
-    ] = None,
-    labels: Annotated[Path | None, o.option("Names of the topics: what label --out wrote.")] = None,
-    counts: Annotated[
-        Path | None, o.option("Folder of counts of these topics: sizes, trends and maps are shown.")
-    ] = None,
-    ledger: Annotated[Path | None, o.option("Ledger it was charged to: its charges are shown.")] = None,
+    out_file: Path = o.option("HTML file to write; it must not exist.", "--out", default=o.REQUIRED),
+    audit: Path | None = o.option("Folder of an audit of this release's mechanism. The page is then not for release."),
+    labels: Path | None = o.option("Names of the topics: what label --out wrote."),
+    counts: Path | None = o.option("Folder of counts of these topics: sizes, trends and maps are shown."),
+    ledger: Path | None = o.option("Ledger it was charged to: its charges are shown."),
 ) -> None:
     """Write a release as one HTML page to look at: topics, words, error bars, guarantee. Spends no budget."""
     from dptopics.ledger.ledger import Ledger

@@ -5,9 +5,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
-
-import typer
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dptopics.cli import options as o
 from dptopics.cli.terminal import err, warn, working
@@ -26,66 +24,53 @@ if TYPE_CHECKING:
     from dptopics.plan import Plan
     from dptopics.public.text_models import Embedding
 
-_READING, _SPARK, _WORDS = "How the table is read", "More than one machine", "How texts become words"
+_SPARK = "More than one machine"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table(o.Group):
     """A table of texts, and on which engine it is read and added up."""
 
-    source: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[TABLE]",
-            help="Table of texts: .csv, .tsv, .json, .jsonl, .parquet or .xlsx, optionally compressed; a folder of "
-            ".txt files (columns text, folder, file); or - for standard input. With --sql: none.",
-            show_default=False,
-        ),
-    ] = None
-    text: str = o.declared(o.REQUIRED, "Column with the texts.")
-    author: str | None = o.declared(None, "Column that says whose text it is.")
-    drop_missing: bool = o.declared(False, "Leave out rows without text or author.", "--drop-missing", panel=_READING)
-    author_is: list[str] | None = o.declared(
-        None,
-        "An author's real name, although it looks like a placeholder (unknown, null, -). Can be repeated.",
-        panel=_READING,
+    panel = "How the table is read"
+    source: str | None = o.argument(
+        "Table of texts: .csv, .tsv, .json, .jsonl, .parquet or .xlsx, optionally compressed; a folder "
+        "of .txt files (columns text, folder, file); or - for standard input. With --sql: none.",
+        metavar="TABLE",
+        panel="",
     )
-    encoding: str = o.declared("utf8", "Encoding of CSV, JSON and text files.", panel=_READING)
-    separator: str | None = o.declared(
-        None, "Column delimiter of CSV: ; or tab or | …", shown="found by the names of the columns", panel=_READING
+    text: str = o.option("Column with the texts.", default=o.REQUIRED, panel="")
+    author: str | None = o.option("Column that says whose text it is.", panel="")
+    drop_missing: bool = o.option("Leave out rows without text or author.", "--drop-missing", default=False)
+    author_is: list[str] | None = o.option(
+        "An author's real name, although it looks like a placeholder (unknown, null, -). Can be repeated."
     )
-    table_format: str | None = o.declared(
-        None, "csv, tsv, json, parquet or excel.", "--format", shown="as the name of the file says", panel=_READING
+    encoding: str = o.option("Encoding of CSV, JSON and text files.", default="utf8")
+    separator: str | None = o.option(
+        "Column delimiter of CSV: ; or tab or | …", shown="found by the names of the columns"
     )
-    sheet: str | None = o.declared(None, "Sheet of a workbook.", shown="the one that has the columns", panel=_READING)
-    header_row: int | None = o.declared(
-        None,
+    table_format: str | None = o.option(
+        "csv, tsv, json, parquet or excel.", "--format", shown="as the name of the file says"
+    )
+    sheet: str | None = o.option("Sheet of a workbook.", shown="the one that has the columns")
+    header_row: int | None = o.option(
         "Row of CSV or of a workbook that holds the names of the columns, from 1 on. Rows above it are left out.",
         shown="the first",
-        panel=_READING,
     )
-    sql: str | None = o.declared(
-        None, "Query whose answer is the table, instead of a file. Must be read-only. Extra 'sql'.", panel=_READING
-    )
-    database: str | None = o.declared(
-        None,
+    sql: str | None = o.option("Query whose answer is the table, instead of a file. Must be read-only. Extra 'sql'.")
+    database: str | None = o.option(
         "Address of its database: sqlite:///FILE, postgresql://USER:PASSWORD@HOST/NAME. In the variable "
         "it stays out of the list of processes.",
-        panel=_READING,
         envvar="DPTOPICS_DATABASE",
     )
-    engine: o.EngineName = o.declared(
-        o.EngineName.MEMORY,
+    engine: o.EngineName = o.option(
         "Where sums are computed: memory, or spark, which reads Parquet files or a table of its own by name.",
+        default=o.EngineName.MEMORY,
         panel=_SPARK,
     )
-    master: str | None = o.declared(
-        None,
-        "Spark's master: local[2], spark://HOST:7077, yarn, k8s://HOST.",
-        shown="as Spark is configured",
-        panel=_SPARK,
+    master: str | None = o.option(
+        "Spark's master: local[2], spark://HOST:7077, yarn, k8s://HOST.", shown="as Spark is configured", panel=_SPARK
     )
-    embedding_column: str | None = o.declared(None, "Column with the texts' vectors by --embedding.", panel=_SPARK)
+    embedding_column: str | None = o.option("Column with the texts' vectors by --embedding.", panel=_SPARK)
     of_plan: ClassVar[frozenset[str] | None] = frozenset()
 
     def __post_init__(self) -> None:
@@ -234,18 +219,15 @@ _USUAL = "what is usual in the language; English"
 class Words(o.Group):
     """How texts become words."""
 
+    panel = o.WORDS
     language: o.Language = "english"
-    lemmas: bool = o.declared(False, "Reduce words to their base form (extra 'lemmas').", "--lemmas", panel=_WORDS)
-    links: bool = o.declared(False, "Count the words of web and e-mail addresses too.", "--links", panel=_WORDS)
-    stop_words: Path | None = o.declared(
-        None,
-        "File of words to leave out beside the language's, one on each line. They are published with the release.",
-        panel=_WORDS,
+    lemmas: bool = o.option("Reduce words to their base form (extra 'lemmas').", "--lemmas", default=False)
+    links: bool = o.option("Count the words of web and e-mail addresses too.", "--links", default=False)
+    stop_words: Path | None = o.option(
+        "File of words to leave out beside the language's, one on each line. They are published with the release."
     )
-    min_length: int | None = o.declared(None, "Letters of the shortest word kept.", shown=f"{_USUAL} 3", panel=_WORDS)
-    max_length: int | None = o.declared(
-        None, "Letters of the longest word kept.", shown=f"{_USUAL} 15, German 30", panel=_WORDS
-    )
+    min_length: int | None = o.option("Letters of the shortest word kept.", shown=f"{_USUAL} 3")
+    max_length: int | None = o.option("Letters of the longest word kept.", shown=f"{_USUAL} 15, German 30")
     tokenizer: o.TokenizerName = None
 
     def settings(self, table: Table, phrases: int = 1) -> TextSettings:

@@ -1,6 +1,6 @@
 """Release the words that many units use."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from dptopics.cli import options as o
 from dptopics.cli.publishing import Releasing
@@ -15,7 +15,7 @@ def vocabulary(
     table: AnyTable,
     release: Releasing,
     words: Words,
-    mechanism: Annotated[str, o.option("weighted, count, policy or greedy.")] = "weighted",
+    mechanism: str = o.option("weighted, count, policy or greedy.", default="weighted"),
     settings: o.Set = None,
     noise: o.VocabularyNoise = None,
     max_words: o.MaxWords = 200,
