@@ -18,9 +18,7 @@ from dptopics.cli import (
     audit,
     check,
     count,
-    drift,
     fit,
-    label,
     ledger,
     local,
     local_server,
@@ -28,7 +26,6 @@ from dptopics.cli import (
     monitor,
     ngrams,
     officers,
-    report,
     vocabulary,
 )  # fmt: skip
 from dptopics.cli.options import expanded, info
@@ -42,8 +39,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = (
-    look.demo, check.check, fit.fit, count.count, count.groups, drift.drift, label.label, look.show, look.transform,
-    report.report, vocabulary.vocabulary, ngrams.ngrams, ngrams.arpa, look.mechanisms,
+    look.demo, check.check, fit.fit, count.count, count.groups, look.drift, look.label, look.show, look.transform,
+    look.report, vocabulary.vocabulary, ngrams.ngrams, ngrams.arpa, look.mechanisms,
 )  # fmt: skip
 _GROUPS = {
     "ledger": (

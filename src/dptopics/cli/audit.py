@@ -123,7 +123,7 @@ def claim(
     audited: Audited,
     words: Language,
     trials: int | None = o.option("Most draws by which the noise is tested.", shown="2000; thorough 16000"),
-    thorough: bool = o.option("Spend up to half an hour.", "--thorough", default=False),
+    thorough: bool = o.flag("Spend up to half an hour."),
 ) -> None:
     """Test what a private mechanism claims, with controls that show what the test can see. Not for release.
 
@@ -160,9 +160,7 @@ def membership(
         "Attack this model: a release, or what gensim, scikit-learn, tomotopy or BERTopic saved."
     ),
     models: Path | None = o.option("With --target: folder (--out) of an earlier audit, whose shadows serve again."),
-    trust_pickle: bool = o.option(
-        "Read pickles (gensim, joblib) of --target: this runs their code.", "--trust-pickle", default=False
-    ),
+    trust_pickle: bool = o.flag("Read pickles (gensim, joblib) of --target: this runs their code."),
     shadows: int = o.option("Shadow models to train.", default=128),
     repeats: int | None = o.option("Models to attack: more give steadier rates.", shown="all shadows"),
     trials: int | None = o.option(

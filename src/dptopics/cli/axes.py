@@ -95,7 +95,7 @@ class Series(o.Group):
     )
     at: str | None = o.option("The period to count: 2026-W07, or a day in it.")
     max_periods: int = o.option("Periods that an author counts in, the first ones. Noise grows.", default=1)
-    running: bool = o.option("Totals since the first period.", "--running", default=False)
+    running: bool = o.flag("Totals since the first period.")
     participation: Path | None = o.option(
         "File that remembers who took part how often. Private data: keep it.", shown="beside the ledger"
     )

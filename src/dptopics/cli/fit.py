@@ -8,7 +8,6 @@ from dptopics.cli import options as o
 from dptopics.cli.publishing import Releasing
 from dptopics.cli.settings import read_settings
 from dptopics.cli.source import Table, Words
-from dptopics.core.errors import InputError
 from dptopics.core.text import MOST_PHRASE, TextSettings
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.word_lists import read_seed_words
@@ -16,7 +15,6 @@ from dptopics.public.word_lists import read_seed_words
 if TYPE_CHECKING:
     from dptopics.data.public_inputs import PublicInput
     from dptopics.plan import Plan
-    from dptopics.public.text_models import Embedding
 
 _NO_LIMIT = 10**9  # pairs of fits
 
@@ -36,7 +34,7 @@ class Neighbours(o.Group):
         "File of the sampled sensitivity: used if it exists, else written (an interrupted run goes on).",
         beside_plan=True,
     )
-    no_sampling_limit: bool = o.option("Sample however long it takes.", "--no-sampling-limit", default=False)
+    no_sampling_limit: bool = o.flag("Sample however long it takes.")
 
     def settings(self, table: Table, text: TextSettings, unit: Unit, max_docs: int | None) -> dict[str, Any]:
         """Settings of the mechanism; the public corpus is read, and bounded as the private one will be."""
@@ -98,7 +96,7 @@ def fit(
     seed_words: Path | None = o.option(
         "Public words of topics that you want to see, the words of one topic on a line."
     ),
-    phrases: bool = o.option("Show phrases of two or three words too. In the same budget.", "--phrases", default=False),
+    phrases: bool = o.flag("Show phrases of two or three words too. In the same budget."),
 ) -> None:
     """Release topics of a table of texts: the main job."""
     from dptopics.mechanisms.mechanism import Job
@@ -107,7 +105,6 @@ def fit(
     table.check_public(vocabulary, neighbours.public_corpus, seed_words)
     text = words.settings(table, MOST_PHRASE if phrases else 1)
     name = mechanism or usual_mechanism(text)
-    model = _embedding(name, embedding, embedding_cache)
 
     def made() -> "Plan":
         unit = table.unit(release.unit)
@@ -125,7 +122,7 @@ def fit(
             max_docs=max_docs,
             noise=noise,
             text=text,
-            embedding=model,
+            embedding=embedding,
             seed_words=None if seed_words is None else read_seed_words(seed_words),
             **release.budget,
             **own,
@@ -134,28 +131,5 @@ def fit(
     plan = release.plan(made)
     if release.previewed(plan):
         return
-    used = plan.settings.get("embedding", model)
-    table.check(used, embedding_cache)
-    read = table.reader(embed=None if used is None or used.of_words else used)
-    look = "Look again with: dptopics show {where}"
-    release.publish(plan, read, look, sensitivity=neighbours.sensitivity)
-
-
-def _embedding(mechanism: str, name: str | None, cache: Path | None) -> "Embedding | None":
-    """The public model that is asked for; None where none is."""
-    from dptopics.mechanisms.mechanism import Job
-    from dptopics.registry import mechanism_class
-
-    kinds = [mechanism_class(Job.TOPICS, part.strip()) for part in mechanism.split(",")]
-    if not any("embedding" in kind.accepts() for kind in kinds):
-        if name is not None or cache is not None:
-            raise InputError(f"--mechanism {mechanism} uses no embedding. Leave it out, or use --mechanism embedded.")
-        return None
-    from dptopics.public.embeddings import cached, embedding
-
-    model = embedding(name)
-    if cache is None:
-        return model
-    if model.of_words:
-        raise InputError("--embedding-cache is for models of whole texts: word vectors need none.")
-    return cached(model, cache)
+    read = table.reader(embed=table.embedding(plan.settings.get("embedding"), embedding_cache))
+    release.publish(plan, read, "Look again with: dptopics show {where}", sensitivity=neighbours.sensitivity)

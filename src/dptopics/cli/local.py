@@ -127,7 +127,7 @@ def fit(
         "Limit what a liar can do. pair: in standard deviations; bits: in mean documents.",
         shown="pair: 1; bits: 2; else none",
     ),
-    no_clip: bool = o.option("Do not limit what a liar can do.", "--no-clip", default=False),
+    no_clip: bool = o.flag("Do not limit what a liar can do."),
     period: str | None = o.option("Only reports of this day or week, if the collection keeps it: 2026-W47."),
     as_json: o.Json = False,
 ) -> None:

@@ -23,7 +23,7 @@ def serve(
     tokens: Path | None = o.option("File with one token on each line: only those may send."),
     origin: list[str] | None = o.option("Address of a web page that may send reports."),
     proxies: str = o.option("Addresses of proxies whose X-Forwarded-For is believed.", default=""),
-    page: bool = o.option("Serve the demo page, too.", "--page", default=False),
+    page: bool = o.flag("Serve the demo page, too."),
 ) -> None:
     """Collect reports over HTTP. A report is accepted once it is on disk; nothing about its sender is kept."""
     from dptopics.core.files import read_list
@@ -87,7 +87,7 @@ def send(
     state: State,
     max_epsilon: MaxEpsilon,
     token: str | None = o.option("Token, if the collector wants one.", envvar="DPTOPICS_TOKEN"),
-    yes: bool = o.option("Send without asking.", "--yes", default=False),
+    yes: bool = o.flag("Send without asking."),
 ) -> None:
     """Get a collection from its collector, show its card, ask, randomise one document here, and send the report.
 

@@ -1,5 +1,6 @@
 """Commands that look at releases and mechanisms, and the demo. None of them spends budget of real data."""
 
+import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from rich.table import Table
 from dptopics.cli import options as o
 from dptopics.cli.settings import show_settings
 from dptopics.cli.source import Texts, allow_tokenizer
+from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value, warn, working
 from dptopics.core.errors import InputError
 
@@ -17,7 +19,7 @@ from dptopics.core.errors import InputError
 def show(
     release_folder: o.ReleaseFolder,
     words: int = o.option("Words per topic, or n-grams.", default=10),
-    tree: bool = o.option("Show which topics are alike, as a tree.", "--tree", default=False),
+    tree: bool = o.flag("Show which topics are alike, as a tree."),
     min_z: float | None = o.option(
         "Show words of topics from so many standard deviations of the noise on; 0 shows all.", shown="3"
     ),
@@ -90,6 +92,102 @@ def _with_text(texts: Sequence[object], before: int, drop_missing: bool) -> tupl
         if not isinstance(text, str):
             raise InputError(f"row {row}: a text must be a string, got {type(text).__name__}. Convert the column.")
     return [row for row, _ in found], [str(text) for _, text in found]
+
+
+def drift(
+    folders: list[Path] = o.argument("Folders of counts, one for each period of a series.", default=o.REQUIRED),
+    error: float = o.option("Chance of a false alarm over the whole series.", default=0.02),
+    as_json: o.Json = False,
+) -> None:
+    """Say from weekly counts whether it is time for new topics. Reads releases only, and spends nothing."""
+    from dptopics.release.counts import CountTable
+    from dptopics.release.drift import drift as told_by
+
+    found = told_by((CountTable.load(folder) for folder in folders), error=error)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    table = Table("period", "far from every topic", "95 %")
+    for period, share in found.far.items():
+        told = (
+            ("-", "no statement") if share is None else (f"{share.value:.1%}", f"{share.low:.1%} to {share.high:.1%}")
+        )
+        table.add_row(period, *told)
+    out.print(table)
+    for signal in found.signals:
+        out.print(str(signal), highlight=False)
+    if found.refit is not None:
+        err.print("Topics no longer cover what people write about: release new ones (dptopics fit).", highlight=False)
+    elif found.signals:
+        err.print("Topics still cover what people write about.", highlight=False)
+    else:
+        err.print("No signal: nothing rose by more than noise and chance explain.", highlight=False)
+
+
+def label(
+    release_folder: o.TopicsFolder,
+    by: str | None = o.option(
+        "Who names them: ollama:MODEL, openai:URL (any server of that protocol), or module:function with "
+        "--allow module. It sees the released words and nothing else.",
+        "--with",
+        shown="three of its own words, offline",
+    ),
+    model: str | None = o.option("Model at an openai: server."),
+    allow: list[str] | None = o.option("Module whose function may be run for --with."),
+    out_file: Path | None = o.option("JSON file to write; it must not exist.", "--out"),
+    as_json: o.Json = False,
+) -> None:
+    """Name topics from their released words. Nothing is spent, and no data are read."""
+    from dptopics.release import bundle
+    from dptopics.release.labels import label as labelled
+
+    if out_file is not None:
+        o.check_new(out_file)
+    found = labelled(bundle.load(release_folder), by=by, model=model, allow=tuple(allow or ()))
+    if out_file is not None:
+        out_file.write_text(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        saved(out_file)
+        err.print(f"Written to [bold]{o.escape_path(out_file)}[/].")
+    if as_json:
+        print_json(found.to_dict())
+        return
+    table = Table("Topic", f"Label, by {escape(found.model)}", "Words")
+    for one in found.labels:
+        name = escape(one.label) if one.words else "[dim]none: this topic is mostly noise[/]"
+        table.add_row(str(one.topic), name, escape(", ".join(one.words)))
+    out.print(table)
+
+
+def report(
+    release_folder: o.ReleaseFolder,
+    out_file: Path = o.option("HTML file to write; it must not exist.", "--out", default=o.REQUIRED),
+    audit: Path | None = o.option("Folder of an audit of this release's mechanism. The page is then not for release."),
+    labels: Path | None = o.option("Names of the topics: what label --out wrote."),
+    counts: Path | None = o.option("Folder of counts of these topics: sizes, trends and maps are shown."),
+    ledger: Path | None = o.option("Ledger it was charged to: its charges are shown."),
+) -> None:
+    """Write a release as one HTML page to look at: topics, words, error bars, guarantee. Spends no budget."""
+    from dptopics.ledger.ledger import Ledger
+    from dptopics.privacy.guarantee import Strength
+    from dptopics.release import bundle, report
+
+    release = bundle.load(release_folder)
+    counted = None if counts is None else bundle.load(counts)
+    path = report.write(
+        release,
+        out_file,
+        ledger=None if ledger is None else Ledger.open(ledger).to_dict(),
+        audit=None if audit is None else report.read_audit(audit),
+        labels=None if labels is None else report.read_labels(labels),
+        counts=counted,
+    )
+    err.print(f"Written to [bold]{path}[/].", highlight=False)
+    if audit is not None:
+        warn("the page holds an audit: numbers of the private data without noise. NOT FOR RELEASE.")
+    elif any(one is not None and one.guarantee.strength is Strength.NONE for one in (release, counted)):
+        warn("what the page shows promises nothing, so neither does the page. NOT FOR RELEASE.")
+    elif counted is not None:
+        err.print("Its readers see topics and counts: the page states the price of both together.", highlight=False)
 
 
 def mechanisms(

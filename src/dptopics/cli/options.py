@@ -94,6 +94,11 @@ def option(help: str, *names: str, default: Any = None, beside_plan: bool = Fals
     return _declared(default, info(help, *names, **more), beside_plan)
 
 
+def flag(help: str, *names: str, **more: Any) -> Any:
+    """An option that is said or not."""
+    return option(help, *names, default=False, **more)
+
+
 def argument(
     help: str, *, default: Any = None, beside_plan: bool = False, panel: str | None = None, **more: Any
 ) -> Any:
@@ -109,10 +114,11 @@ def _parameter(name: str, kind: Any, default: Any, panel: str | None = None) -> 
     """What Typer reads of something declared."""
     if isinstance(default, Field):
         about, *more = default.metadata["option"]
-        if about.rich_help_panel is None:
-            about = copy(about)
-            about.rich_help_panel = panel
-        kind, default = Annotated[(kind, about, *more)], default.default
+        about, default = copy(about), default.default
+        about.rich_help_panel = panel if about.rich_help_panel is None else about.rich_help_panel
+        if kind is bool and about.default is ...:
+            about.default = f"--{name.replace('_', '-')}"  # without a --no-…
+        kind = Annotated[(kind, about, *more)]
     empty = Parameter.empty if default is REQUIRED else default
     return Parameter(name, Parameter.KEYWORD_ONLY, default=empty, annotation=kind)
 

@@ -1,10 +1,9 @@
 """Settings of a mechanism's own: --set NAME=VALUE, read as the mechanism declares them, and the list of them."""
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
-from inspect import Parameter, getsource, signature
+from inspect import Parameter, signature
 from types import UnionType
 from typing import Any, NamedTuple, get_args, get_origin
 
@@ -18,6 +17,32 @@ _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 # Of counts: options, or what follows from them and the topics.
 _OPTIONS = {"auto", "axes", "values", "days", "model", "periods", "at", "far", "max_cells", "documents", "min_units"}
 _OPTIONS |= {"max_periods", "running"}
+# What they do, where a name does not say it.
+_MEANING = {
+    "alpha": "prior of a document's topics; of words: how far beyond the threshold they gain, in scales of noise",
+    "alpha0": "sum of the Dirichlet parameters of documents: small where a document has one topic",
+    "beta": "prior of a topic's words",
+    "calibration": "theorem that the noise is calibrated by; renyi: as published",
+    "centre": "m₀: log count of rare n-grams",
+    "gamma": "chance that ε does not hold, over data drawn like the public corpus",
+    "generated": "draw neighbours from a model fitted to the public corpus",
+    "k": "authors that an n-gram needs",
+    "learner": "variational, gibbs, spectral, lsi, plsa or hdp",
+    "max_count": "how often each n-gram of a unit may count",
+    "max_pairs": "pairs of fits that the sensitivity may be sampled by",
+    "max_total": "counts of each unit",
+    "post": "what is done with noisy rows",
+    "sample_size": "how many pairs are sampled; dkw: as published",
+    "sensitivities": "corrected, or as printed in the paper, which is refuted",
+    "sensitivity": "brute-force, or claim-1 of the paper",
+    "shares": "shares of the budget, one for each part",
+    "size_share": "share of the budget for the sizes of topics",
+    "slope": "S: weight of each author",
+    "steps": "rounds of learning",
+    "top": "release only so many words of each topic, as published; claimed: which words is not hidden",
+    "tuning": "how the sensitivity of tuning is read: claim-2, or appendix-d (its proof, as printed)",
+    "weight": "ρ: weight of the data against the public n-grams",
+}
 
 
 class Setting(NamedTuple):
@@ -77,10 +102,10 @@ def settings_of(mechanism: Any) -> dict[str, Setting]:
 
     own = mechanism.accepts() - {field.name for field in fields(Plan)} - _OPTIONS
     found: dict[str, Setting] = {}
-    for name, declared, default, about in _declared(mechanism):
+    for name, declared, default in _declared(mechanism):
         kind = _kind(declared)
         if name in own and name not in found and kind is not None and default is not MISSING:
-            found[name] = Setting(kind, default, about)
+            found[name] = Setting(kind, default, _MEANING.get(name, ""))
     return dict(sorted(found.items()))
 
 
@@ -107,19 +132,20 @@ def show_settings(name: str, as_json: bool) -> None:
         out.print(table if table.rows else f"{job}: {name} has no settings of its own.", highlight=False)
 
 
-def _declared(kind: Any) -> Iterator[tuple[str, Any, Any, str]]:
-    """Name, type, default and comment of what a mechanism may be made with; then those of the mechanisms inside."""
+def _declared(kind: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Name, type and default of what a mechanism may be made with; then of what its parts may be made with."""
+    from dptopics.mechanisms.mechanism import Mechanism
+
     for parent in kind.__mro__:
-        for maker in ("calibrated", "template"):
-            if maker in vars(parent):
-                for one in signature(getattr(parent, maker)).parameters.values():
-                    default = MISSING if one.default is Parameter.empty else one.default
-                    yield one.name, one.annotation, default, _comment(kind, one.name)
+        for maker in (vars(parent).get(name) for name in ("calibrated", "template")):
+            for one in signature(maker.__func__).parameters.values() if maker is not None else ():
+                yield one.name, one.annotation, MISSING if one.default is Parameter.empty else one.default
+    yield from ((field.name, field.type, field.default) for field in fields(kind))
     for field in fields(kind):
-        yield field.name, field.type, field.default, _comment(kind, field.name)
-    for field in fields(kind):
-        if is_dataclass(field.type) and hasattr(field.type, "guarantee"):
-            yield from _declared(field.type)
+        any_mechanism = get_origin(field.type) is Mechanism
+        part = type(getattr(kind.example(), field.name)) if any_mechanism else field.type
+        if is_dataclass(part) and hasattr(part, "guarantee"):
+            yield from _declared(part)
 
 
 def _kind(declared: Any) -> Any:
@@ -129,15 +155,6 @@ def _kind(declared: Any) -> Any:
     plain = [one for one in (bool, int, float, str) if one in kinds]
     numbers = [tuple for one in kinds if get_origin(one) is tuple and get_args(one)[0] is float]
     return next(iter([*choices, *plain, *numbers]), None)
-
-
-def _comment(kind: Any, name: str) -> str:
-    """What the source says beside a field."""
-    for parent in kind.__mro__:
-        if name in vars(parent).get("__annotations__", {}):
-            found = re.search(rf"^    {name}: [^#\n]*# (.*)$", getsource(parent), re.MULTILINE)
-            return found[1] if found else ""
-    return ""
 
 
 def _shown(default: Any) -> str:

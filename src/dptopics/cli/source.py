@@ -40,7 +40,7 @@ class Table(o.Group):
     )
     text: str = o.option("Column with the texts.", default=o.REQUIRED, panel="")
     author: str | None = o.option("Column that says whose text it is.", panel="")
-    drop_missing: bool = o.option("Leave out rows without text or author.", "--drop-missing", default=False)
+    drop_missing: bool = o.flag("Leave out rows without text or author.")
     author_is: list[str] | None = o.option(
         "An author's real name, although it looks like a placeholder (unknown, null, -). Can be repeated."
     )
@@ -129,15 +129,20 @@ class Table(o.Group):
         for path in paths:
             check_not_the_data(path, self.source)
 
-    def check(self, model: "Embedding | None", cache: Path | None) -> None:
-        """Refuse embeddings that cannot be had on the engine."""
+    def embedding(self, model: "Embedding | None", cache: Path | None) -> "Embedding | None":
+        """The model by which texts are embedded when they are read; None where none is, or a column has them."""
+        from dptopics.public.embeddings import cached
+
         of_texts = model is not None and not model.of_words
+        if cache is not None and not of_texts:
+            raise InputError("--embedding-cache is for models of whole texts: word vectors need none.")
         if self.embedding_column and not of_texts:
             raise InputError("--embedding-column needs the model it comes from, one of whole texts: --embedding.")
         if self.engine is o.EngineName.SPARK and (cache or (of_texts and not self.embedding_column)):
             raise InputError(
                 "on Spark, embeddings come from a column: embed the texts there, then name it (--embedding-column)."
             )
+        return None if model is None or model.of_words else model if cache is None else cached(model, cache)
 
     def reader(
         self, *, embed: "Embedding | None" = None, vocabulary: "Vocabulary | None" = None
@@ -221,8 +226,8 @@ class Words(o.Group):
 
     panel = o.WORDS
     language: o.Language = "english"
-    lemmas: bool = o.option("Reduce words to their base form (extra 'lemmas').", "--lemmas", default=False)
-    links: bool = o.option("Count the words of web and e-mail addresses too.", "--links", default=False)
+    lemmas: bool = o.flag("Reduce words to their base form (extra 'lemmas').")
+    links: bool = o.flag("Count the words of web and e-mail addresses too.")
     stop_words: Path | None = o.option(
         "File of words to leave out beside the language's, one on each line. They are published with the release."
     )
@@ -232,15 +237,9 @@ class Words(o.Group):
 
     def settings(self, table: Table, phrases: int = 1) -> TextSettings:
         """All of it. A list of stop words must not be the data."""
-        made = TextSettings(
-            language=self.language,
-            lemmas=self.lemmas,
-            links=self.links,
-            min_length=self.min_length,
-            max_length=self.max_length,
-            phrases=phrases,
-            tokenizer=named_tokenizer(self.tokenizer),
-        )
+        given: dict[str, Any] = {"language": self.language, "lemmas": self.lemmas, "links": self.links}
+        given |= {"min_length": self.min_length, "max_length": self.max_length, "phrases": phrases}
+        made = TextSettings(tokenizer=named_tokenizer(self.tokenizer), **given)
         if self.stop_words is None:
             return made
         table.check_public(self.stop_words)
