@@ -14,20 +14,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from dptopics.cli import (
-    audit,
-    check,
-    count,
-    fit,
-    ledger,
-    local,
-    local_server,
-    look,
-    monitor,
-    ngrams,
-    officers,
-    vocabulary,
-)  # fmt: skip
+from dptopics.cli import audit, check, count, fit, ledger, local, look, monitor, officers, words
 from dptopics.cli.options import expanded, info
 from dptopics.cli.streams import guarded, where_saved
 from dptopics.cli.terminal import err, out, warn
@@ -40,7 +27,7 @@ app = typer.Typer(
 )
 _COMMANDS = (
     look.demo, check.check, fit.fit, count.count, count.groups, look.drift, look.label, look.show, look.transform,
-    look.report, vocabulary.vocabulary, ngrams.ngrams, ngrams.arpa, look.mechanisms,
+    look.report, words.vocabulary, words.ngrams, words.arpa, look.mechanisms,
 )  # fmt: skip
 _GROUPS = {
     "ledger": (
@@ -57,7 +44,7 @@ _GROUPS = {
     ),
     "local": (
         "Collect without a trusted owner: clients randomise, the server learns.",
-        (local.create, local.randomize, local.fit, local_server.serve, local_server.seal, local_server.send),
+        (local.create, local.randomize, local.fit, local.serve, local.seal, local.send),
     ),
 }
 

@@ -11,11 +11,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from dptopics.cli import options as o
-from dptopics.cli.ngrams import public_ngrams
 from dptopics.cli.settings import read_settings
 from dptopics.cli.source import Language, MemoryTable
 from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json, warn, working
+from dptopics.cli.words import public_ngrams
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings
 from dptopics.privacy.guarantee import Unit
@@ -94,15 +94,14 @@ class Audited(o.Group):
 
     def _named(self, table: MemoryTable, text: TextSettings) -> "Plan":
         """The plan that the options make: topics, or a vocabulary alone."""
-        from dptopics.mechanisms.mechanism import Job
         from dptopics.plan import Plan
         from dptopics.registry import mechanisms
 
         assert self.mechanism is not None
-        of_words = self.mechanism in mechanisms(Job.VOCABULARY)
+        of_words = self.mechanism in mechanisms("vocabulary")
         if of_words and self.vocabulary is not None:
             raise InputError("--mechanism names a vocabulary already: leave --vocabulary out.")
-        how: dict[str, Any] = read_settings(self.settings, Job.VOCABULARY if of_words else Job.TOPICS, self.mechanism)
+        how: dict[str, Any] = read_settings(self.settings, "vocabulary" if of_words else "topics", self.mechanism)
         how |= {"mechanism": self.mechanism, "epsilon": self.epsilon, "delta": self.delta, "text": text}
         how["unit"] = Unit.DOCUMENT if table.author is None else Unit.AUTHOR
         return Plan.words(**how) if of_words else Plan.topics(vocabulary=self.vocabulary, n_topics=self.topics, **how)
@@ -122,7 +121,7 @@ def claim(
     table: MemoryTable,
     audited: Audited,
     words: Language,
-    trials: int | None = o.option("Most draws by which the noise is tested.", shown="2000; thorough 16000"),
+    trials: int | None = o.option("Most draws by which the noise is tested.", shown="2000; thorough 16000", min=4),
     thorough: bool = o.flag("Spend up to half an hour."),
 ) -> None:
     """Test what a private mechanism claims, with controls that show what the test can see. Not for release.
@@ -136,7 +135,6 @@ def claim(
     plan = audited.plan(table, words)
     if plan is None:
         raise InputError("say whose claim to test: --release FOLDER, --plan FILE or --mechanism NAME.")
-    _check_trials(trials)
     effort = Effort.thorough() if thorough else Effort()
     if trials is not None:
         effort = replace(effort, trials=trials)
@@ -164,42 +162,25 @@ def membership(
     shadows: int = o.option("Shadow models to train.", default=128),
     repeats: int | None = o.option("Models to attack: more give steadier rates.", shown="all shadows"),
     trials: int | None = o.option(
-        "N-grams: pairs of releases, with the author of most of them and without.", shown="100"
+        "N-grams: pairs of releases, with the author of most of them and without.", shown="100", min=4
     ),
 ) -> None:
     """Ask who was in the data: of a plain topic model, a --target, a mechanism's topics or n-grams. Not for release.
 
     Without --release, --plan or --mechanism a plain model is attacked. Spends no budget.
     """
-    if target is None and models is not None:
-        raise InputError("--models are the shadows for a --target: name the model to attack.")
     plan = audited.plan(table, words)
-    of_ngrams = plan is not None and plan.job == "n-grams"
-    if trials is not None and not of_ngrams:
-        raise InputError("--trials is for n-grams. What a mechanism claims is tested by: dptopics audit claim")
-    if plan is not None and target is not None:
-        raise InputError("a --target is attacked as it is: leave --release, --plan and --mechanism out.")
-    if plan is not None and plan.job in ("counts", "vocabulary"):
-        raise InputError(f"{plan.job} have no model to attack: test their claim (dptopics audit claim).")
-    _check_trials(trials)
+    _check_membership(plan, target, models, trials)
     corpus = _read(table, plan, words)
-    if plan is not None and of_ngrams:
+    if plan is not None and plan.job == "n-grams":
         _attack_ngrams(corpus, plan, audited, trials or 100)
         return
-    goes_on = f"Run the same command again: it goes on with the models in {audited.out_folder}."
-    if target is not None:
-        with _told(goes_on):
-            result = _attack_target(
-                corpus,
-                target,
-                models or audited.out_folder,
-                trust_pickle=trust_pickle,
-                train=None if models else (learner, shadows),
-            )
-        audited.keep(result)
-        return
-    how = {"n_shadows": shadows, "repeats": repeats, "by_author": table.author is not None}
-    with _told(goes_on), working("Training shadow models"):
+    with _told(f"Run the same command again: it goes on with the models in {audited.out_folder}."):
+        if target is not None:
+            train = None if models else (learner, shadows)
+            audited.keep(_attack_target(corpus, target, models or audited.out_folder, train, trust_pickle))
+            return
+        how = {"n_shadows": shadows, "repeats": repeats, "by_author": table.author is not None}
         result = _attack_shadows(corpus, plan, (learner, audited.topics), how | {"folder": audited.out_folder})
     if not audited.keep(result):
         err.print(
@@ -207,11 +188,23 @@ def membership(
         )
 
 
+def _check_membership(plan: "Plan | None", target: Path | None, models: Path | None, trials: int | None) -> None:
+    """Refuse what does not go together, before anything is read."""
+    if target is None and models is not None:
+        raise InputError("--models are the shadows for a --target: name the model to attack.")
+    if plan is not None and target is not None:
+        raise InputError("a --target is attacked as it is: leave --release, --plan and --mechanism out.")
+    if trials is not None and (plan is None or plan.job != "n-grams"):
+        raise InputError("--trials is for n-grams. What a mechanism claims is tested by: dptopics audit claim")
+    if plan is not None and plan.job in ("counts", "vocabulary"):
+        raise InputError(f"{plan.job} have no model to attack: test their claim (dptopics audit claim).")
+
+
 def poison(
     table: MemoryTable,
     audited: Audited,
     words: Language,
-    trials: int = o.option("Runs: models trained with planted texts.", default=100),
+    trials: int = o.option("Runs: models trained with planted texts.", default=100, min=4),
 ) -> None:
     """Ask whether planted texts draw a secret out of a model: of plain ones, and a mechanism beside. Not for release.
 
@@ -222,17 +215,11 @@ def poison(
     plan = audited.plan(table, words)
     if plan is not None and plan.job == "counts":
         raise InputError("counts have no model to attack: test their claim (dptopics audit claim).")
-    _check_trials(trials)
     corpus = _read(table, plan, words)
     victims = PLAIN if plan is None else (*PLAIN, of_plan(plan))
     with working("Planting documents and training models"):
         result = audit_by_poison(victims, corpus, runs=trials, rehearsals=max(2, trials // 10))
     audited.keep(result)
-
-
-def _check_trials(trials: int | None) -> None:
-    if trials is not None and trials < 4:
-        raise InputError(f"--trials must be at least 4, got {trials}.")
 
 
 @contextmanager
@@ -254,7 +241,7 @@ def _read(table: MemoryTable, plan: "Plan | None", words: Language) -> "Corpus":
     embedding = None if plan is None else plan.settings.get("embedding")
     with working("Reading texts"):
         embed = None if embedding is None or embedding.of_words else embedding
-        corpus = table.in_memory(reading, vocabulary=public, embed=embed)
+        corpus: Corpus = table.read(reading, vocabulary=public, embed=embed)
     if corpus.left_out:
         warn(f"{corpus.left_out} rows were left out. Row numbers of this audit count the others, from 1 on.")
     return corpus
@@ -275,18 +262,19 @@ def _attack_shadows(corpus: "Corpus", plan: "Plan | None", plain: tuple[str, int
     from dptopics.audit.membership.models import audited_learner, of_learner, of_mechanism
     from dptopics.release.release import mechanism_settings
 
-    if plan is None:
-        learner = audited_learner(*plain)
-        train = of_learner(learner, corpus.counts())
-        return audit_membership(train, corpus, claim=None, settings={"learner": repr(learner)}, **how)
-    mechanism = plan.build()
-    settings = {"mechanism": mechanism_settings(mechanism), "plan": plan.to_dict()}
-    train = of_mechanism(mechanism, corpus, max_docs=plan.max_docs)
-    return audit_membership(train, corpus, claim=mechanism.guarantee, settings=settings, **how)
+    mechanism = None if plan is None else plan.build()
+    with working("Training shadow models"):
+        if plan is None or mechanism is None:
+            learner = audited_learner(*plain)
+            train = of_learner(learner, corpus.counts())
+            return audit_membership(train, corpus, claim=None, settings={"learner": repr(learner)}, **how)
+        settings = {"mechanism": mechanism_settings(mechanism), "plan": plan.to_dict()}
+        train = of_mechanism(mechanism, corpus, max_docs=plan.max_docs)
+        return audit_membership(train, corpus, claim=mechanism.guarantee, settings=settings, **how)
 
 
 def _attack_target(
-    corpus: "Corpus", target: Path, folder: Path, *, trust_pickle: bool, train: tuple[str, int] | None
+    corpus: "Corpus", target: Path, folder: Path, train: tuple[str, int] | None, trust_pickle: bool
 ) -> Any:
     """Score the documents against a model trained elsewhere, with shadows of an earlier audit or trained now."""
     from dptopics.audit.membership import target_attack

@@ -51,7 +51,6 @@ def count(
 ) -> None:
     """Count authors by topic, group and time, with 95 % intervals."""
     from dptopics.counting import Columns, counts_plan, period_plan, publish_counts, publish_period, topics_of
-    from dptopics.mechanisms.mechanism import Job
 
     allow_tokenizer(tokenizer)
     calendar = series.calendar(axes)
@@ -63,7 +62,7 @@ def count(
     def made() -> "Plan":
         own: dict[str, Any] = {**release.budget, "unit": table.unit(release.unit), "max_cells": max_cells}
         own |= {"documents": documents, "min_units": min_units}
-        own |= read_settings(settings, Job.COUNTS, "margins" if calendar is None else "periods")
+        own |= read_settings(settings, "counts", "margins" if calendar is None else "periods")
         if calendar is None:
             return counts_plan(model, by, **own)
         own |= {"max_periods": series.max_periods, "running": series.running or None}

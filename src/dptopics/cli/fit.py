@@ -1,13 +1,13 @@
 """The main command: release topics."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dptopics.cli import options as o
 from dptopics.cli.publishing import Releasing
 from dptopics.cli.settings import read_settings
-from dptopics.cli.source import Table, Words
+from dptopics.cli.source import Table, Vocabulary, Words
 from dptopics.core.text import MOST_PHRASE, TextSettings
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.word_lists import read_seed_words
@@ -54,7 +54,7 @@ class Neighbours(o.Group):
             drop_missing=table.drop_missing,
             author_is=table.author_is,
             encoding=table.encoding,
-        ).in_memory(text)
+        ).read(text)
         return PublicInput.corpus(corpus.bounded(unit=unit, max_docs=max_docs), corpus.digest, self.public_corpus.name)
 
 
@@ -62,6 +62,7 @@ def fit(
     table: Table,
     release: Releasing,
     words: Words,
+    chosen: Vocabulary,
     neighbours: Neighbours,
     topics: str = o.option("Number of topics at most, or auto: as many as the data support.", default="20"),
     mechanism: str | None = o.option(
@@ -79,10 +80,6 @@ def fit(
         shown="0.4; beside common words 0.1",
     ),
     vocabulary_epsilon: o.VocabularyEpsilon = None,
-    noise: o.VocabularyNoise = None,
-    max_vocabulary: o.MaxVocabulary = None,
-    max_words: o.MaxWords = 200,
-    max_docs: o.MaxDocs = None,
     embedding: str | None = o.option(
         "Public model for 'embedded'. All of English: minilm-words (word vectors), minilm or minilm-int8 "
         "(whole texts; extra 'minilm', or minilm:FOLDER), all Apache-2.0, but for the list of words of "
@@ -99,7 +96,6 @@ def fit(
     phrases: bool = o.flag("Show phrases of two or three words too. In the same budget."),
 ) -> None:
     """Release topics of a table of texts: the main job."""
-    from dptopics.mechanisms.mechanism import Job
     from dptopics.plan import Plan, usual_mechanism
 
     table.check_public(vocabulary, neighbours.public_corpus, seed_words)
@@ -108,8 +104,8 @@ def fit(
 
     def made() -> "Plan":
         unit = table.unit(release.unit)
-        own = read_settings(settings, Job.TOPICS, name)
-        own |= neighbours.settings(table, text, unit, max_docs)
+        own = read_settings(settings, "topics", name)
+        own |= neighbours.settings(table, text, unit, chosen.max_docs)
         return Plan.topics(
             mechanism=mechanism,
             vocabulary=vocabulary,
@@ -117,13 +113,10 @@ def fit(
             unit=unit,
             vocabulary_share=vocabulary_share,
             vocabulary_epsilon=vocabulary_epsilon,
-            max_words=max_words,
-            max_vocabulary=max_vocabulary,
-            max_docs=max_docs,
-            noise=noise,
             text=text,
             embedding=embedding,
             seed_words=None if seed_words is None else read_seed_words(seed_words),
+            **asdict(chosen),
             **release.budget,
             **own,
         )

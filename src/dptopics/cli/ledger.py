@@ -9,7 +9,7 @@ from dptopics.privacy.guarantee import Unit
 
 
 def create(
-    path: Path = o.argument("File to create.", default=o.REQUIRED),
+    path: Path = o.argument("File to create."),
     epsilon: float = o.option("Total privacy loss of all releases.", default=o.REQUIRED),
     delta: float = o.option("Total δ of all releases.", default=o.REQUIRED),
     unit: Unit = o.option("Whom the releases protect.", default=Unit.AUTHOR),
@@ -28,8 +28,7 @@ def create(
 
 
 def same_people(
-    path: Path = o.argument("Ledger file.", default=o.REQUIRED),
-    column: str = o.argument("Another column of authors.", default=o.REQUIRED),
+    path: Path = o.argument("Ledger file."), column: str = o.argument("Another column of authors.")
 ) -> None:
     """Say that another column of authors names the same people, each by one name."""
     from dptopics.ledger.ledger import Ledger
@@ -39,7 +38,7 @@ def same_people(
     out.print(ledger.card(), highlight=False)
 
 
-def show(path: Path = o.argument("Ledger file.", default=o.REQUIRED), as_json: o.Json = False) -> None:
+def show(path: Path = o.argument("Ledger file."), as_json: o.Json = False) -> None:
     """Show what was spent and what is left."""
     from dptopics.ledger.ledger import Ledger
 

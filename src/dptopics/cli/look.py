@@ -95,7 +95,7 @@ def _with_text(texts: Sequence[object], before: int, drop_missing: bool) -> tupl
 
 
 def drift(
-    folders: list[Path] = o.argument("Folders of counts, one for each period of a series.", default=o.REQUIRED),
+    folders: list[Path] = o.argument("Folders of counts, one for each period of a series."),
     error: float = o.option("Chance of a false alarm over the whole series.", default=0.02),
     as_json: o.Json = False,
 ) -> None:
@@ -191,7 +191,7 @@ def report(
 
 
 def mechanisms(
-    name: str | None = o.argument("One of them: its own settings are listed."), as_json: o.Json = False
+    name: str | None = o.argument("One of them: its own settings are listed.", default=None), as_json: o.Json = False
 ) -> None:
     """List the mechanisms, whom they protect and how far that is proved; or the settings of one, for --set."""
     from dptopics.registry import catalogue

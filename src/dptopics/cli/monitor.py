@@ -38,7 +38,7 @@ def monitor(
         raise InputError(f"sweeps, vocabulary and runs must be at least 1, got {sweeps}, {vocabulary} and {runs}.")
     learner = GibbsLda(n_topics=topics, alpha=alpha, beta=beta, sweeps=sweeps)
     with working("Reading texts"):
-        corpus = texts.in_memory(reading.settings(texts))
+        corpus = texts.read(reading.settings(texts))
     total = np.bincount(corpus.word, corpus.count, len(corpus.words))
     words = Vocabulary.of(corpus.words[i] for i in np.argsort(-total, kind="stable")[:vocabulary])
     with working("Sampling"):

@@ -66,7 +66,7 @@ def approve(
 
 
 def sign(
-    release_folder: Path | None = o.argument("Folder of a release.", metavar="RELEASE"),
+    release_folder: Path | None = o.argument("Folder of a release.", metavar="RELEASE", default=None),
     key: Path | None = o.option("The owner's private key (PEM)."),
     new_key: Path | None = o.option("Write a new private key here, and the public one beside it (.pub)."),
 ) -> None:

@@ -17,7 +17,6 @@ import typer
 from rich.markup import escape
 
 from dptopics.core.errors import InputError
-from dptopics.privacy.events import Noise
 
 REQUIRED = MISSING
 WORDS = "How texts become words"  # a panel
@@ -99,14 +98,12 @@ def flag(help: str, *names: str, **more: Any) -> Any:
     return option(help, *names, default=False, **more)
 
 
-def argument(
-    help: str, *, default: Any = None, beside_plan: bool = False, panel: str | None = None, **more: Any
-) -> Any:
+def argument(help: str, *, default: Any = REQUIRED, panel: str | None = None, **more: Any) -> Any:
     """An argument of a group or of a command."""
-    return _declared(default, typer.Argument(help=help, show_default=False, rich_help_panel=panel, **more), beside_plan)
+    return _declared(default, typer.Argument(help=help, show_default=False, rich_help_panel=panel, **more))
 
 
-def _declared(default: Any, about: Any, beside_plan: bool) -> Any:
+def _declared(default: Any, about: Any, beside_plan: bool = False) -> Any:
     return field(default=default, repr=False, metadata={"option": (about, *[BESIDE_PLAN] * beside_plan)})
 
 
@@ -154,13 +151,6 @@ TopicsFolder = Annotated[
     Path, typer.Argument(metavar="RELEASE", help="Folder of a release of topics.", show_default=False), BESIDE_PLAN
 ]
 MaxDocs = Annotated[int | None, info("Documents kept per author, chosen by a hash.", shown="all")]
-MaxVocabulary = Annotated[
-    int | None, info("Keep at most so many words: those of the highest noisy weight.", shown="all")
-]
-MaxWords = Annotated[int, info("Distinct words each unit may propose for the vocabulary.")]
-VocabularyNoise = Annotated[
-    Noise | None, info("Noise of the vocabulary: gaussian or laplace.", "--noise", shown="gaussian; greedy: laplace")
-]
 VocabularyEpsilon = Annotated[
     float | None,
     info(

@@ -57,7 +57,7 @@ class Releasing(o.Group):
         return self.out_folder
 
     @property
-    def budget(self) -> dict[str, float]:
+    def budget(self) -> dict[str, Any]:
         """ε and δ, which must be given."""
         given = {"epsilon": self.epsilon, "delta": self.delta}
         if missing := [name for name, value in given.items() if value is None]:

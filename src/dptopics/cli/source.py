@@ -11,14 +11,12 @@ from dptopics.cli import options as o
 from dptopics.cli.terminal import err, warn, working
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings
+from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.word_lists import check_not_the_data, read_stop_words
 
 if TYPE_CHECKING:
-    from dptopics.core.vocabulary import Vocabulary
     from dptopics.data.bounded import BoundedCorpus
-    from dptopics.data.corpus import Corpus
-    from dptopics.data.engines.spark import SparkTable
     from dptopics.data.readers.databases import SqlQuery
     from dptopics.data.readers.files import TableFile
     from dptopics.plan import Plan
@@ -36,6 +34,7 @@ class Table(o.Group):
         "Table of texts: .csv, .tsv, .json, .jsonl, .parquet or .xlsx, optionally compressed; a folder "
         "of .txt files (columns text, folder, file); or - for standard input. With --sql: none.",
         metavar="TABLE",
+        default=None,
         panel="",
     )
     text: str = o.option("Column with the texts.", default=o.REQUIRED, panel="")
@@ -144,9 +143,7 @@ class Table(o.Group):
             )
         return None if model is None or model.of_words else model if cache is None else cached(model, cache)
 
-    def reader(
-        self, *, embed: "Embedding | None" = None, vocabulary: "Vocabulary | None" = None
-    ) -> "Callable[[Plan], BoundedCorpus]":
+    def reader(self, *, embed: "Embedding | None" = None, vocabulary: Any = None) -> "Callable[[Plan], BoundedCorpus]":
         """What a door needs: the table, bounded as a plan says."""
 
         def read(plan: "Plan") -> "BoundedCorpus":
@@ -158,7 +155,8 @@ class Table(o.Group):
                 warn_owner(table, plan)
                 if isinstance(table, Corpus):  # on Spark nobody has counted yet
                     say(forecast(table, plan))
-                return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
+                bounded: BoundedCorpus = table.bounded(unit=plan.unit, max_docs=plan.max_docs)
+                return bounded
 
         return read
 
@@ -168,35 +166,18 @@ class Table(o.Group):
 
         return spark_session(self.master) if self.engine is o.EngineName.SPARK else None
 
-    def read(
-        self, settings: Any, *, embed: "Embedding | None" = None, vocabulary: "Vocabulary | None" = None
-    ) -> "Corpus | SparkTable":
-        """The table as it is."""
+    def read(self, settings: Any, *, embed: Any = None, vocabulary: Any = None) -> Any:
+        """The table as it is, on Spark or as a corpus; its owner is told what was read."""
+        from dptopics.data.corpus import Corpus
         from dptopics.data.engines.spark import SparkTable
 
+        how: dict[str, Any] = {"text": self.text, "author": self.author, "settings": settings, "vocabulary": vocabulary}
+        how |= {"drop_missing": self.drop_missing, "author_is": self.author_is or ()}
         if self.engine is o.EngineName.SPARK:
-            return SparkTable.from_table(
-                self.source,
-                embedding=self.embedding_column,
-                session=self.session(),
-                **self._common(settings, vocabulary),
-            )
-        return self.in_memory(settings, embed=embed, vocabulary=vocabulary)
-
-    def in_memory(
-        self, settings: Any, *, embed: "Embedding | None" = None, vocabulary: "Vocabulary | None" = None
-    ) -> "Corpus":
-        """The table, read here; its owner is told what was read."""
-        from dptopics.data.corpus import Corpus
-
-        corpus = Corpus.from_table(self.data, embed=embed, **self._common(settings, vocabulary))
+            return SparkTable.from_table(self.source, embedding=self.embedding_column, session=self.session(), **how)
+        corpus = Corpus.from_table(self.data, embed=embed, **how)
         say(corpus.account())
         return corpus
-
-    def _common(self, settings: Any, vocabulary: "Vocabulary | None") -> dict[str, Any]:
-        found: dict[str, Any] = {"text": self.text, "author": self.author, "settings": settings}
-        found |= {"drop_missing": self.drop_missing, "author_is": self.author_is or ()}
-        return found | {"vocabulary": vocabulary}
 
 
 class AnyTable(Table):
@@ -244,6 +225,16 @@ class Words(o.Group):
             return made
         table.check_public(self.stop_words)
         return replace(made, stop_words=read_stop_words(self.stop_words, made))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocabulary(o.Group):
+    """What a private vocabulary is chosen from and how."""
+
+    noise: Noise | None = o.option("Noise of the vocabulary: gaussian or laplace.", shown="gaussian; greedy: laplace")
+    max_vocabulary: int | None = o.option("Keep at most so many words: those of the highest noisy weight.", shown="all")
+    max_words: int = o.option("Distinct words each unit may propose for the vocabulary.", default=200)
+    max_docs: o.MaxDocs = None
 
 
 class Language(Words):

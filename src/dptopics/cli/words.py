@@ -1,12 +1,13 @@
-"""Commands about n-grams: release them, and hand a release on as a language model."""
+"""Words and n-grams: release which of them many use and how probable they are, and hand them on as a language model."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dptopics.cli import options as o
 from dptopics.cli.publishing import Releasing
 from dptopics.cli.settings import read_settings
-from dptopics.cli.source import AnyTable, named_tokenizer
+from dptopics.cli.source import AnyTable, Vocabulary, Words, named_tokenizer
 from dptopics.cli.terminal import err, working
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings
@@ -17,6 +18,35 @@ if TYPE_CHECKING:
     from dptopics.plan import Plan
 
 _LISTS = (".txt", ".ngrams")
+
+
+def vocabulary(
+    table: AnyTable,
+    release: Releasing,
+    words: Words,
+    chosen: Vocabulary,
+    mechanism: str = o.option("weighted, count, policy or greedy.", default="weighted"),
+    settings: o.Set = None,
+) -> None:
+    """Release the words that many authors use."""
+    from dptopics.plan import Plan
+
+    table.check_public(mechanism)
+    text = words.settings(table)
+
+    def made() -> "Plan":
+        return Plan.words(
+            mechanism=mechanism,
+            unit=table.unit(release.unit),
+            text=text,
+            **asdict(chosen),
+            **release.budget,
+            **read_settings(settings, "vocabulary", mechanism),
+        )
+
+    plan = release.plan(made)
+    if not release.previewed(plan):
+        release.publish(plan, table.reader())
 
 
 def ngrams(
@@ -42,7 +72,6 @@ def ngrams(
     tokenizer: o.TokenizerName = None,
 ) -> None:
     """Release how probable n-grams are: counts for language models, with a public prior."""
-    from dptopics.mechanisms.mechanism import Job
     from dptopics.plan import Plan
 
     if public is not None and vocabulary is not None:
@@ -65,7 +94,7 @@ def ngrams(
             noise=noise,
             max_words=max_words,
             **release.budget,
-            **read_settings(settings, Job.NGRAMS, mechanism),
+            **read_settings(settings, "n-grams", mechanism),
         )
 
     plan = release.plan(made, () if prior is None else (prior,))
