@@ -13,7 +13,8 @@ from rich.table import Table
 from dptopics.cli.terminal import out, print_json
 from dptopics.core.errors import InputError
 
-_TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+_SAID = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a name", tuple: "numbers, as 0.4,0.6"}
 # Of counts: options, or what follows from them and the topics.
 _OPTIONS = {"auto", "axes", "values", "days", "model", "periods", "at", "far", "max_cells", "documents", "min_units"}
 _OPTIONS |= {"max_periods", "running"}
@@ -56,21 +57,18 @@ class Setting(NamedTuple):
     def type(self) -> str:
         """Its kind in words."""
         if issubclass(self.kind, StrEnum):
-            return " | ".join(self.kind)
-        known = {bool: "true | false", int: "whole number", float: "number", tuple: "numbers, as 0.4,0.6", str: "name"}
-        return known[self.kind]
+            *most, last = self.kind
+            return f"{', '.join(most)} or {last}"
+        return _KINDS[self.kind]
 
     def read(self, name: str, text: str) -> Any:
         """What a person wrote, as a value."""
         try:
             if self.kind is bool:
-                return {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}[text.lower()]
-            if self.kind is tuple:
-                return tuple(float(part) for part in text.split(","))
-            return self.kind(text)
+                return _SAID[text.lower()]
+            return tuple(map(float, text.split(","))) if self.kind is tuple else self.kind(text)
         except (ValueError, KeyError):
-            what = "numbers with commas between, as 0.4,0.6" if self.kind is tuple else f"a {self.type}"
-            raise InputError(f"--set {name} must be {what}; got {text!r}.") from None
+            raise InputError(f"--set {name} must be {self.type}; got {text!r}.") from None
 
 
 def read_settings(given: Iterable[str] | None, job: str, mechanism: str) -> dict[str, Any]:
