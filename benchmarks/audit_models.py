@@ -45,7 +45,16 @@ def attacks(corpus: Corpus, folder: Path) -> dict[str, object]:
 
 def default_command(data: Path) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
-        line = [sys.executable, "-m", "dptopics", "audit", str(data / "tweet_rumours.parquet"), "--text", "text"]
+        line = [
+            sys.executable,
+            "-m",
+            "dptopics",
+            "audit",
+            "membership",
+            str(data / "tweet_rumours.parquet"),
+            "--text",
+            "text",
+        ]
         begin = time.perf_counter()
         subprocess.run([*line, "--out", f"{folder}/audit"], check=True, capture_output=True)
         seconds = time.perf_counter() - begin

@@ -248,8 +248,8 @@ WORDS = ["fever", "cough", "rash", "knee", "cast", "pain", "sleep", "dose", "tab
 BOUNDS = "--topics 3 --epsilon 5 --delta 1e-4"
 WALKS = {
     "fit": f"fit notes.csv --text note --author patient {BOUNDS} --out release",
-    "count": "count notes.csv --model release --text note --author patient --epsilon 1 --delta 1e-5 --out counts",
-    "audit claim": "audit claim notes.csv --text note --author patient --plan release --quick",
+    "count": "count release notes.csv --text note --author patient --epsilon 1 --delta 1e-5 --out counts",
+    "audit claim": "audit claim notes.csv --text note --author patient --release release --trials 64 --out audit",
 }
 
 

@@ -44,8 +44,8 @@ def used(python, folder):
         began = time.perf_counter()
         run(command, "fit", "notes.csv", *options, "--out", out, cwd=folder)
         seconds.append(round(time.perf_counter() - began, 1))
-    run(command, "verify", "first", cwd=folder)
-    missing = subprocess.run([command, "sign", "--new-key", "k"], cwd=folder, capture_output=True, text=True)
+    run(command, "officer", "verify", "first", cwd=folder)
+    missing = subprocess.run([command, "officer", "sign", "--new-key", "k"], cwd=folder, capture_output=True, text=True)
     assert missing.returncode == 2, missing.stderr
     assert "dptopics[officers]" in missing.stderr, missing.stderr
     return dict(zip(("first_release_seconds", "second_release_seconds"), seconds, strict=True))

@@ -40,6 +40,7 @@ def test_the_command_line_says_the_defaults_of_the_library():
 
     from dptopics import plan
     from dptopics.cli.fit import fit
+    from dptopics.cli.options import expanded
 
-    (option,) = inspect.signature(fit).parameters["vocabulary_share"].annotation.__metadata__
+    (option,) = inspect.signature(expanded(fit)).parameters["vocabulary_share"].annotation.__metadata__
     assert option.show_default == f"{plan.USUAL_SHARE}; beside common words {plan.EXTENDED_SHARE}"

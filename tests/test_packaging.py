@@ -96,8 +96,8 @@ def test_everything_usual_works_without_extras(bare):
     for command in (
         "show release",
         "show release --tree",
-        "verify release",
-        "approve release",
+        "officer verify release",
+        "officer approve release",
         "mechanisms",
         "report release --out r.html",
         "ledger create a.ledger --epsilon 9 --delta 1e-5",
@@ -113,8 +113,8 @@ def test_everything_usual_works_without_extras(bare):
 @pytest.mark.parametrize(
     "command, extra",
     [
-        ("registry release", "officers"),
-        ("sign --new-key key", "officers"),
+        ("officer registry release", "officers"),
+        ("officer sign --new-key key", "officers"),
         ("label release", "embeddings"),
         (f"{FIT} e --mechanism embedded", "embeddings"),
         (f"{FIT} e --lemmas", "lemmas"),

@@ -142,31 +142,11 @@ def check(
     plan = Plan.topics(n_topics=n_topics, text=own, **how) if model is None else counts_plan(model, by, **how)
     columns = [text, author] if author else [text]
     table = _Table.read(source, columns, by, model, own, real_names(author_is))
-    corpus = table.corpus
     headers = {} if isinstance(source, SqlQuery) else _headers(source)
-    counted = [pair for pair in zip(by, table.values, strict=True) if pair[0].of_text is None]
-    names = ((TOPIC,) if model is not None else ()) + tuple(axis.name for axis in by)
-    cells = _filled(corpus, table.cell) if names else {}
-    units = corpus.n_authors if chosen is Unit.AUTHOR else corpus.n_documents
-    found = Check(
-        columns={sheet: header.names for sheet, header in headers.items()},
-        rows=table.rows,
-        texts=corpus.n_documents,
-        people=corpus.n_authors,
-        without_text=table.without_text,
-        without_author=table.without_author,
-        empty_texts=corpus.blank,
-        dates=tuple(_dates(*pair) for pair in counted if pair[0].period is not None),
-        groups=tuple(_groups(*pair) for pair in counted if pair[0].period is None),
-        cells=cells,
-        preview=expected(plan, units) if units else None,
-    )
-    lines = [*_column_lines(headers), *_read_lines(found, corpus, drop_missing=drop_missing)]
-    lines += [*_language_lines(corpus, plan, own), *_date_lines(found, by), *_group_lines(found)]
-    if cells:
-        told = "; ".join(f"{many:,} in {how_many}" for how_many, many in cells.items())
-        lines.append(f"How many of the {table.n_cells:,} cells ({' × '.join(names)}) people fill: {told}.")
-        lines.append("Each person counts in --max-cells of them (1 if you do not say), chosen by a hash.")
+    found = _found(table, headers, by, plan)
+    lines = [*_column_lines(headers), *_read_lines(found, table.corpus, drop_missing=drop_missing)]
+    lines += [*_language_lines(table.corpus, plan, own), *_date_lines(found, by), *_group_lines(found)]
+    lines += _cell_lines(found, table, ((TOPIC,) if model is not None else ()) + tuple(axis.name for axis in by))
     lines += [*_preview_lines(plan, found.preview, said=epsilon is not None and delta is not None), CAUTION]
     return replace(found, lines=tuple(lines))
 
@@ -201,20 +181,48 @@ class _Table:
             nobody = [False] * len(texts) if authors is None else [no_author(value, real) for value in authors]
             kept = [i for i, lacking in enumerate(zip(no_text, nobody, strict=True)) if not any(lacking)]
             missing += (len(texts), sum(no_text), sum(nobody))
-            left = iter(columns)
-            places = (
-                [] if model is None or not kept else [model.assign([texts[i] for i in kept]) % (model.n_topics + 1)]
-            )
-            for axis, counted in zip(by, values, strict=True):
-                column = texts if axis.of_text is not None else next(left)
-                here = [column[i] for i in kept]
-                if axis.of_text is None:
-                    counted.update("" if value is None else str(value) for value in here)
-                places.append(axis.places(here))
-            if kept and places:
+            if not kept:
+                continue
+            words = [texts[i] for i in kept]
+            places = [] if model is None else [model.assign(words) % (model.n_topics + 1)]
+            places += _places(by, values, words, ([column[i] for i in kept] for column in columns))
+            if places:
                 cells.append(np.ravel_multi_index(tuple(places), shape))
         cell = np.concatenate([np.zeros(0, np.int64), *cells])
         return cls(builder.build(Corpus), cell, prod(shape), values, *missing.tolist())
+
+
+def _places(
+    by: Sequence[Axis], values: Sequence[Counter[str]], texts: list[Any], columns: Iterator[list[Any]]
+) -> Iterator[NDArray[np.int64]]:
+    """Where rows lie on each axis; values of columns are counted."""
+    for axis, counted in zip(by, values, strict=True):
+        if axis.of_text is not None:
+            yield axis.places(texts)
+            continue
+        here = next(columns)
+        counted.update("" if value is None else str(value) for value in here)
+        yield axis.places(here)
+
+
+def _found(table: _Table, headers: Mapping[str | None, Header], by: Sequence[Axis], plan: Plan) -> Check:
+    """All figures, without a word."""
+    corpus = table.corpus
+    counted = [pair for pair in zip(by, table.values, strict=True) if pair[0].of_text is None]
+    units = corpus.n_authors if plan.unit is Unit.AUTHOR else corpus.n_documents
+    return Check(
+        columns={sheet: header.names for sheet, header in headers.items()},
+        rows=table.rows,
+        texts=corpus.n_documents,
+        people=corpus.n_authors,
+        without_text=table.without_text,
+        without_author=table.without_author,
+        empty_texts=corpus.blank,
+        dates=tuple(_dates(*pair) for pair in counted if pair[0].period is not None),
+        groups=tuple(_groups(*pair) for pair in counted if pair[0].period is None),
+        cells=_filled(corpus, table.cell),
+        preview=expected(plan, units) if units else None,
+    )
 
 
 def _headers(source: Any) -> dict[str | None, Header]:
@@ -383,6 +391,13 @@ def _group_lines(found: Check) -> Iterator[str]:
         )
         if one.but_for_capitals:
             yield f"{one.but_for_capitals:,} of the other rows differ from a listed group in capital letters only."
+
+
+def _cell_lines(found: Check, table: _Table, names: Sequence[str]) -> Iterator[str]:
+    if found.cells:
+        told = "; ".join(f"{many:,} in {how_many}" for how_many, many in found.cells.items())
+        yield f"How many of the {table.n_cells:,} cells ({' × '.join(names)}) people fill: {told}."
+        yield "Each person counts in --max-cells of them (1 if you do not say), chosen by a hash."
 
 
 def _preview_lines(plan: Plan, preview: Preview | None, *, said: bool) -> Iterator[str]:

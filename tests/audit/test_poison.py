@@ -123,9 +123,7 @@ def test_the_command(monkeypatch, capsys, tmp_path):
     found = Poisoned("a pipeline", 9, 10, 10, Plant(10, 8), "any topic", None)
     monkeypatch.setattr("dptopics.audit.poison.audit_by_poison", lambda *_, **how: PoisonAudit((found,)))
     (tmp_path / "notes.csv").write_text("note\n" + "\n".join(TEXTS) + "\n")
-    monkeypatch.setattr(
-        sys, "argv", ["dptopics", "audit", "notes.csv", "--text", "note", "--attack", "poison", "--out", "a"]
-    )
+    monkeypatch.setattr(sys, "argv", ["dptopics", "audit", "poison", "notes.csv", "--text", "note", "--out", "a"])
     with pytest.raises(SystemExit) as stop:
         cli.main()
     assert not stop.value.code

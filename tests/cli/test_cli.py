@@ -72,7 +72,7 @@ def test_topics_come_from_embeddings_by_default(run, notes, tmp_path):
 def test_embeddings_only_where_they_are_used(run, notes):
     code, _, err = run(*fit(notes, "--embedding", "minilm-words"))
     assert code == 2
-    assert "uses no embedding" in err
+    assert "has no setting embedding" in err
     code, _, err = run(*fit(notes, "--mechanism", "embedded", "--embedding", "word2vec"))
     assert code == 2
     assert "there is no embedding 'word2vec'" in " ".join(err.split())
@@ -338,7 +338,7 @@ def test_missing_options_are_explained(run, notes):
 
 def test_interrupt_writes_nothing_and_keeps_the_charge(notes, tmp_path):
     ledger = Ledger.create(tmp_path / "l.ledger", epsilon=100, delta=1e-3)
-    command = [str(word) for word in fit(notes, "--ledger", "l.ledger", "--steps", 100_000)]
+    command = [str(word) for word in fit(notes, "--ledger", "l.ledger", "--set", "steps=100000")]
     process = subprocess.Popen(
         [sys.executable, "-m", "dptopics", *command],
         cwd=tmp_path,
@@ -360,7 +360,9 @@ def test_interrupt_writes_nothing_and_keeps_the_charge(notes, tmp_path):
 
 
 def test_audit(run, notes, tmp_path):
-    code, out, err = run("audit", notes, "--text", "note", "--topics", 2, "--shadows", 4, "--repeats", 2, "--out", "a")
+    code, out, err = run(
+        "audit", "membership", notes, "--text", "note", "--topics", 2, "--shadows", 4, "--repeats", 2, "--out", "a"
+    )
     assert code == 0
     assert "NOT FOR RELEASE" in out
     assert "NOT FOR RELEASE" in err
@@ -368,15 +370,15 @@ def test_audit(run, notes, tmp_path):
     assert data["not_for_release"] is True
     assert SECRET not in json.dumps(data)
     assert (tmp_path / "a" / "roc.png").exists()
-    code, _, err = run("audit", notes, "--text", "note", "--topics", 2, "--shadows", 4, "--out", "a")
+    code, _, err = run("audit", "membership", notes, "--text", "note", "--topics", 2, "--shadows", 4, "--out", "a")
     assert code == 2
     assert "holds an audit already" in err
-    assert run("audit", notes, "--text", "note", "--topics", 2, "--shadows", 3, "--out", "b")[0] == 2
+    assert run("audit", "membership", notes, "--text", "note", "--topics", 2, "--shadows", 3, "--out", "b")[0] == 2
 
 
 def test_audit_of_a_mechanism_puts_controls_beside_the_claim(run, notes):
     words = ("--mechanism", "weighted", "--epsilon", 4, "--trials", 64, "--json")
-    code, out, _ = run("audit", notes, "--text", "note", "--author", "patient", *words, "--out", "a")
+    code, out, _ = run("audit", "claim", notes, "--text", "note", "--author", "patient", *words, "--out", "a")
     assert code == 0
     data = json.loads(out)
     assert data["claim"]["epsilon"] == pytest.approx(4)

@@ -9,7 +9,7 @@ from dptopics.release import bundle
 
 OPTIONS = ["--text", "note", "--author", "patient"]
 SPEND = ["--epsilon", "1", "--delta", "1e-6", "--ledger", "clinic.ledger"]
-SMALL = ["--mechanism", "mixture", "--steps", "1", "--topics", "2", "--vocabulary", "words.txt"]
+SMALL = ["--mechanism", "mixture", "--set", "steps=1", "--topics", "2", "--vocabulary", "words.txt"]
 
 
 @pytest.fixture

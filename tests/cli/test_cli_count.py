@@ -312,10 +312,10 @@ def test_the_claim_of_counts_can_be_audited(run, tmp_path, more):
     assert run("ledger", "create", "l.json", "--epsilon", 1, "--delta", 1e-5)[0] == 0
     assert run(*BASE, *more, "--ledger", "l.json", "--out", "counts")[0] == 0
     data = ("notes.csv", "--text", "note", "--author", "patient")
-    code, out, message = run("audit", *data, "--release", "counts", "--trials", 64, "--out", "audit", "--json")
+    code, out, message = run("audit", "claim", *data, "--release", "counts", "--trials", 64, "--out", "audit", "--json")
     assert code == 0, message
     found = json.loads(out)
     assert not found["findings"]
     assert {found["controls"][less] for less in ("no noise", "an eighth of the noise")} == {"noise"}  # that is seen
-    code, _, message = run("audit", *data, "--release", "counts", "--shadows", 4, "--out", "other")
+    code, _, message = run("audit", "membership", *data, "--release", "counts", "--shadows", 4, "--out", "other")
     assert (code, "counts have no model to attack" in message) == (2, True)

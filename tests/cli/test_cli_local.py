@@ -162,11 +162,11 @@ def notes(tmp_path):
 
 
 def test_monitor(run, notes):
-    code, out, _ = run("monitor", notes, "--text", "note", "--topics", 3, "--sweeps", 20)
+    code, out, _ = run("audit", "monitor", notes, "--text", "note", "--topics", 3, "--sweeps", 20)
     assert code == 0
     assert "NOT FOR RELEASE" in out
     assert "It bounds no privacy loss" in out
-    code, out, _ = run("monitor", notes, "--text", "note", "--topics", 3, "--sweeps", 20, "--json")
+    code, out, _ = run("audit", "monitor", notes, "--text", "note", "--topics", 3, "--sweeps", 20, "--json")
     data = json.loads(out)
     assert data["not_for_release"] is True
     curve = data["epsilon_by_sweep"]
@@ -175,7 +175,7 @@ def test_monitor(run, notes):
 
 
 def test_monitor_says_what_it_leaves_out_and_how_runs_spread(run, notes):
-    command = ("monitor", notes, "--text", "note", "--topics", 3, "--sweeps", 20, "--runs", 3)
+    command = ("audit", "monitor", notes, "--text", "note", "--topics", 3, "--sweeps", 20, "--runs", 3)
     code, out, _ = run(*command)
     assert code == 0
     assert "Same word missing" in out
@@ -189,8 +189,8 @@ def test_monitor_says_what_it_leaves_out_and_how_runs_spread(run, notes):
 
 
 def test_monitor_refusals(run, notes):
-    command = ("monitor", notes, "--text", "note", "--sweeps", 5)
+    command = ("audit", "monitor", notes, "--text", "note", "--sweeps", 5)
     assert run(*command, "--topics", 3, "--longest-document", 1)[0] == 2
     assert run(*command, "--topics", 1)[0] == 2
-    code, _, message = run("monitor", notes, "--text", "note", "--sweeps", 0)
+    code, _, message = run("audit", "monitor", notes, "--text", "note", "--sweeps", 0)
     assert (code, "at least 1" in message) == (2, True)

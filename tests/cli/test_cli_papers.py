@@ -42,31 +42,31 @@ def plan_of(out):
 
 
 def test_weight_and_claim_1_of_the_published_ngrams(folder):
-    done = run(*NGRAMS, "--mechanism", "bayes-published", "--weight", 0.9, "--local-sensitivity", "claim-1",
-               "--slope", 0.2, "--accept-unproven", "--out", "r")  # fmt: skip
+    done = run(*NGRAMS, "--mechanism", "bayes-published", "--set", "weight=0.9", "--set", "sensitivity=claim-1",
+               "--set", "slope=0.2", "--accept-unproven", "--out", "r")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert plan_of("r")["settings"] == {"sensitivity": "claim-1", "slope": 0.2, "weight": 0.9}
-    refused = run(*NGRAMS, "--weight", 0.9, "--out", "r2")
+    refused = run(*NGRAMS, "--set", "weight=0.9", "--out", "r2")
     assert "'bayes' has no setting weight" in str(refused.exception)
 
 
 def test_tuning_as_appendix_d_prints_it(folder):
-    done = run(*NGRAMS, "--mechanism", "end-to-end", "--tuning", "appendix-d", "--accept-unproven", "--out", "r")
+    done = run(*NGRAMS, "--mechanism", "end-to-end", "--set", "tuning=appendix-d", "--accept-unproven", "--out", "r")
     assert done.exit_code == 0, done.output
     assert plan_of("r")["settings"]["tuning"] == "appendix-d"
 
 
 def test_alpha0_shares_and_printed_sensitivities(folder):
-    done = run(*TOPICS, "--mechanism", "spectral-1", "--alpha0", 0.5, "--shares", "0.5,0.25,0.25",
-               "--sensitivities", "printed", "--accept-unproven", "--out", "r", "--json")  # fmt: skip
+    done = run(*TOPICS, "--mechanism", "spectral-1", "--set", "alpha0=0.5", "--set", "shares=0.5,0.25,0.25",
+               "--set", "sensitivities=printed", "--accept-unproven", "--out", "r", "--json")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["guarantee"]["strength"] == "none"
     built = Plan.from_dict(plan_of("r"), folder=folder).build()
     assert (built.alpha0, built.shares, str(built.sensitivities)) == (0.5, (0.5, 0.25, 0.25), "printed")
-    assert run(*TOPICS, "--mechanism", "spectral", "--alpha0", 0.5, "--out", "r2").exit_code == 0
-    wrong = run(*TOPICS, "--mechanism", "spectral-1", "--shares", "half", "--accept-unproven", "--out", "r3")
+    assert run(*TOPICS, "--mechanism", "spectral", "--set", "alpha0=0.5", "--out", "r2").exit_code == 0
+    wrong = run(*TOPICS, "--mechanism", "spectral-1", "--set", "shares=half", "--accept-unproven", "--out", "r3")
     assert isinstance(wrong.exception, InputError)
-    assert "--shares must be numbers" in str(wrong.exception)
+    assert "--set shares must be numbers" in str(wrong.exception)
 
 
 def test_epsilon_of_the_vocabulary_and_of_the_topics(folder):
@@ -110,22 +110,19 @@ def test_two_epsilons_never_cost_more_than_their_sum(mechanism, noise):
 
 
 def test_the_learner_inside_of_a_mechanism_is_audited(folder):
-    done = run("audit", *COLUMNS, "--mechanism", "laplace", "--learner", "lsi", "--vocabulary", "words.txt", "--topics",
-               2, "--epsilon", 5, "--delta", 1e-4, "--trials", 40, "--out", "a", "--json")  # fmt: skip
+    done = run("audit", "claim", *COLUMNS, "--mechanism", "laplace", "--set", "learner=lsi", "--vocabulary",
+               "words.txt", "--topics", 2, *BUDGET, "--trials", 40, "--out", "a", "--json")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["settings"]["plan"]["settings"]["learner"] == "lsi"
-    refused = run(
-        "audit", *COLUMNS, "--mechanism", "mixture", "--learner", "lsi", "--vocabulary", "words.txt", "--out", "b"
-    )
-    assert "'mixture' has no setting learner" in str(refused.exception)
-    words = run("audit", *COLUMNS, "--mechanism", "weighted", "--learner", "lsi", "--out", "c")
-    assert "has no learner" in str(words.exception)
+    for other in ("mixture", "weighted"):
+        refused = run("audit", "claim", *COLUMNS, "--mechanism", other, "--set", "learner=lsi", "--out", "b")
+        assert f"{other!r} has no setting learner" in str(refused.exception)
 
 
 def test_the_attack_on_ngrams_is_a_command(folder):
-    made = run(*NGRAMS, "--mechanism", "k-anonymity", "--k", 2, "--accept-unproven", "--out", "r")
+    made = run(*NGRAMS, "--mechanism", "k-anonymity", "--set", "k=2", "--accept-unproven", "--out", "r")
     assert made.exit_code == 0, made.output
-    command = ("audit", *COLUMNS, "--release", "r", "--attack", "most-contributing", "--trials", 5)
+    command = ("audit", "membership", *COLUMNS, "--release", "r", "--trials", 5)
     done = run(*command, "--out", "a", "--json")
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
@@ -139,7 +136,7 @@ def test_the_attack_on_ngrams_is_a_command(folder):
     shown = run(*command, "--out", "b")
     assert "NOT FOR RELEASE" in shown.output
     for other in (("--mechanism", "mixture"), ()):
-        refused = run("audit", *COLUMNS, *other, "--attack", "most-contributing", "--out", "c")
+        refused = run("audit", "membership", *COLUMNS, *other, "--trials", 5, "--out", "c")
         assert "is for n-grams" in str(refused.exception)
 
 
@@ -147,7 +144,7 @@ def test_an_attack_on_ngrams_of_a_public_table_asks_for_it_again(folder):
     (folder / "public.csv").write_text("note\n" + "\n".join(TEXTS[:8]) + "\n", "utf-8")
     made = run("ngrams", *COLUMNS, *BUDGET, "--n", 2, "--public", "public.csv", "--out", "r")
     assert made.exit_code == 0, made.output
-    command = ("audit", *COLUMNS, "--release", "r", "--attack", "most-contributing", "--trials", 5)
+    command = ("audit", "membership", *COLUMNS, "--release", "r", "--trials", 5)
     assert isinstance(run(*command, "--out", "a").exception, InputError)  # the release names the table, and has it not
     done = run(*command, "--public", "public.csv", "--out", "a", "--json")
     assert done.exit_code == 0, done.output

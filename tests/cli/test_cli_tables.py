@@ -1,19 +1,18 @@
 """The options by which every command reads its table: given in one place, the same everywhere."""
 
-import inspect
 import io
 import json
 import sys
 
 import pytest
+import typer
 
 from dptopics import cli
-from dptopics.cli import audit, check, count, fit, look, monitor, ngrams, vocabulary
 from dptopics.core import tokenizers
 
 READERS = [
-    fit.fit, vocabulary.vocabulary, ngrams.ngrams, count.count, count.groups, audit.audit, monitor.monitor,
-    look.transform, check.check,
+    "fit", "vocabulary", "ngrams", "count", "groups", "transform", "check", "audit claim", "audit membership",
+    "audit poison", "audit monitor",
 ]  # fmt: skip
 READING = {"source", "encoding", "separator", "table_format", "sheet", "header_row", "sql", "database", "drop_missing"}
 CSV = "note;patient\n" + "".join(f"{note};p{i}\n" for i, note in enumerate(["knee pain", "new glasses"] * 40))
@@ -38,9 +37,12 @@ def run(monkeypatch, capsys, tmp_path):
     return run_command
 
 
-@pytest.mark.parametrize("command", READERS, ids=lambda command: command.__name__)
-def test_every_command_that_reads_texts_has_every_option(command):
-    assert inspect.signature(command).parameters.keys() >= READING
+@pytest.mark.parametrize("words", READERS)
+def test_every_command_that_reads_texts_has_every_option(words):
+    command = typer.main.get_command(cli.app)
+    for word in words.split():
+        command = command.commands[word]
+    assert {one.name for one in command.params} >= READING
 
 
 def test_a_table_by_standard_input(run, tmp_path):
@@ -52,14 +54,14 @@ def test_a_table_by_standard_input(run, tmp_path):
 
 def test_standard_input_of_every_command(run, tmp_path):
     (tmp_path / "words.txt").write_text("knee\npain\nglasses\n")
-    small = ["--mechanism", "mixture", "--steps", "1", "--topics", "2", "--vocabulary", "words.txt"]
+    small = ["--mechanism", "mixture", "--set", "steps=1", "--topics", "2", "--vocabulary", "words.txt"]
     assert run("fit", "-", *OPTIONS, *small, "--out", "topics", piped=CSV)[0] == 0
     for words in (
         ["ngrams", "-", *OPTIONS, "--n", "2", "--epsilon", "99", "--out", "pairs"],
         ["count", "topics", "-", *OPTIONS, "--out", "counted"],
         ["groups", "-", "--column", "note", *OPTIONS[2:], "--out", "listed"],
         ["transform", "topics", "-", "--text", "note", "--out", "shares.csv"],
-        ["monitor", "-", "--text", "note", "--topics", "2", "--sweeps", "1"],
+        ["audit", "monitor", "-", "--text", "note", "--topics", "2", "--sweeps", "1"],
     ):
         code, _, said = run(*words, piped=CSV)
         assert code == 0, said
@@ -70,7 +72,7 @@ def test_a_tokenizer_in_the_folder_where_one_works(run, tmp_path):
     (tmp_path / "halves_of_words.py").write_text("def halves(text):\n    return [w[:3] for w in text.split()]\n")
     (tmp_path / "notes.csv").write_text(CSV)
     (tmp_path / "words.txt").write_text("kne\npai\ngla\n")
-    small = ["--mechanism", "mixture", "--steps", "1", "--topics", "2", "--vocabulary", "words.txt"]
+    small = ["--mechanism", "mixture", "--set", "steps=1", "--topics", "2", "--vocabulary", "words.txt"]
     own = ["--tokenizer", "halves_of_words:halves"]
     code, _, said = run("fit", "notes.csv", *OPTIONS, *small, *own, "--out", "topics")
     assert code == 0, said

@@ -39,7 +39,7 @@ def run(monkeypatch, capsys, tmp_path):
 
 
 DATA = ["notes.csv", "--text", "note", "--author", "patient"]
-FIT = ["fit", *DATA, "--topics", 2, "--epsilon", 20, "--delta", 1e-6, "--mechanism", "mixture", "--steps", 3]
+FIT = ["fit", *DATA, "--topics", 2, "--epsilon", 20, "--delta", 1e-6, "--mechanism", "mixture", "--set", "steps=3"]
 
 
 def test_a_release_can_be_run_again_from_its_plan(run, tmp_path):
@@ -80,19 +80,19 @@ def test_audits_attack_the_plan_of_the_release(run, tmp_path):
     """The settings that an audit could not know: all of them are the release's now."""
     run(*FIT, "--vocabulary", "words.txt", "--max-docs", 2, "--max-words", 5, "--out", "r")
     small = ["--trials", 64]
-    code, _, err = run("audit", *DATA, "--release", "r", *small, "--out", "a")
+    code, _, err = run("audit", "claim", *DATA, "--release", "r", *small, "--out", "a")
     assert code == 0, err
     audit = json.loads((tmp_path / "a" / "audit.json").read_text("utf-8"))
     assert audit["settings"]["plan"] == json.loads((tmp_path / "r/bundle.json").read_text("utf-8"))["record"]["plan"]
     code, _, _ = run("report", "r", "--audit", "a", "--out", "page.html")
     assert code == 0
-    run(*FIT[:-2], "--steps", 5, "--vocabulary", "words.txt", "--max-docs", 2, "--max-words", 5, "--out", "other")
+    run(*FIT[:-2], "--set", "steps=5", "--vocabulary", "words.txt", "--max-docs", 2, "--max-words", 5, "--out", "other")
     code, _, err = run("report", "other", "--audit", "a", "--out", "wrong.html")
     assert code == 2
     assert "settings.steps is 3, not 5" in err
-    code, _, err = run("audit", *DATA, "--release", "r", "--mechanism", "mixture", *small, "--out", "b")
+    code, _, err = run("audit", "claim", *DATA, "--release", "r", "--mechanism", "mixture", *small, "--out", "b")
     assert (code, "both say what to attack" in err) == (2, True)
-    code, _, err = run("audit", *DATA[:3], "--release", "r", *small, "--out", "b")
+    code, _, err = run("audit", "claim", *DATA[:3], "--release", "r", *small, "--out", "b")
     assert (code, "the plan protects authors" in err) == (2, True)
 
 
@@ -100,7 +100,7 @@ def test_a_release_without_a_plan_cannot_be_audited_as_it_was(run, tmp_path):
     run(*FIT, "--vocabulary", "words.txt", "--out", "r")
     release = bundle.load("r")
     bundle.save(type(release)(value=release.value, guarantee=release.guarantee, settings=release.settings), "old")
-    code, _, err = run("audit", *DATA, "--release", "old", "--out", "a")
+    code, _, err = run("audit", "claim", *DATA, "--release", "old", "--out", "a")
     assert code == 2
     assert "made before plans were kept" in err
 
@@ -113,7 +113,7 @@ def test_a_lambda_in_a_release(run, tmp_path):
     )
     model.save(tmp_path / "r")
     assert not model.plan_.replayable
-    code, _, err = run("audit", *DATA, "--release", "r", "--out", "a")
+    code, _, err = run("audit", "claim", *DATA, "--release", "r", "--out", "a")
     assert code == 2
     assert "a function without a name of its own" in err
     with pytest.raises(InputError, match="there is no audit"):

@@ -173,7 +173,7 @@ def run(monkeypatch, capfd, tmp_path):
     return run_command
 
 
-FIT = ["--epsilon", "1", "--delta", "1e-9", "--topics", "2", "--mechanism", "mixture", "--steps", "1"]
+FIT = ["--epsilon", "1", "--delta", "1e-9", "--topics", "2", "--mechanism", "mixture", "--set", "steps=1"]
 FIT += ["--vocabulary", "words.txt", "--ledger", "clinic.ledger", "--out", "out"]
 
 
@@ -264,17 +264,17 @@ def test_options_that_do_not_go_together(run, lite):
         ["ngrams", "--epsilon", "99", "--delta", "1e-9", "--n", "2", "--out", "pairs"],
         ["count", "out", "--epsilon", "1", "--delta", "1e-9", "--out", "counted"],
         ["groups", "--column", "patient", "--epsilon", "1", "--delta", "1e-9", "--out", "listed"],
-        ["audit", "--out", "audited", "--shadows", "4", "--topics", "2"],
-        ["monitor", "--topics", "2", "--sweeps", "2"],
+        ["audit", "membership", "--out", "audited", "--shadows", "4", "--topics", "2"],
+        ["audit", "monitor", "--topics", "2", "--sweeps", "2"],
         ["transform", "out", "--out", "shares.csv"],
     ],
-    ids=lambda command: command[0],
+    ids=lambda command: " ".join(command[:2]),
 )
 def test_every_command_that_reads_a_table_reads_a_query(run, lite, command, monkeypatch, capfd):
     query = ["--sql", f"{QUERY} limit 40", "--database", lite]
     run("fit", *query, *FIT)
     columns = ["--text", "note"] if command[0] != "groups" else ["--author", "id"]
-    columns += ["--author", "patient"] if command[0] not in ("groups", "monitor", "transform") else []
+    columns += ["--author", "patient"] if not {"groups", "monitor", "transform"} & {*command} else []
     query = ["--sql", "select * from notes limit 40", "--database", lite]
     monkeypatch.setattr(sys, "argv", ["dptopics", *command, *query, *columns])
     with pytest.raises(SystemExit) as stop:

@@ -66,7 +66,7 @@ def docstrings_are_read_as_they_were_meant(site):
 
 def every_command_is_described(site):
     page = html(site, "reference/commands")
-    for command in ("fit", "vocabulary", "audit", "ledger create", "local randomize", "report", "demo"):
+    for command in ("fit", "vocabulary", "audit claim", "officer sign", "ledger create", "local randomize", "report"):
         assert f">dptopics {command}<a" in page
     assert "--accept-unproven" in page
     assert "Privacy loss of this release." in page

@@ -23,7 +23,7 @@ from pyarrow import parquet
 READ = ["--text", "note", "--author", "patient"]
 BY_FOLDER = ["--text", "text", "--author", "folder"]
 RELEASE = ["--epsilon", "1", "--delta", "1e-9", "--out", "out", "--ledger", "clinic.ledger"]
-FIT = [*RELEASE, "--topics", "2", "--mechanism", "mixture", "--steps", "1", "--vocabulary", "words.txt"]
+FIT = [*RELEASE, "--topics", "2", "--mechanism", "mixture", "--set", "steps=1", "--vocabulary", "words.txt"]
 SQL = "select note, patient from notes"
 LITE = "sqlite:///notes.db"
 
@@ -367,7 +367,7 @@ OPTIONS = {
     "an empty list": usage("is empty", "--vocabulary", "empty.txt", of="fit"),
     "a list of Latin letters": usage("is not valid UTF-8", "--vocabulary", "latin.txt", of="fit"),
     "a share of everything": usage("vocabulary_share must lie", "--vocabulary-share", "1", of="fit"),
-    "an embedding that nobody uses": usage("uses no embedding", "--embedding", "minilm-words", of="fit"),
+    "an embedding that nobody uses": usage("has no setting embedding", "--embedding", "minilm-words", of="fit"),
     "a sensitivity that nobody samples": usage("Leave --sensitivity out", "--sensitivity", "s.npz", of="fit"),
     "the table as public texts": usage(
         "is the private table itself", "--mechanism", "output", "--public-corpus", "good.csv", of="fit"

@@ -20,7 +20,7 @@ from dptopics.local.report_files import write_collection
 WORDS = ["glasses", "knee", "pain", "reading", "running", "skin"]
 TEXTS = ["knee pain after running", "reading glasses", "skin pain", f"{CANARY} has knee pain"]
 FIT = ["--text", "note", "--author", "patient", "--epsilon", 5, "--delta", 1e-9, "--topics", 2, "--out", "out"]
-FIT += ["--mechanism", "mixture", "--steps", 1, "--vocabulary", "words.txt"]
+FIT += ["--mechanism", "mixture", "--set", "steps=1", "--vocabulary", "words.txt"]
 NGRAMS = ["--text", "note", "--author", "patient", "--epsilon", 5, "--delta", 1e-9, "--n", 2, "--out", "out"]
 COMMANDS = {
     "fit": lambda path: ["fit", path, *FIT],
@@ -30,8 +30,9 @@ COMMANDS = {
 }
 READERS = COMMANDS | {
     "vocabulary": lambda path: ["vocabulary", path, *NGRAMS[:8], "--out", "out"],
-    "audit": lambda path: ["audit", path, "--text", "note", "--author", "patient", "--out", "out"],
-    "monitor": lambda path: ["monitor", path, "--text", "note"],
+    "audit": lambda path: ["audit", "membership", path, "--text", "note", "--author", "patient", "--out", "out"],
+    "claim": lambda path: ["audit", "claim", path, "--text", "note", "--mechanism", "weighted", "--out", "out"],
+    "monitor": lambda path: ["audit", "monitor", path, "--text", "note"],
     "public texts": lambda path: ["ngrams", "good.csv", *NGRAMS, "--public", path],
     "public corpus": lambda path: ["fit", "good.csv", *FIT, "--mechanism", "output", "--public-corpus", path],
 }
@@ -229,7 +230,22 @@ def test_lists_that_are_none(run, room, name):
     (room / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     run(["fit", "good.csv", *FIT[:-1], name], {2})
     run(["vocabulary", "good.csv", *NGRAMS[:8], "--mechanism", name, "--out", "out"], {2})
-    run(["audit", "good.csv", "--text", "note", "--mechanism", "mixture", "--vocabulary", name, "--out", "out"], {2})
+    run(
+        [
+            "audit",
+            "claim",
+            "good.csv",
+            "--text",
+            "note",
+            "--mechanism",
+            "mixture",
+            "--vocabulary",
+            name,
+            "--out",
+            "out",
+        ],
+        {2},
+    )
     run(["local", "create", "out", "--name", "a", "--vocabulary", name, "--f", 0.5], {2})
     if name.endswith(".txt"):
         run(["ngrams", "good.csv", *NGRAMS, "--public", name], {2})
@@ -255,7 +271,10 @@ def test_folders_that_are_no_release(run, room, name):
     run(["arpa", folder, "--out", "out"], {2})
     run(["transform", folder, "good.csv", "--text", "note", "--out", "out"], {2})
     run(["report", "release", "--audit", folder, "--out", "out"], {2})
-    run(["audit", "good.csv", "--text", "note", "--target", folder, "--models", folder, "--out", "out"], {2})
+    run(
+        ["audit", "membership", "good.csv", "--text", "note", "--target", folder, "--models", folder, "--out", "out"],
+        {2},
+    )
     run(["show", folder], {2})
 
 
@@ -270,7 +289,22 @@ def test_files_that_are_something_else(run, room, content):
     run([*COMMANDS["fit"]("good.csv"), "--ledger", "else"], {2})
     run(["local", "randomize", "else", "good.csv", "--state", "state"], {2})
     run(["local", "fit", "else", "else.jsonl", "--out", "out"], {2})
-    run(["audit", "good.csv", "--text", "note", "--target", "else.npz", "--models", "release", "--out", "out"], {2})
+    run(
+        [
+            "audit",
+            "membership",
+            "good.csv",
+            "--text",
+            "note",
+            "--target",
+            "else.npz",
+            "--models",
+            "release",
+            "--out",
+            "out",
+        ],
+        {2},
+    )
 
 
 def test_local_reports(run, room):

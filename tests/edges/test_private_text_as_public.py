@@ -67,7 +67,7 @@ def test_the_data_itself_is_no_public_list(run, notes, tmp_path):
             command("vocabulary", notes, "--stop-words", path),
             command("fit", notes, "--topics", 2, "--mechanism", "mixture", "--stop-words", path),
             command("ngrams", notes, "--n", 2, "--public", path),
-            ["audit", notes, "--text", "note", "--mechanism", "mixture", "--vocabulary", path, "--out", "r"],
+            ["audit", "claim", notes, "--text", "note", "--mechanism", "mixture", "--vocabulary", path, "--out", "r"],
         ):
             code, said = run(*words)
             assert code == 2

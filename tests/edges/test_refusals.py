@@ -153,7 +153,7 @@ COMMANDS = {
     "fit-private": ["fit", "notes.csv", "--topics", "2", "--mechanism", "mixture", "--vocabulary", "weighted"],
     "fit-laplace": [
         "fit", "notes.csv", "--topics", "2", "--vocabulary", "list.txt", "--mechanism", "laplace",
-        "--learner", "spectral",
+        "--set", "learner=spectral",
     ],
     "vocabulary": ["vocabulary", "notes.csv"],
     "count": ["count", "topics", "notes.csv"],

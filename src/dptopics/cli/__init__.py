@@ -6,6 +6,7 @@ Commands import what they need when they run, so that --help and a mistyped opti
 import os
 import sys
 import warnings
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from traceback import extract_tb
 from typing import Annotated
@@ -13,23 +14,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from dptopics.cli import (
-    audit,
-    check,
-    count,
-    drift,
-    fit,
-    label,
-    ledger,
-    local,
-    local_server,
-    look,
-    monitor,
-    ngrams,
-    officers,
-    report,
-    vocabulary,
-)  # fmt: skip
+from dptopics.cli import audit, check, count, fit, ledger, local, look, monitor, officers, words
+from dptopics.cli.options import expanded, info
 from dptopics.cli.streams import guarded, where_saved
 from dptopics.cli.terminal import err, out, warn
 from dptopics.core.errors import BudgetExceeded, DptopicsError, PrivacyWarning, SpentError
@@ -39,36 +25,39 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # its tracebacks show local variables, that is, data
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-ledger_app = typer.Typer(help="Keep count of what all releases of the same data have spent.", no_args_is_help=True)
-local_app = typer.Typer(
-    help="Collect without a trusted owner: clients randomise, the server learns.", no_args_is_help=True
-)
-for command in (fit.fit, vocabulary.vocabulary, look.show, look.transform, look.mechanisms, look.demo, audit.audit):
-    app.command()(command)
-app.command()(check.check)
-app.command()(count.count)
-app.command()(count.groups)
-app.command()(drift.drift)
-app.command()(label.label)
-app.command()(monitor.monitor)
-app.command()(officers.registry)
-app.command()(officers.approve)
-app.command()(officers.sign)
-app.command("verify")(officers.check)
-app.command()(report.report)
-local_app.command()(local.create)
-local_app.command()(local.randomize)
-local_app.command()(local.fit)
-local_app.command()(local_server.serve)
-local_app.command()(local_server.seal)
-local_app.command()(local_server.send)
-app.command()(ngrams.ngrams)
-app.command()(ngrams.arpa)
-ledger_app.command()(ledger.create)
-ledger_app.command()(ledger.show)
-ledger_app.command()(ledger.same_people)
-app.add_typer(ledger_app, name="ledger")
-app.add_typer(local_app, name="local")
+_COMMANDS = (
+    look.demo, check.check, fit.fit, count.count, count.groups, look.drift, look.label, look.show, look.transform,
+    look.report, words.vocabulary, words.ngrams, words.arpa, look.mechanisms,
+)  # fmt: skip
+_GROUPS = {
+    "ledger": (
+        "Keep count of what all releases of the same data have spent.",
+        (ledger.create, ledger.show, ledger.same_people),
+    ),
+    "audit": (
+        "Attack a model, or test what a mechanism claims, before somebody else does. Not for release.",
+        (audit.claim, audit.membership, audit.poison, monitor.monitor),
+    ),
+    "officer": (
+        "For those who answer for a release: none of it reads data or spends.",
+        (officers.approve, officers.sign, officers.verify, officers.registry),
+    ),
+    "local": (
+        "Collect without a trusted owner: clients randomise, the server learns.",
+        (local.create, local.randomize, local.fit, local.serve, local.seal, local.send),
+    ),
+}
+
+
+def _add(commands: Iterable[Callable[..., None]], to: typer.Typer) -> typer.Typer:
+    for command in commands:
+        to.command()(expanded(command))
+    return to
+
+
+_add(_COMMANDS, app)
+for name, (about, commands) in _GROUPS.items():
+    app.add_typer(_add(commands, typer.Typer(help=about, no_args_is_help=True)), name=name)
 
 
 def _version(asked: bool) -> None:
@@ -81,7 +70,7 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def common_options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+    version: Annotated[bool, info("Show it.", "--version", callback=_version, is_eager=True)] = False,
 ) -> None:
     """Publish what sensitive text is about, with a differential-privacy guarantee that you can check."""
 

@@ -1,265 +1,322 @@
-"""The audit command: attack a topic model before somebody else does."""
+"""The audit commands: attack a topic model, or test what a private mechanism claims, before somebody else does."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from rich.markup import escape
+from rich.table import Table
 
-from dptopics.cli import audit_claim, audit_model
 from dptopics.cli import options as o
-from dptopics.cli.ngrams import public_ngrams
-from dptopics.cli.source import Table, named_tokenizer
+from dptopics.cli.settings import read_settings
+from dptopics.cli.source import Language, MemoryTable
 from dptopics.cli.streams import saved
-from dptopics.cli.terminal import err, print_json, progress_bar, warn
+from dptopics.cli.terminal import err, out, print_json, warn, working
+from dptopics.cli.words import public_ngrams
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.word_lists import check_not_the_data
 
 if TYPE_CHECKING:
-    from dptopics.audit.membership.attack import MembershipAudit
     from dptopics.data.corpus import Corpus
+    from dptopics.data.public_inputs import PublicInput
     from dptopics.plan import Plan
 
-_SHADOWS = 128
-_LEARNER = "gibbs"
+VIOLATED = 5  # exit code
+_COLOURS = {"red": "bold white on red", "amber": "bold black on yellow", "green": "bold white on green"}
+_AUDITED = ("topics", "vocabulary", "n-grams", "counts")
 
 
-def audit(
-    context: typer.Context,
-    text: o.TextColumnName,
-    out_folder: Annotated[
-        Path, typer.Option("--out", help="Folder for results and shadow models; an interrupted audit goes on there.")
-    ],
-    source: o.Source = None,
-    author: o.AuthorColumn = None,
-    topics: Annotated[int, typer.Option(help="Number of topics.")] = 10,
-    release_folder: Annotated[
-        Path | None,
-        typer.Option("--release", help="Attack exactly what made this release: its own plan.", show_default=False),
-    ] = None,
-    plan_file: Annotated[
-        Path | None,
-        typer.Option("--plan", help="Attack what this plan would release (TOML or JSON).", show_default=False),
-    ] = None,
-    mechanism: Annotated[
-        str | None, typer.Option(help="Private mechanism to attack; without one, a plain topic model is attacked.")
-    ] = None,
-    epsilon: Annotated[float, typer.Option(help="Claimed ε of the mechanism.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="Claimed δ of the mechanism.")] = 1e-6,
-    vocabulary: Annotated[
-        str | None, typer.Option(help="Vocabulary of the mechanism, as for fit.", show_default="as for fit")
-    ] = None,
-    shadows: Annotated[
-        int | None,
-        typer.Option(help="Shadow models to train.", show_default="128; for a mechanism none: its claim is tested"),
-    ] = None,
-    repeats: Annotated[
-        int | None, typer.Option(help="Models to attack: more give steadier rates.", show_default="all shadows")
-    ] = None,
-    trials: Annotated[
-        int | None,
-        typer.Option(help="Most draws by which a mechanism's noise is tested.", show_default="2000; thorough 16000"),
-    ] = None,
-    thorough: Annotated[
-        bool, typer.Option("--thorough", help="Spend up to half an hour on a mechanism's claim.")
-    ] = False,
-    target: Annotated[
-        Path | None,
-        typer.Option(help="Attack this model: a release, or what gensim, scikit-learn, tomotopy or BERTopic saved."),
-    ] = None,
-    models: Annotated[
-        Path | None, typer.Option(help="With --target: folder (--out) of an earlier audit, whose shadows serve again.")
-    ] = None,
-    learner: Annotated[
-        str | None,
-        typer.Option(
-            help="Of plain models and their shadows: gibbs, variational, sklearn, gensim, tomotopy, … With --mechanism "
-            "output, mvg or laplace: what learns inside of it.",
-            show_default="gibbs; of a mechanism its own",
-        ),
-    ] = None,
-    attack: Annotated[
-        str,
-        typer.Option(
-            help="membership: who was in? poison: do planted texts draw a secret out (in --trials runs)? "
-            "most-contributing: does a release of n-grams show the author of most of them (in --trials pairs)?"
-        ),
-    ] = "membership",
-    public: Annotated[
-        Path | None,
-        typer.Option(help="Public n-grams of a --release of n-grams, as they were given to it.", show_default=False),
-    ] = None,
-    public_text: Annotated[
-        str | None, typer.Option(help="Column of the public texts.", show_default="the same as --text")
-    ] = None,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Read pickles (gensim, joblib) of --target: this runs their code.")
-    ] = False,
-    language: o.Language = "english",
-    tokenizer: o.TokenizerName = None,
-    drop_missing: o.DropMissing = False,
-    author_is: o.AuthorIs = None,
-    encoding: o.Encoding = "utf8",
-    separator: o.Separator = None,
-    table_format: o.FormatOption = None,
-    sheet: o.Sheet = None,
-    header_row: o.HeaderRow = None,
-    sql: o.Sql = None,
-    database: o.Database = None,
-    as_json: o.Json = False,
+@dataclass(frozen=True, kw_only=True)
+class Audited(o.Group):
+    """What is attacked: a release, a plan, or a mechanism by name."""
+
+    panel = "What is attacked"
+    release_folder: Path | None = o.option("Exactly what made this release: its own plan.", "--release")
+    plan_file: Path | None = o.option("What this plan would release (TOML or JSON).", "--plan")
+    mechanism: str | None = o.option("A private mechanism for topics or a vocabulary, by name.")
+    settings: o.Set = None
+    epsilon: float = o.option("Claimed ε of the mechanism.", default=1.0)
+    delta: float = o.option("Claimed δ of the mechanism.", default=1e-06)
+    vocabulary: str | None = o.option("Vocabulary of the mechanism, as for fit.", shown="as for fit")
+    topics: int = o.option("Number of topics.", default=10)
+    public: Path | None = o.option("Public n-grams of a --release of n-grams, as they were given to it.")
+    public_text: str | None = o.option("Column of the public texts.", shown="the same as --text")
+    out_folder: Path = o.option(
+        "Folder for results and shadow models; an interrupted audit goes on there.",
+        "--out",
+        default=o.REQUIRED,
+        panel="",
+    )
+    as_json: o.Json = False
+
+    def plan(self, table: MemoryTable, words: Language) -> "Plan | None":
+        """The plan of a release, one in a file, or the one that the options make; None: a plain model is attacked."""
+        if any((self.out_folder / name).exists() for name in ("audit.json", "ngram_attack.json")):
+            where = repr(str(self.out_folder))
+            raise InputError(f"the folder {where} holds an audit already. Choose another name, or remove it.")
+        table.check_public(self.vocabulary, self.public)
+        given = {"--release": self.release_folder, "--plan": self.plan_file, "--mechanism": self.mechanism}
+        asked = [name for name, value in given.items() if value is not None]
+        if len(asked) > 1:
+            raise InputError(f"{' and '.join(asked)} both say what to attack. Give one of them.")
+        if self.settings and self.mechanism is None:
+            raise InputError("--set is for a --mechanism: a release and a plan say their settings, a plain model none.")
+        found = self._plan(table, words) if asked else None
+        if found is not None and found.job not in _AUDITED:
+            raise InputError(f"this command audits topics, vocabularies, n-grams and counts, not {found.job}.")
+        return found
+
+    def _plan(self, table: MemoryTable, words: Language) -> "Plan":
+        from dptopics.plan import plan_of, read_plan
+        from dptopics.release import bundle
+
+        if self.plan_file is not None:
+            return read_plan(self.plan_file)
+        if self.release_folder is None:
+            return self._named(table, words.settings(table))
+        release = bundle.load(self.release_folder)
+        known: tuple[PublicInput, ...] = ()
+        if self.public is not None and release.record.plan is not None:
+            n, size = int(release.record.plan["text"]["ngrams"]), len(release.value.vocabulary.words)
+            column = self.public_text or table.text
+            known = (public_ngrams(self.public, column, n, size, table.encoding, words.tokenizer),)
+        plan = plan_of(release, self.release_folder, known)
+        if plan is None:
+            raise InputError(
+                "this release was made before plans were kept: nobody can tell exactly what made it. Name its settings "
+                "(--mechanism, --vocabulary, --topics, --epsilon, --delta), or release again."
+            )
+        return plan
+
+    def _named(self, table: MemoryTable, text: TextSettings) -> "Plan":
+        """The plan that the options make: topics, or a vocabulary alone."""
+        from dptopics.plan import Plan
+        from dptopics.registry import mechanisms
+
+        assert self.mechanism is not None
+        of_words = self.mechanism in mechanisms("vocabulary")
+        if of_words and self.vocabulary is not None:
+            raise InputError("--mechanism names a vocabulary already: leave --vocabulary out.")
+        how: dict[str, Any] = read_settings(self.settings, "vocabulary" if of_words else "topics", self.mechanism)
+        how |= {"mechanism": self.mechanism, "epsilon": self.epsilon, "delta": self.delta, "text": text}
+        how["unit"] = Unit.DOCUMENT if table.author is None else Unit.AUTHOR
+        return Plan.words(**how) if of_words else Plan.topics(vocabulary=self.vocabulary, n_topics=self.topics, **how)
+
+    def keep(self, result: Any) -> bool:
+        """Save a result and show it; whether there are plots."""
+        plots = result.save(self.out_folder)
+        saved(self.out_folder)
+        if self.as_json:
+            print_json(result.to_dict())
+        else:
+            _show(result.summary(), self.out_folder)
+        return bool(plots)
+
+
+def claim(
+    table: MemoryTable,
+    audited: Audited,
+    words: Language,
+    trials: int | None = o.option("Most draws by which the noise is tested.", shown="2000; thorough 16000", min=4),
+    thorough: bool = o.flag("Spend up to half an hour."),
 ) -> None:
-    """Attack a topic model of your texts, or test what a private mechanism claims. Results are not for release.
+    """Test what a private mechanism claims, with controls that show what the test can see. Not for release.
 
-    Spends no budget. Exit code 5: a claim is violated.
+    Name a --release, a --plan or a --mechanism. Spends no budget. Exit code 5: the claim is violated.
     """
-    from dptopics.core import progress
+    from dataclasses import replace
 
-    if any((out_folder / name).exists() for name in ("audit.json", "ngram_attack.json")):
-        raise InputError(f"the folder {str(out_folder)!r} holds an audit already. Choose another name, or remove it.")
-    audit_model.check_options(attack, target, models)
-    for public_file in (vocabulary, public):
-        check_not_the_data(public_file, source)
-    table = Table.of(context)
-    unit = Unit.DOCUMENT if author is None else Unit.AUTHOR
-    settings: dict[str, Any] = {"mechanism": mechanism, "vocabulary": vocabulary, "n_topics": topics}
-    settings |= {"learner": None if mechanism is None else learner}
-    settings |= {
-        "epsilon": epsilon,
-        "delta": delta,
-        "unit": unit,
-        "text": TextSettings(language=language, tokenizer=named_tokenizer(tokenizer)),
-    }
-    given = None if public is None else (public, public_text or text, encoding, tokenizer)
-    plan = _plan(release_folder, plan_file, settings, given)
-    if plan is None and (trials is not None or thorough) and attack == "membership":
-        raise InputError(
-            "--trials and --thorough test the claim of a mechanism. Name one with --mechanism, or --release."
-        )
-    if trials is not None and trials < 4:
-        raise InputError(f"--trials must be at least 4, got {trials}.")
-    if plan is not None and plan.job not in ("topics", "vocabulary", "n-grams", "counts"):
-        raise InputError(f"this command audits topics, vocabularies, n-grams and counts, not {plan.job}.")
-    if plan is not None and plan.job == "counts":
-        _counts(plan, out_folder, attack, target or shadows, trials=trials, thorough=thorough, as_json=as_json)
+    from dptopics.audit.claim.examiner import Effort, audit_claim
+
+    plan = audited.plan(table, words)
+    if plan is None:
+        raise InputError("say whose claim to test: --release FOLDER, --plan FILE or --mechanism NAME.")
+    effort = Effort.thorough() if thorough else Effort()
+    if trials is not None:
+        effort = replace(effort, trials=trials)
+    corpus = _invented(plan) if plan.job == "counts" else _read(table, plan, words)
+    with _told("Nothing was written: run the same command again."), working("Looking for holes, then for planted ones"):
+        result = audit_claim(plan.build(), corpus, max_docs=plan.max_docs, effort=effort)
+    audited.keep(replace(result, settings={"plan": plan.to_dict()}))
+    if result.violated:
+        sys.exit(VIOLATED)
+
+
+def membership(
+    table: MemoryTable,
+    audited: Audited,
+    words: Language,
+    learner: str = o.option(
+        "Of plain models and their shadows: gibbs, variational, sklearn, gensim, tomotopy, spectral, lsi, plsa or hdp.",
+        default="gibbs",
+    ),
+    target: Path | None = o.option(
+        "Attack this model: a release, or what gensim, scikit-learn, tomotopy or BERTopic saved."
+    ),
+    models: Path | None = o.option("With --target: folder (--out) of an earlier audit, whose shadows serve again."),
+    trust_pickle: bool = o.flag("Read pickles (gensim, joblib) of --target: this runs their code."),
+    shadows: int = o.option("Shadow models to train.", default=128),
+    repeats: int | None = o.option("Models to attack: more give steadier rates.", shown="all shadows"),
+    trials: int | None = o.option(
+        "N-grams: pairs of releases, with the author of most of them and without.", shown="100", min=4
+    ),
+) -> None:
+    """Ask who was in the data: of a plain topic model, a --target, a mechanism's topics or n-grams. Not for release.
+
+    Without --release, --plan or --mechanism a plain model is attacked. Spends no budget.
+    """
+    plan = audited.plan(table, words)
+    _check_membership(plan, target, models, trials)
+    corpus = _read(table, plan, words)
+    if plan is not None and plan.job == "n-grams":
+        _attack_ngrams(corpus, plan, audited, trials or 100)
         return
-    if plan is not None and plan.unit is Unit.AUTHOR and author is None:
-        raise InputError("the plan protects authors: name their column (--author).")
-    reading = settings["text"] if plan is None else plan.text
-    public = None if plan is None or plan.prior is None else plan.prior.value.vocabulary
-    embedding = None if plan is None else plan.settings.get("embedding")
-    with progress_bar("Reading texts") as sink, progress.shown_by(sink):
-        embed = None if embedding is None or embedding.of_words else embedding
-        corpus = table.in_memory(reading, vocabulary=public, embed=embed)
-    if corpus.left_out:
-        warn(f"{corpus.left_out} rows were left out. Row numbers of this audit count the others, from 1 on.")
-    if attack == "poison":
-        audit_model.poison(corpus, plan, trials or 100, out_folder, as_json)
-        return
-    if attack == "most-contributing":
-        audit_claim.attack_most_contributing(corpus, plan, trials or 100, out_folder, as_json)
-        return
-    if target is not None:
-        model = audit_model.Model(target, models, learner or _LEARNER, shadows or _SHADOWS, trust_pickle)
-        audit_model.attack_target(corpus, model, out_folder, as_json)
-        return
-    if plan is not None and shadows is None:
-        audit_claim.attack_claim(corpus, plan, out_folder, trials=trials, thorough=thorough, as_json=as_json)
-        return
-    how = {"n_shadows": shadows or _SHADOWS, "repeats": repeats, "by_author": author is not None, "folder": out_folder}
-    try:
-        result = _attacked(corpus, plan, (learner or _LEARNER, topics), how)
-    except KeyboardInterrupt:
-        err.print(f"Stopped. Run the same command again: it goes on with the models in {out_folder}.", highlight=False)
-        sys.exit(130)
-    if not result.save(out_folder):
+    with _told(f"Run the same command again: it goes on with the models in {audited.out_folder}."):
+        if target is not None:
+            train = None if models else (learner, shadows)
+            audited.keep(_attack_target(corpus, target, models or audited.out_folder, train, trust_pickle))
+            return
+        how = {"n_shadows": shadows, "repeats": repeats, "by_author": table.author is not None}
+        result = _attack_shadows(corpus, plan, (learner, audited.topics), how | {"folder": audited.out_folder})
+    if not audited.keep(result):
         err.print(
             "No plots: install matplotlib (pip install 'dptopics\\[plots]') for roc.png and roc.svg.", highlight=False
         )
-    saved(out_folder)
-    if as_json:
-        print_json(result.to_dict())
-        return
-    audit_model.show(result.summary(), out_folder)
 
 
-def _counts(plan: "Plan", out_folder: Path, attack: str, more: object, **how: Any) -> None:
+def _check_membership(plan: "Plan | None", target: Path | None, models: Path | None, trials: int | None) -> None:
+    """Refuse what does not go together, before anything is read."""
+    if target is None and models is not None:
+        raise InputError("--models are the shadows for a --target: name the model to attack.")
+    if plan is not None and target is not None:
+        raise InputError("a --target is attacked as it is: leave --release, --plan and --mechanism out.")
+    if trials is not None and (plan is None or plan.job != "n-grams"):
+        raise InputError("--trials is for n-grams. What a mechanism claims is tested by: dptopics audit claim")
+    if plan is not None and plan.job in ("counts", "vocabulary"):
+        raise InputError(f"{plan.job} have no model to attack: test their claim (dptopics audit claim).")
+
+
+def poison(
+    table: MemoryTable,
+    audited: Audited,
+    words: Language,
+    trials: int = o.option("Runs: models trained with planted texts.", default=100, min=4),
+) -> None:
+    """Ask whether planted texts draw a secret out of a model: of plain ones, and a mechanism beside. Not for release.
+
+    Spends no budget.
+    """
+    from dptopics.audit.poison import PLAIN, audit_by_poison, of_plan
+
+    plan = audited.plan(table, words)
+    if plan is not None and plan.job == "counts":
+        raise InputError("counts have no model to attack: test their claim (dptopics audit claim).")
+    corpus = _read(table, plan, words)
+    victims = PLAIN if plan is None else (*PLAIN, of_plan(plan))
+    with working("Planting documents and training models"):
+        result = audit_by_poison(victims, corpus, runs=trials, rehearsals=max(2, trials // 10))
+    audited.keep(result)
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Whoever stops it is told what is left of it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        err.print(f"Stopped. {escape(what)}", highlight=False)
+        sys.exit(130)
+
+
+def _read(table: MemoryTable, plan: "Plan | None", words: Language) -> "Corpus":
+    """The texts as a plan reads them; its owner is told what was left out."""
+    if plan is not None and plan.unit is Unit.AUTHOR and table.author is None:
+        raise InputError("the plan protects authors: name their column (--author).")
+    reading = words.settings(table) if plan is None else plan.text
+    public = None if plan is None or plan.prior is None else plan.prior.value.vocabulary
+    embedding = None if plan is None else plan.settings.get("embedding")
+    with working("Reading texts"):
+        embed = None if embedding is None or embedding.of_words else embedding
+        corpus: Corpus = table.read(reading, vocabulary=public, embed=embed)
+    if corpus.left_out:
+        warn(f"{corpus.left_out} rows were left out. Row numbers of this audit count the others, from 1 on.")
+    return corpus
+
+
+def _invented(plan: "Plan") -> Any:
     """Counts are tested on invented people: where the texts of this table fall is not what their claim is about."""
     from math import prod
 
     from dptopics.data.cells import invented_cells
 
-    if attack != "membership" or more is not None:
-        raise InputError(
-            "counts have no model to attack: their claim is tested. Leave --attack, --target, --shadows out."
-        )
-    cells = prod(map(len, plan.settings["values"]))
-    audit_claim.attack_claim(invented_cells(cells, with_authors=plan.unit is Unit.AUTHOR), plan, out_folder, **how)
+    return invented_cells(prod(map(len, plan.settings["values"])), with_authors=plan.unit is Unit.AUTHOR)
 
 
-def _attacked(corpus: "Corpus", plan: "Plan | None", plain: tuple[str, int], how: dict[str, Any]) -> "MembershipAudit":
+def _attack_shadows(corpus: "Corpus", plan: "Plan | None", plain: tuple[str, int], how: dict[str, Any]) -> Any:
     """Shadow models of a plain learner, or of a plan's mechanism."""
     from dptopics.audit.membership.attack import audit_membership
-    from dptopics.audit.membership.models import of_mechanism
-    from dptopics.core import progress
+    from dptopics.audit.membership.models import audited_learner, of_learner, of_mechanism
     from dptopics.release.release import mechanism_settings
 
-    if plan is None:
-        return audit_model.attack_plain(corpus, *plain, how)
-    mechanism = plan.build()
-    settings = {"mechanism": mechanism_settings(mechanism), "plan": plan.to_dict()}
-    with progress_bar("Training shadow models") as sink, progress.shown_by(sink):
+    mechanism = None if plan is None else plan.build()
+    with working("Training shadow models"):
+        if plan is None or mechanism is None:
+            learner = audited_learner(*plain)
+            train = of_learner(learner, corpus.counts())
+            return audit_membership(train, corpus, claim=None, settings={"learner": repr(learner)}, **how)
+        settings = {"mechanism": mechanism_settings(mechanism), "plan": plan.to_dict()}
         train = of_mechanism(mechanism, corpus, max_docs=plan.max_docs)
         return audit_membership(train, corpus, claim=mechanism.guarantee, settings=settings, **how)
 
 
-def _plan(
-    release_folder: Path | None,
-    plan_file: Path | None,
-    settings: dict[str, Any],
-    public: tuple[Path, str, str, str | None] | None,
-) -> "Plan | None":
-    """What is attacked: the plan of a release, one in a file, or the one that the options make."""
-    from dptopics.data.public_inputs import PublicInput
-    from dptopics.plan import plan_of, read_plan
-    from dptopics.release import bundle
+def _attack_target(
+    corpus: "Corpus", target: Path, folder: Path, train: tuple[str, int] | None, trust_pickle: bool
+) -> Any:
+    """Score the documents against a model trained elsewhere, with shadows of an earlier audit or trained now."""
+    from dptopics.audit.membership import target_attack
+    from dptopics.audit.membership.models import audited_learner, of_learner, read_target
+    from dptopics.audit.membership.rates import check_enough, train_shadows
 
-    asked = [name for name, value in (("--release", release_folder), ("--plan", plan_file)) if value is not None]
-    asked += ["--mechanism"] if settings["mechanism"] is not None else []
-    if len(asked) > 1:
-        raise InputError(f"{' and '.join(asked)} both say what to attack. Give one of them.")
-    if plan_file is not None:
-        return read_plan(plan_file)
-    if release_folder is None:
-        return None if settings["mechanism"] is None else _named(settings)
-    release = bundle.load(release_folder)
-    known: tuple[PublicInput, ...] = ()
-    if public is not None and release.record.plan is not None:
-        path, column, encoding, tokenizer = public
-        n = int(release.record.plan["text"]["ngrams"])
-        known = (public_ngrams(path, column, n, len(release.value.vocabulary.words), encoding, tokenizer),)
-    plan = plan_of(release, release_folder, known)
-    if plan is None:
-        raise InputError(
-            "this release was made before plans were kept: nobody can tell exactly what made it. Name its settings "
-            "(--mechanism, --vocabulary, --topics, --epsilon, --delta), or release again."
-        )
-    return plan
+    topics, words = read_target(target, trust_pickle=trust_pickle)
+    check_enough(corpus.n_documents, "document")
+    if train is not None:
+        counts, learner = corpus.counts(), audited_learner(train[0], len(topics))
+        how: dict[str, Any] = {"n_shadows": train[1], "folder": folder, "settings": {"learner": repr(learner)}}
+        with working("Training shadow models"):
+            train_shadows(of_learner(learner, counts), counts, words=corpus.words, **how)
+    with working("Asking the shadow models"):
+        return target_attack.attack_target(target_attack.read_shadows(folder), topics, words, corpus)
 
 
-def _named(settings: dict[str, Any]) -> "Plan":
-    """The plan that the options make: topics, or a vocabulary alone."""
-    from dptopics.mechanisms.mechanism import Job
-    from dptopics.plan import Plan
-    from dptopics.registry import mechanisms
+def _attack_ngrams(corpus: "Corpus", plan: "Plan", audited: Audited, pairs: int) -> None:
+    """The attack of Ramadan, Withers & Orr 2021 (section 5): does a release show the author of most n-grams?"""
+    from dptopics.audit.membership.ngrams import attack_most_contributing
+    from dptopics.privacy.rng import secure_rng
 
-    if settings["mechanism"] not in mechanisms(Job.VOCABULARY):
-        return Plan.topics(**settings)
-    if settings["learner"] is not None:
-        raise InputError("a vocabulary has no learner: leave --learner out.")
-    if settings["vocabulary"] is not None:
-        raise InputError("--mechanism names a vocabulary already: leave --vocabulary out.")
-    return Plan.words(
-        **{name: value for name, value in settings.items() if name not in ("vocabulary", "n_topics", "learner")}
-    )
+    with working("Releasing with the author and without"):
+        found = attack_most_contributing(plan.build(), corpus, repeats=pairs, rng=secure_rng(), max_docs=plan.max_docs)
+    where = found.save(audited.out_folder, settings={"plan": plan.to_dict()})
+    saved(where)
+    if audited.as_json:
+        print_json(found.to_dict())
+        return
+    out.print(str(found), highlight=False)
+    err.print(f"Written to [bold]{o.escape_path(where)}[/]: a result of private data. NOT FOR RELEASE.")
+
+
+def _show(summary: Any, out_folder: Path) -> None:
+    """The light and its line, the table, the reasons, and where everything is."""
+    light = str(summary.light)
+    out.print(f"[{_COLOURS[light]}]{light.upper()}:[/] {escape(summary.headline)}", highlight=False)
+    if summary.rows:
+        table = Table(*summary.heads, title="NOT FOR RELEASE", title_justify="left")
+        for row in summary.rows:
+            table.add_row(*(escape(cell) for cell in row))
+        out.print(table)
+    for reason in summary.reasons:
+        out.print(escape(reason), highlight=False)
+    err.print(f"Written to [bold]{o.escape_path(out_folder)}[/]: results and models of private data. NOT FOR RELEASE.")

@@ -1,75 +1,57 @@
 """Look before anything is charged: what was understood of a table, and what to expect of it."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.markup import escape
 
 from dptopics.cli import options as o
-from dptopics.cli.count import axes_of_options
-from dptopics.cli.source import Table, allow_tokenizer, named_tokenizer
-from dptopics.cli.terminal import err, progress_bar
-from dptopics.core.text import TextSettings
+from dptopics.cli.axes import Axes
+from dptopics.cli.source import Language, MemoryTable, allow_tokenizer
+from dptopics.cli.terminal import err, working
+from dptopics.privacy.guarantee import Unit
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyColumns(MemoryTable):
+    """A table whose columns may be unknown yet."""
+
+    text: str = o.option("Column with the texts.", default="", shown="none: columns are listed", panel="")
 
 
 def check(
-    context: typer.Context,
-    source: o.Source = None,
-    text: Annotated[
-        str | None, typer.Option("--text", help="Column with the texts.", show_default="none: columns are listed")
-    ] = None,
-    author: o.AuthorColumn = None,
-    by: o.By = None,
-    groups: o.Groups = None,
-    first: o.FirstDay = None,
-    last: o.LastDay = None,
-    date_format: o.DateFormat = None,
-    release_folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--release", help="Folder of a release of topics, to be told of counts of these.", show_default=False
-        ),
-    ] = None,
-    topics: Annotated[str, typer.Option(help="Number of topics at most, or auto, as for fit.")] = "20",
-    epsilon: Annotated[float | None, typer.Option(help="Privacy loss of the release.", show_default="1")] = None,
-    delta: Annotated[float | None, typer.Option(help="Chance of more loss.", show_default="1e-6")] = None,
-    unit: o.UnitOption = None,
-    language: o.Language = "english",
-    tokenizer: o.TokenizerName = None,
-    drop_missing: o.DropMissing = False,
-    author_is: o.AuthorIs = None,
-    encoding: o.Encoding = "utf8",
-    separator: o.Separator = None,
-    table_format: o.FormatOption = None,
-    sheet: o.Sheet = None,
-    header_row: o.HeaderRow = None,
-    sql: o.Sql = None,
-    database: o.Database = None,
+    table: AnyColumns,
+    axes: Axes,
+    words: Language,
+    release_folder: Path | None = o.option(
+        "Folder of a release of topics, to be told of counts of these.", "--release"
+    ),
+    topics: str = o.option("Number of topics at most, or auto, as for fit.", default="20"),
+    epsilon: float | None = o.option("Privacy loss of the release.", shown="1"),
+    delta: float | None = o.option("Chance of more loss.", shown="1e-6"),
+    unit: Unit | None = o.option("Whom to protect; default: author if --author is given."),
 ) -> None:
     """Tell the owner, before anything is charged, what was understood of a table and what to expect. Not for release.
 
     Free. Figures are exact: they go to standard error, and decide nothing.
     """
     from dptopics import checking
-    from dptopics.core import progress
 
-    allow_tokenizer(tokenizer)
-    table = Table.of(context, text=text or "")
-    axes = axes_of_options(by or [], groups or [], source, first, last, date_format)
-    with progress_bar("Reading texts") as sink, progress.shown_by(sink):
+    allow_tokenizer(words.tokenizer)
+    by = axes.of_options(table)
+    with working("Reading texts"):
         found = checking.check(
             table.data,
-            text=text,
-            author=author,
-            by=axes,
+            text=table.text or None,
+            author=table.author,
+            by=by,
             release=release_folder,
             epsilon=epsilon,
             delta=delta,
             n_topics=o.how_many(topics),
-            unit=None if text is None else table.unit(unit),
-            settings=TextSettings(language=language, tokenizer=named_tokenizer(tokenizer)),
-            drop_missing=drop_missing,
-            author_is=author_is or (),
+            unit=table.unit(unit) if table.text else None,
+            settings=words.settings(table),
+            drop_missing=table.drop_missing,
+            author_is=table.author_is or (),
         )
     err.print(escape(str(found)), highlight=False, soft_wrap=True)

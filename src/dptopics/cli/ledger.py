@@ -1,9 +1,6 @@
 """Commands around the ledger."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from dptopics.cli import options as o
 from dptopics.cli.terminal import out, print_json
@@ -12,16 +9,16 @@ from dptopics.privacy.guarantee import Unit
 
 
 def create(
-    path: Annotated[Path, typer.Argument(help="File to create.", show_default=False)],
-    epsilon: Annotated[float, typer.Option(help="Total privacy loss of all releases.", show_default=False)],
-    delta: Annotated[float, typer.Option(help="Total δ of all releases.", show_default=False)],
-    unit: Annotated[Unit, typer.Option(help="Whom the releases protect.")] = Unit.AUTHOR,
-    relation: Annotated[
-        Relation, typer.Option(help="Which data sets must look alike; 'replace' is for --mechanism output.")
-    ] = Relation.ADD_OR_REMOVE,
-    composition: Annotated[
-        str, typer.Option(help="How releases add up: 'sum', or 'zcdp' (room for more Gaussian releases).")
-    ] = "sum",
+    path: Path = o.argument("File to create."),
+    epsilon: float = o.option("Total privacy loss of all releases.", default=o.REQUIRED),
+    delta: float = o.option("Total δ of all releases.", default=o.REQUIRED),
+    unit: Unit = o.option("Whom the releases protect.", default=Unit.AUTHOR),
+    relation: Relation = o.option(
+        "Which data sets must look alike; 'replace' is for --mechanism output.", default=Relation.ADD_OR_REMOVE
+    ),
+    composition: str = o.option(
+        "How releases add up: 'sum', or 'zcdp' (room for more Gaussian releases).", default="sum"
+    ),
 ) -> None:
     """Make a ledger with a total budget."""
     from dptopics.ledger.ledger import Ledger
@@ -31,8 +28,7 @@ def create(
 
 
 def same_people(
-    path: Annotated[Path, typer.Argument(help="Ledger file.", show_default=False)],
-    column: Annotated[str, typer.Argument(help="Another column of authors.", show_default=False)],
+    path: Path = o.argument("Ledger file."), column: str = o.argument("Another column of authors.")
 ) -> None:
     """Say that another column of authors names the same people, each by one name."""
     from dptopics.ledger.ledger import Ledger
@@ -42,9 +38,7 @@ def same_people(
     out.print(ledger.card(), highlight=False)
 
 
-def show(
-    path: Annotated[Path, typer.Argument(help="Ledger file.", show_default=False)], as_json: o.Json = False
-) -> None:
+def show(path: Path = o.argument("Ledger file."), as_json: o.Json = False) -> None:
     """Show what was spent and what is left."""
     from dptopics.ledger.ledger import Ledger
 

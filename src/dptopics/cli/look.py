@@ -1,31 +1,28 @@
 """Commands that look at releases and mechanisms, and the demo. None of them spends budget of real data."""
 
+import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.markup import escape
 from rich.table import Table
 
 from dptopics.cli import options as o
-from dptopics.cli.source import Table as TextTable
-from dptopics.cli.source import allow_tokenizer
-from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value, warn
+from dptopics.cli.settings import show_settings
+from dptopics.cli.source import Texts, allow_tokenizer
+from dptopics.cli.streams import saved
+from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value, warn, working
 from dptopics.core.errors import InputError
 
 
 def show(
-    release_folder: Annotated[Path, typer.Argument(help="Folder of a release.", show_default=False)],
-    words: Annotated[int, typer.Option(help="Words per topic, or n-grams.")] = 10,
-    tree: Annotated[bool, typer.Option("--tree", help="Show which topics are alike, as a tree.")] = False,
-    min_z: Annotated[
-        float | None,
-        typer.Option(
-            help="Show words of topics from so many standard deviations of the noise on; 0 shows all.", show_default="3"
-        ),
-    ] = None,
+    release_folder: o.ReleaseFolder,
+    words: int = o.option("Words per topic, or n-grams.", default=10),
+    tree: bool = o.flag("Show which topics are alike, as a tree."),
+    min_z: float | None = o.option(
+        "Show words of topics from so many standard deviations of the noise on; 0 shows all.", shown="3"
+    ),
     as_json: o.Json = False,
 ) -> None:
     """Show a release and its guarantee."""
@@ -46,45 +43,28 @@ def show(
 
 
 def transform(
-    context: typer.Context,
-    release_folder: Annotated[Path, typer.Argument(help="Folder of a topic release.", show_default=False)],
-    text: o.TextColumnName,
-    out_file: Annotated[Path, typer.Option("--out", help="CSV file to write; it must not exist.", show_default=False)],
-    source: o.Source = None,
+    release_folder: o.TopicsFolder,
+    table: Texts,
+    out_file: Path = o.option("CSV file to write; it must not exist.", "--out", default=o.REQUIRED),
     tokenizer: o.TokenizerName = None,
-    drop_missing: o.DropMissing = False,
-    encoding: o.Encoding = "utf8",
-    separator: o.Separator = None,
-    table_format: o.FormatOption = None,
-    sheet: o.Sheet = None,
-    header_row: o.HeaderRow = None,
-    sql: o.Sql = None,
-    database: o.Database = None,
 ) -> None:
     """Topic shares of new texts. They describe single texts: not for release."""
     import numpy as np
 
-    from dptopics.core import progress
     from dptopics.data.readers.tables import read_batches
     from dptopics.release.topic_model import TopicModel
 
     allow_tokenizer(tokenizer)
-    table = TextTable.of(context)
     model = TopicModel.load(release_folder)
-    if out_file.exists():
-        raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
+    o.check_new(out_file)
     header = ["row", *(f"topic_{k}" for k in range(model.n_topics)), "known_words"]
     row = written = unknown = 0
     partial = out_file.with_name(f".{out_file.name}.partial")
     try:
-        with (
-            open(partial, "w", encoding="utf-8") as file,
-            progress_bar("Reading texts") as sink,
-            progress.shown_by(sink),
-        ):
+        with open(partial, "w", encoding="utf-8") as file, working("Reading texts"):
             file.write(",".join(header) + "\n")
-            for texts, _ in read_batches(table.data, text=text, author=None):
-                numbers, kept = _with_text(texts, row, drop_missing)
+            for texts, _ in read_batches(table.data, text=table.text, author=None):
+                numbers, kept = _with_text(texts, row, table.drop_missing)
                 row += len(texts)
                 known = model.known_words(kept)
                 columns = np.column_stack([numbers, model.transform(kept), known])
@@ -114,10 +94,111 @@ def _with_text(texts: Sequence[object], before: int, drop_missing: bool) -> tupl
     return [row for row, _ in found], [str(text) for _, text in found]
 
 
-def mechanisms(as_json: o.Json = False) -> None:
-    """List the mechanisms, whom they protect and how far that is proved."""
+def drift(
+    folders: list[Path] = o.argument("Folders of counts, one for each period of a series."),
+    error: float = o.option("Chance of a false alarm over the whole series.", default=0.02),
+    as_json: o.Json = False,
+) -> None:
+    """Say from weekly counts whether it is time for new topics. Reads releases only, and spends nothing."""
+    from dptopics.release.counts import CountTable
+    from dptopics.release.drift import drift as told_by
+
+    found = told_by((CountTable.load(folder) for folder in folders), error=error)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    table = Table("period", "far from every topic", "95 %")
+    for period, share in found.far.items():
+        told = (
+            ("-", "no statement") if share is None else (f"{share.value:.1%}", f"{share.low:.1%} to {share.high:.1%}")
+        )
+        table.add_row(period, *told)
+    out.print(table)
+    for signal in found.signals:
+        out.print(str(signal), highlight=False)
+    if found.refit is not None:
+        err.print("Topics no longer cover what people write about: release new ones (dptopics fit).", highlight=False)
+    elif found.signals:
+        err.print("Topics still cover what people write about.", highlight=False)
+    else:
+        err.print("No signal: nothing rose by more than noise and chance explain.", highlight=False)
+
+
+def label(
+    release_folder: o.TopicsFolder,
+    by: str | None = o.option(
+        "Who names them: ollama:MODEL, openai:URL (any server of that protocol), or module:function with "
+        "--allow module. It sees the released words and nothing else.",
+        "--with",
+        shown="three of its own words, offline",
+    ),
+    model: str | None = o.option("Model at an openai: server."),
+    allow: list[str] | None = o.option("Module whose function may be run for --with."),
+    out_file: Path | None = o.option("JSON file to write; it must not exist.", "--out"),
+    as_json: o.Json = False,
+) -> None:
+    """Name topics from their released words. Nothing is spent, and no data are read."""
+    from dptopics.release import bundle
+    from dptopics.release.labels import label as labelled
+
+    if out_file is not None:
+        o.check_new(out_file)
+    found = labelled(bundle.load(release_folder), by=by, model=model, allow=tuple(allow or ()))
+    if out_file is not None:
+        out_file.write_text(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        saved(out_file)
+        err.print(f"Written to [bold]{o.escape_path(out_file)}[/].")
+    if as_json:
+        print_json(found.to_dict())
+        return
+    table = Table("Topic", f"Label, by {escape(found.model)}", "Words")
+    for one in found.labels:
+        name = escape(one.label) if one.words else "[dim]none: this topic is mostly noise[/]"
+        table.add_row(str(one.topic), name, escape(", ".join(one.words)))
+    out.print(table)
+
+
+def report(
+    release_folder: o.ReleaseFolder,
+    out_file: Path = o.option("HTML file to write; it must not exist.", "--out", default=o.REQUIRED),
+    audit: Path | None = o.option("Folder of an audit of this release's mechanism. The page is then not for release."),
+    labels: Path | None = o.option("Names of the topics: what label --out wrote."),
+    counts: Path | None = o.option("Folder of counts of these topics: sizes, trends and maps are shown."),
+    ledger: Path | None = o.option("Ledger it was charged to: its charges are shown."),
+) -> None:
+    """Write a release as one HTML page to look at: topics, words, error bars, guarantee. Spends no budget."""
+    from dptopics.ledger.ledger import Ledger
+    from dptopics.privacy.guarantee import Strength
+    from dptopics.release import bundle, report
+
+    release = bundle.load(release_folder)
+    counted = None if counts is None else bundle.load(counts)
+    path = report.write(
+        release,
+        out_file,
+        ledger=None if ledger is None else Ledger.open(ledger).to_dict(),
+        audit=None if audit is None else report.read_audit(audit),
+        labels=None if labels is None else report.read_labels(labels),
+        counts=counted,
+    )
+    err.print(f"Written to [bold]{path}[/].", highlight=False)
+    if audit is not None:
+        warn("the page holds an audit: numbers of the private data without noise. NOT FOR RELEASE.")
+    elif any(one is not None and one.guarantee.strength is Strength.NONE for one in (release, counted)):
+        warn("what the page shows promises nothing, so neither does the page. NOT FOR RELEASE.")
+    elif counted is not None:
+        err.print("Its readers see topics and counts: the page states the price of both together.", highlight=False)
+
+
+def mechanisms(
+    name: str | None = o.argument("One of them: its own settings are listed.", default=None), as_json: o.Json = False
+) -> None:
+    """List the mechanisms, whom they protect and how far that is proved; or the settings of one, for --set."""
     from dptopics.registry import catalogue
 
+    if name is not None:
+        show_settings(name, as_json)
+        return
     rows = catalogue()
     if as_json:
         print_json({"mechanisms": rows})
@@ -131,22 +212,15 @@ def mechanisms(as_json: o.Json = False) -> None:
 
 
 def demo(
-    epsilon: Annotated[float, typer.Option(help="Privacy loss of the demo release.")] = 2.0,
-    out_folder: Annotated[Path | None, typer.Option("--out", help="Also save the release here.")] = None,
-    report_file: Annotated[
-        Path | None,
-        typer.Option("--report", help="Where to write the page of the release.", show_default="a temporary folder"),
-    ] = None,
-    messages: Annotated[
-        Path | None,
-        typer.Option(
-            help="Only write the messages, as a CSV table with columns note, patient, ward and date, to try things on."
-        ),
-    ] = None,
-    files: Annotated[
-        Path | None,
-        typer.Option(help="Only write every file that the pages of the documentation use, into this folder."),
-    ] = None,
+    epsilon: float = o.option("Privacy loss of the demo release.", default=2.0),
+    out_folder: Path | None = o.option("Also save the release here.", "--out"),
+    report_file: Path | None = o.option(
+        "Where to write the page of the release.", "--report", shown="a temporary folder"
+    ),
+    messages: Path | None = o.option(
+        "Only write the messages, as a CSV table with columns note, patient, ward and date, to try things on."
+    ),
+    files: Path | None = o.option("Only write every file that the pages of the documentation use, into this folder."),
 ) -> None:
     """Show the difference privacy makes, on 20,000 invented patient messages."""
     from dptopics.cli.demo import run, write_files, write_messages

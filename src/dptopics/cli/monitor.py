@@ -1,42 +1,27 @@
-"""The monitor command: watch a Gibbs sampler's draws. A diagnostic of private data, never a guarantee."""
+"""The monitor: watch a Gibbs sampler's draws. A diagnostic of private data, never a guarantee."""
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.table import Table
 
 from dptopics.cli import options as o
-from dptopics.cli.source import Table as TextTable
-from dptopics.cli.source import named_tokenizer
-from dptopics.cli.terminal import err, out, print_json, progress_bar
-from dptopics.core.text import TextSettings
+from dptopics.cli.source import Language, Texts
+from dptopics.cli.terminal import err, out, print_json, working
+from dptopics.core.errors import InputError
 
 _COLUMNS = ("word", "document", "missing_word")
 
 
 def monitor(
-    context: typer.Context,
-    text: o.TextColumnName,
-    source: o.Source = None,
-    topics: Annotated[int, typer.Option(help="Number of topics.")] = 50,
-    sweeps: Annotated[int, typer.Option(help="Sweeps of the sampler.")] = 300,
-    alpha: Annotated[float, typer.Option(help="Prior of a document's topics.")] = 0.1,
-    beta: Annotated[float, typer.Option(help="Prior of a topic's words.")] = 0.01,
-    vocabulary: Annotated[int, typer.Option(help="Keep the so many most frequent words.")] = 1000,
-    longest_document: Annotated[
-        int | None, typer.Option(help="Tokens of a document at most (N_max).", show_default="the longest there is")
-    ] = None,
-    runs: Annotated[int, typer.Option(help="Runs from other starts: the spread is shown.")] = 1,
-    language: o.Language = "english",
-    tokenizer: o.TokenizerName = None,
-    drop_missing: o.DropMissing = False,
-    encoding: o.Encoding = "utf8",
-    separator: o.Separator = None,
-    table_format: o.FormatOption = None,
-    sheet: o.Sheet = None,
-    header_row: o.HeaderRow = None,
-    sql: o.Sql = None,
-    database: o.Database = None,
+    texts: Texts,
+    reading: Language,
+    topics: int = o.option("Number of topics.", default=50),
+    sweeps: int = o.option("Sweeps of the sampler.", default=300),
+    alpha: float = o.option("Prior of a document's topics.", default=0.1),
+    beta: float = o.option("Prior of a topic's words.", default=0.01),
+    vocabulary: int = o.option("Keep the so many most frequent words.", default=1000),
+    longest_document: int | None = o.option("Tokens of a document at most (N_max).", shown="the longest there is"),
+    runs: int = o.option("Runs from other starts: the spread is shown.", default=1),
     as_json: o.Json = False,
 ) -> None:
     """Watch how much a Gibbs sampler's draws hang on single words and documents. No guarantee; not for release."""
@@ -44,36 +29,43 @@ def monitor(
 
     import numpy as np
 
-    from dptopics.audit.monitor import WHAT_IT_SAYS, monitor_gibbs
+    from dptopics.audit.monitor import monitor_gibbs
     from dptopics.core import progress
-    from dptopics.core.errors import InputError
     from dptopics.core.vocabulary import Vocabulary
     from dptopics.learners.lda import GibbsLda
 
     if min(sweeps, vocabulary, runs) < 1:
         raise InputError(f"sweeps, vocabulary and runs must be at least 1, got {sweeps}, {vocabulary} and {runs}.")
-    texts = TextTable.of(context)
     learner = GibbsLda(n_topics=topics, alpha=alpha, beta=beta, sweeps=sweeps)
-    with progress_bar("Reading texts") as sink, progress.shown_by(sink):
-        corpus = texts.in_memory(TextSettings(language=language, tokenizer=named_tokenizer(tokenizer)))
+    with working("Reading texts"):
+        corpus = texts.read(reading.settings(texts))
     total = np.bincount(corpus.word, corpus.count, len(corpus.words))
     words = Vocabulary.of(corpus.words[i] for i in np.argsort(-total, kind="stable")[:vocabulary])
-    with progress_bar("Sampling") as sink, progress.shown_by(sink):
+    with working("Sampling"):
         counts, results = corpus.counts(words), []
         for number in range(runs):
             with progress.part(number / runs, (number + 1) / runs):
                 started = replace(learner, key=learner.key + number)
                 results.append(monitor_gibbs(counts, started, longest_document=longest_document))
-    result = results[0]
-    if as_json:
-        content = result.to_dict()
-        if runs > 1:
-            content["last_sweep_of_each_run"] = [
-                {"word": one.word[-1], "document": one.document[-1], "same_word_missing": one.missing_word[-1]}
-                for one in results
-            ]
-        print_json(content)
+    if not as_json:
+        _show(results, sweeps)
         return
+    content = results[0].to_dict()
+    if runs > 1:
+        content["last_sweep_of_each_run"] = [
+            {"word": one.word[-1], "document": one.document[-1], "same_word_missing": one.missing_word[-1]}
+            for one in results
+        ]
+    print_json(content)
+
+
+def _show(results: list[Any], sweeps: int) -> None:
+    """The levels at ten times of the run, and what they leave out."""
+    import numpy as np
+
+    from dptopics.audit.monitor import WHAT_IT_SAYS
+
+    result = results[0]
     table = Table(
         "Sweeps", "Word level (N = 1)", f"Document level (N = {result.longest_document})", "Same word missing"
     )

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.markup import escape
 
 from dptopics.cli import options as o
@@ -14,27 +13,20 @@ if TYPE_CHECKING:
     from dptopics.release.officers.verification import Verified
     from dptopics.release.release import Release
 
-ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of a release.", show_default=False)]
-Written = Annotated[
-    Path | None, typer.Option("--out", help="File to write; it must not exist.", show_default="standard output")
-]
+Written = Annotated[Path | None, o.info("File to write; it must not exist.", "--out", shown="standard output")]
 
 
 def registry(
-    release_folder: ReleaseFolder,
-    curator: Annotated[str | None, typer.Option(help="Who publishes the release.", show_default=False)] = None,
-    curator_type: Annotated[
-        str | None, typer.Option(help="Such as Company, Government or Nonprofit.", show_default=False)
-    ] = None,
-    region: Annotated[str | None, typer.Option(help="Where the data come from.", show_default=False)] = None,
-    sector: Annotated[
-        str | None, typer.Option(help="Such as Healthcare, Education or Technology.", show_default=False)
-    ] = None,
-    use: Annotated[str | None, typer.Option(help="What the release is for.", show_default=False)] = None,
-    why: Annotated[str | None, typer.Option(help="Why these values were chosen.", show_default=False)] = None,
-    sources: Annotated[str | None, typer.Option(help="Where it is published.", show_default=False)] = None,
-    author: Annotated[str | None, typer.Option(help="Who writes this entry.", show_default=False)] = None,
-    tier: Annotated[int, typer.Option(help="1: the product; 2: its guarantee too; 3: how it was made too.")] = 3,
+    release_folder: o.ReleaseFolder,
+    curator: str | None = o.option("Who publishes the release."),
+    curator_type: str | None = o.option("Such as Company, Government or Nonprofit."),
+    region: str | None = o.option("Where the data come from."),
+    sector: str | None = o.option("Such as Healthcare, Education or Technology."),
+    use: str | None = o.option("What the release is for."),
+    why: str | None = o.option("Why these values were chosen."),
+    sources: str | None = o.option("Where it is published."),
+    author: str | None = o.option("Who writes this entry."),
+    tier: int = o.option("1: the product; 2: its guarantee too; 3: how it was made too.", default=3),
     out_file: Written = None,
 ) -> None:
     """Write the entry for the OpenDP Deployments Registry, as YAML."""
@@ -53,14 +45,9 @@ def registry(
 
 
 def approve(
-    release_folder: ReleaseFolder,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(help="Ledger it was charged to: all other charges are listed.", show_default=False),
-    ] = None,
-    audit: Annotated[
-        Path | None, typer.Option(help="Folder of an audit of it: its verdict is stated.", show_default=False)
-    ] = None,
+    release_folder: o.ReleaseFolder,
+    ledger: Path | None = o.option("Ledger it was charged to: all other charges are listed."),
+    audit: Path | None = o.option("Folder of an audit of it: its verdict is stated."),
     out_file: Written = None,
 ) -> None:
     """Print the decision record of a release, filled in, for whoever has to approve it."""
@@ -79,37 +66,34 @@ def approve(
 
 
 def sign(
-    release_folder: Annotated[
-        Path | None, typer.Argument(metavar="[RELEASE]", help="Folder of a release.", show_default=False)
-    ] = None,
-    key: Annotated[Path | None, typer.Option(help="The owner's private key (PEM).", show_default=False)] = None,
-    new_key: Annotated[
-        Path | None,
-        typer.Option(help="Write a new private key here, and the public one beside it (.pub).", show_default=False),
-    ] = None,
+    release_folder: Path | None = o.argument("Folder of a release.", metavar="RELEASE", default=None),
+    key: Path | None = o.option("The owner's private key (PEM)."),
+    new_key: Path | None = o.option("Write a new private key here, and the public one beside it (.pub)."),
 ) -> None:
     """Sign a release with the owner's key, or make a key."""
     from dptopics.release.officers.verification import signatures
 
     if new_key is not None:
         if release_folder is not None or key is not None:
-            raise InputError("--new-key only makes a key. Sign with it afterwards: dptopics sign RELEASE --key FILE")
+            raise InputError(
+                "--new-key only makes a key. Sign with it afterwards: dptopics officer sign RELEASE --key FILE"
+            )
         public = signatures().new_key(new_key)
         where = f"[bold]{o.escape_path(new_key)}[/]; keep it to yourself. Public: [bold]{o.escape_path(public)}[/]."
         err.print(f"Private key: {where}")
         return
     if release_folder is None or key is None:
-        raise InputError("say what to sign and with which key: dptopics sign RELEASE --key FILE (or --new-key FILE).")
+        raise InputError(
+            "say what to sign and with which key: dptopics officer sign RELEASE --key FILE (or --new-key FILE)."
+        )
     _verified(release_folder)
     fingerprint = signatures().sign(release_folder, key)
     err.print(f"Signed with the key [bold]{fingerprint}[/].", highlight=False)
 
 
-def check(
-    release_folder: ReleaseFolder,
-    key: Annotated[
-        Path | None, typer.Option(help="Public key that must have signed it (PEM).", show_default=False)
-    ] = None,
+def verify(
+    release_folder: o.ReleaseFolder,
+    key: Path | None = o.option("Public key that must have signed it (PEM)."),
     as_json: o.Json = False,
 ) -> None:
     """Check a release: its files, its signature if there is one, its card against its plan, and its ε."""
@@ -126,13 +110,13 @@ def check(
 def _verified(release_folder: Path, key: Path | None = None) -> "Verified":
     """All checks, with the mechanism made once more from the plan."""
     from dptopics.plan import plan_of
-    from dptopics.release.officers.verification import verify
+    from dptopics.release.officers import verification
 
     def rebuild(release: "Release[Any]", folder: Path) -> Any:
         plan = plan_of(release, folder)
         return None if plan is None else plan.build()
 
-    return verify(release_folder, key, rebuild=rebuild)
+    return verification.verify(release_folder, key, rebuild=rebuild)
 
 
 def _give(text: str, out_file: Path | None) -> None:
@@ -140,7 +124,6 @@ def _give(text: str, out_file: Path | None) -> None:
     if out_file is None:
         print(text, end="")
         return
-    if out_file.exists():
-        raise InputError(f"the file {str(out_file)!r} exists already. Choose another name, or remove it first.")
+    o.check_new(out_file)
     out_file.write_text(text, "utf-8")
     err.print(f"Written to [bold]{o.escape_path(out_file)}[/].")

@@ -1,49 +1,76 @@
-"""Where the texts come from: the options of every command that reads a table, as one thing."""
+"""Where the texts come from and how they become words: the options of every command that reads a table."""
 
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
-
-import typer
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dptopics.cli import options as o
-from dptopics.cli.terminal import err, progress_bar, warn
+from dptopics.cli.terminal import err, warn, working
 from dptopics.core.errors import InputError
+from dptopics.core.text import TextSettings
+from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import Unit
+from dptopics.public.word_lists import check_not_the_data, read_stop_words
 
 if TYPE_CHECKING:
-    from dptopics.core.vocabulary import Vocabulary
     from dptopics.data.bounded import BoundedCorpus
-    from dptopics.data.corpus import Corpus
-    from dptopics.data.engines.spark import SparkTable
     from dptopics.data.readers.databases import SqlQuery
     from dptopics.data.readers.files import TableFile
     from dptopics.plan import Plan
     from dptopics.public.text_models import Embedding
 
+_SPARK = "More than one machine"
+
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class Table(o.Group):
     """A table of texts, and on which engine it is read and added up."""
 
-    source: str | Path | None = None
-    text: str
-    author: str | None = None
-    drop_missing: bool = False
-    author_is: list[str] | None = None
-    encoding: str = "utf8"
-    separator: str | None = None
-    table_format: str | None = None
-    sheet: str | None = None
-    header_row: int | None = None
-    sql: str | None = None
-    database: str | None = field(default=None, repr=False)  # it may hold a password
-    engine: o.EngineName = o.EngineName.MEMORY
-    master: str | None = None
-    embedding_column: str | None = None
+    panel = "How the table is read"
+    source: str | None = o.argument(
+        "Table of texts: .csv, .tsv, .json, .jsonl, .parquet or .xlsx, optionally compressed; a folder "
+        "of .txt files (columns text, folder, file); or - for standard input. With --sql: none.",
+        metavar="TABLE",
+        default=None,
+        panel="",
+    )
+    text: str = o.option("Column with the texts.", default=o.REQUIRED, panel="")
+    author: str | None = o.option("Column that says whose text it is.", panel="")
+    drop_missing: bool = o.flag("Leave out rows without text or author.")
+    author_is: list[str] | None = o.option(
+        "An author's real name, although it looks like a placeholder (unknown, null, -). Can be repeated."
+    )
+    encoding: str = o.option("Encoding of CSV, JSON and text files.", default="utf8")
+    separator: str | None = o.option(
+        "Column delimiter of CSV: ; or tab or | …", shown="found by the names of the columns"
+    )
+    table_format: str | None = o.option(
+        "csv, tsv, json, parquet or excel.", "--format", shown="as the name of the file says"
+    )
+    sheet: str | None = o.option("Sheet of a workbook.", shown="the one that has the columns")
+    header_row: int | None = o.option(
+        "Row of CSV or of a workbook that holds the names of the columns, from 1 on. Rows above it are left out.",
+        shown="the first",
+    )
+    sql: str | None = o.option("Query whose answer is the table, instead of a file. Must be read-only. Extra 'sql'.")
+    database: str | None = o.option(
+        "Address of its database: sqlite:///FILE, postgresql://USER:PASSWORD@HOST/NAME. In the variable "
+        "it stays out of the list of processes.",
+        envvar="DPTOPICS_DATABASE",
+    )
+    engine: o.EngineName = o.option(
+        "Where sums are computed: memory, or spark, which reads Parquet files or a table of its own by name.",
+        default=o.EngineName.MEMORY,
+        panel=_SPARK,
+    )
+    master: str | None = o.option(
+        "Spark's master: local[2], spark://HOST:7077, yarn, k8s://HOST.", shown="as Spark is configured", panel=_SPARK
+    )
+    embedding_column: str | None = o.option("Column with the texts' vectors by --embedding.", panel=_SPARK)
+    of_plan: ClassVar[frozenset[str] | None] = frozenset()
 
     def __post_init__(self) -> None:
         if self.text == self.author:
@@ -68,12 +95,6 @@ class Table:
             _ = self.data  # what it is given is checked now
         if self.engine is o.EngineName.MEMORY and (self.master or self.embedding_column):
             raise InputError("--master and --embedding-column are for --engine spark.")
-
-    @classmethod
-    def of(cls, context: typer.Context, **changed: Any) -> Self:
-        """From the options of a command: all that are called as the fields here."""
-        names = {one.name for one in fields(cls)}
-        return cls(**{name: value for name, value in context.params.items() if name in names} | changed)
 
     @property
     def data(self) -> "TableFile | SqlQuery":
@@ -102,32 +123,40 @@ class Table:
             raise InputError("--unit author needs --author COLUMN.")
         return asked or (Unit.DOCUMENT if self.author is None else Unit.AUTHOR)
 
-    def check(self, model: "Embedding | None", cache: Path | None) -> None:
-        """Refuse embeddings that cannot be had on the engine."""
+    def check_public(self, *paths: str | Path | None) -> None:
+        """Refuse this very table as something public."""
+        for path in paths:
+            check_not_the_data(path, self.source)
+
+    def embedding(self, model: "Embedding | None", cache: Path | None) -> "Embedding | None":
+        """The model by which texts are embedded when they are read; None where none is, or a column has them."""
+        from dptopics.public.embeddings import cached
+
         of_texts = model is not None and not model.of_words
+        if cache is not None and not of_texts:
+            raise InputError("--embedding-cache is for models of whole texts: word vectors need none.")
         if self.embedding_column and not of_texts:
             raise InputError("--embedding-column needs the model it comes from, one of whole texts: --embedding.")
         if self.engine is o.EngineName.SPARK and (cache or (of_texts and not self.embedding_column)):
             raise InputError(
                 "on Spark, embeddings come from a column: embed the texts there, then name it (--embedding-column)."
             )
+        return None if model is None or model.of_words else model if cache is None else cached(model, cache)
 
-    def reader(
-        self, *, embed: "Embedding | None" = None, vocabulary: "Vocabulary | None" = None
-    ) -> "Callable[[Plan], BoundedCorpus]":
+    def reader(self, *, embed: "Embedding | None" = None, vocabulary: Any = None) -> "Callable[[Plan], BoundedCorpus]":
         """What a door needs: the table, bounded as a plan says."""
 
         def read(plan: "Plan") -> "BoundedCorpus":
-            from dptopics.core import progress
             from dptopics.data.corpus import Corpus
             from dptopics.publishing import forecast, warn_owner
 
-            with progress_bar("Reading texts") as sink, progress.shown_by(sink):
+            with working("Reading texts"):
                 table = self.read(plan.text, embed=embed, vocabulary=vocabulary)
                 warn_owner(table, plan)
                 if isinstance(table, Corpus):  # on Spark nobody has counted yet
                     say(forecast(table, plan))
-                return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
+                bounded: BoundedCorpus = table.bounded(unit=plan.unit, max_docs=plan.max_docs)
+                return bounded
 
         return read
 
@@ -137,35 +166,81 @@ class Table:
 
         return spark_session(self.master) if self.engine is o.EngineName.SPARK else None
 
-    def read(
-        self, settings: Any, *, embed: "Embedding | None" = None, vocabulary: "Vocabulary | None" = None
-    ) -> "Corpus | SparkTable":
-        """The table as it is."""
+    def read(self, settings: Any, *, embed: Any = None, vocabulary: Any = None) -> Any:
+        """The table as it is, on Spark or as a corpus; its owner is told what was read."""
+        from dptopics.data.corpus import Corpus
         from dptopics.data.engines.spark import SparkTable
 
+        how: dict[str, Any] = {"text": self.text, "author": self.author, "settings": settings, "vocabulary": vocabulary}
+        how |= {"drop_missing": self.drop_missing, "author_is": self.author_is or ()}
         if self.engine is o.EngineName.SPARK:
-            return SparkTable.from_table(
-                self.source,
-                embedding=self.embedding_column,
-                session=self.session(),
-                **self._common(settings, vocabulary),
-            )
-        return self.in_memory(settings, embed=embed, vocabulary=vocabulary)
-
-    def in_memory(
-        self, settings: Any, *, embed: "Embedding | None" = None, vocabulary: "Vocabulary | None" = None
-    ) -> "Corpus":
-        """The table, read here; its owner is told what was read."""
-        from dptopics.data.corpus import Corpus
-
-        corpus = Corpus.from_table(self.data, embed=embed, **self._common(settings, vocabulary))
+            return SparkTable.from_table(self.source, embedding=self.embedding_column, session=self.session(), **how)
+        corpus = Corpus.from_table(self.data, embed=embed, **how)
         say(corpus.account())
         return corpus
 
-    def _common(self, settings: Any, vocabulary: "Vocabulary | None") -> dict[str, Any]:
-        found: dict[str, Any] = {"text": self.text, "author": self.author, "settings": settings}
-        found |= {"drop_missing": self.drop_missing, "author_is": self.author_is or ()}
-        return found | {"vocabulary": vocabulary}
+
+class AnyTable(Table):
+    """A table in memory or on Spark, without vectors of its texts."""
+
+    left_out = frozenset({"embedding_column"})
+
+
+class MemoryTable(Table):
+    """A table that is read here."""
+
+    left_out = AnyTable.left_out | {"engine", "master"}
+
+
+class Texts(Table):
+    """Texts, whoever wrote them."""
+
+    left_out = MemoryTable.left_out | {"author", "author_is"}
+
+
+_USUAL = "what is usual in the language; English"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words(o.Group):
+    """How texts become words."""
+
+    panel = o.WORDS
+    language: o.Language = "english"
+    lemmas: bool = o.flag("Reduce words to their base form (extra 'lemmas').")
+    links: bool = o.flag("Count the words of web and e-mail addresses too.")
+    stop_words: Path | None = o.option(
+        "File of words to leave out beside the language's, one on each line. They are published with the release."
+    )
+    min_length: int | None = o.option("Letters of the shortest word kept.", shown=f"{_USUAL} 3")
+    max_length: int | None = o.option("Letters of the longest word kept.", shown=f"{_USUAL} 15, German 30")
+    tokenizer: o.TokenizerName = None
+
+    def settings(self, table: Table, phrases: int = 1) -> TextSettings:
+        """All of it. A list of stop words must not be the data."""
+        given: dict[str, Any] = {"language": self.language, "lemmas": self.lemmas, "links": self.links}
+        given |= {"min_length": self.min_length, "max_length": self.max_length, "phrases": phrases}
+        made = TextSettings(tokenizer=named_tokenizer(self.tokenizer), **given)
+        if self.stop_words is None:
+            return made
+        table.check_public(self.stop_words)
+        return replace(made, stop_words=read_stop_words(self.stop_words, made))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocabulary(o.Group):
+    """What a private vocabulary is chosen from and how."""
+
+    noise: Noise | None = o.option("Noise of the vocabulary: gaussian or laplace.", shown="gaussian; greedy: laplace")
+    max_vocabulary: int | None = o.option("Keep at most so many words: those of the highest noisy weight.", shown="all")
+    max_words: int = o.option("Distinct words each unit may propose for the vocabulary.", default=200)
+    max_docs: o.MaxDocs = None
+
+
+class Language(Words):
+    """The language, and who cuts texts into words."""
+
+    left_out = frozenset({"lemmas", "links", "stop_words", "min_length", "max_length"})
 
 
 def named_tokenizer(name: str | None) -> str | None:

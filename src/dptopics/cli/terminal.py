@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from dptopics.core.progress import bar
+from dptopics.core import progress
 from dptopics.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -33,8 +33,15 @@ def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
     if not err.is_terminal:
         yield lambda share: None
         return
-    with bar(title, err) as sink:
+    with progress.bar(title, err) as sink:
         yield sink
+
+
+@contextmanager
+def working(title: str) -> Iterator[None]:
+    """A progress bar for what is done inside, as far as it tells."""
+    with progress_bar(title) as sink, progress.shown_by(sink):
+        yield
 
 
 def show_topics(model: "TopicModel", words: int, min_z: float | None = None) -> None:
@@ -42,11 +49,8 @@ def show_topics(model: "TopicModel", words: int, min_z: float | None = None) -> 
     from dptopics.release.topic_model import SURE
 
     asked = SURE if min_z is None else min_z
-    others = "; in brackets: may be chance" if asked < SURE else ""
-    above = f"Words at least {max(asked, SURE):g} standard deviations above the noise{others}"
-    unknown = "Heaviest words; how far the noise reaches is not known"
     sized = [model.sizes.title] if model.sizes is not None else [model.shares_of] if model.shares_of else []
-    table = Table("Topic", *sized, unknown if model.noise_std is None else above)
+    table = Table("Topic", *sized, _heading(asked, SURE, known=model.noise_std is not None))
     sure = model.top_words(words, min_z=max(asked, SURE))
     phrases = model.top_phrases(5)
     if any(phrases):
@@ -56,11 +60,17 @@ def show_topics(model: "TopicModel", words: int, min_z: float | None = None) -> 
         line = Text(", ").join(marked) if marked else Text("none: this topic is mostly noise", "dim")
         seeded = "" if model.seeds is None or model.seeds[k] < 0 else f" (seed {model.seeds[k] + 1})"
         more = [", ".join(phrases[k])] if any(phrases) else []
-        size = [model.shown_size(k)] if sized else []
-        table.add_row(f"{k}{seeded}", *size, line, *more)
+        table.add_row(f"{k}{seeded}", *[model.shown_size(k)] * len(sized), line, *more)
     out.print(table)
     if model.sizes is not None:
         out.print(escape(model.sizes.note), highlight=False)
+
+
+def _heading(asked: float, sure: float, *, known: bool) -> str:
+    if not known:
+        return "Heaviest words; how far the noise reaches is not known"
+    others = "; in brackets: may be chance" if asked < sure else ""
+    return f"Words at least {max(asked, sure):g} standard deviations above the noise{others}"
 
 
 def show_ngrams(table: "NgramTable", n: int) -> None:

@@ -90,8 +90,9 @@ class Registered:
     def accepts(cls) -> frozenset[str]:
         """Settings of its own that a plan may give it: fields, but for the noise and what every plan says."""
         mine: Any = cls
-        common = {"n_topics", "delta", "unit", "vocabulary", "prior", "tail", "max_size", getattr(cls, "amount", "")}
-        return frozenset(field.name for field in fields(mine) if field.init) - common
+        common = {"n_topics", "delta", "unit", "vocabulary", "prior", "tail", "max_size"}
+        noise = getattr(cls, "noise_parameter", "")
+        return frozenset(field.name for field in fields(mine) if field.init) - common - {noise}
 
     @classmethod
     def example(cls) -> Self:
@@ -156,7 +157,7 @@ class Registered:
 
 
 class Calibrated(Registered):
-    """Gives a mechanism its ways to be made for an (ε, δ): the field ``amount`` scales all its noise."""
+    """Gives a mechanism its ways to be made for an (ε, δ): the field ``noise_parameter`` scales all its noise."""
 
     noise_parameter: ClassVar[str] = "sigma"
 

@@ -87,7 +87,7 @@ def to_gensim(model: TopicModel) -> Any:
 
 
 def save_npz(model: TopicModel, path: str | Path) -> Path:
-    """Write topics and words as the file that ``dptopics audit --target`` reads. Not a release: it has no guarantee."""
+    """Write topics and words as a file for ``dptopics audit membership --target``. No release: it has no guarantee."""
     path = Path(path)
     if path.suffix != ".npz":
         raise InputError(f"the file must end in .npz, got {path.name!r}.")

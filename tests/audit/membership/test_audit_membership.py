@@ -142,7 +142,9 @@ def run(monkeypatch, capsys, tmp_path):
 
 
 def test_the_line_of_the_manual(run, tmp_path):
-    code, out, _ = run("audit notes.csv --text note --author patient --topics 2 --shadows 8 --repeats 1 --out plain")
+    code, out, _ = run(
+        "audit membership notes.csv --text note --author patient --topics 2 --shadows 8 --repeats 1 --out plain"
+    )
     assert code == 0
     assert out.startswith(("RED: an outsider can tell for at least", "AMBER:"))
     words = " ".join(out.split())
@@ -153,41 +155,43 @@ def test_the_line_of_the_manual(run, tmp_path):
 
 
 def test_a_mechanism_has_its_claim_tested_or_its_models_attacked(run, tmp_path):
-    line = "audit notes.csv --text note --topics 2 --mechanism variational --vocabulary common --epsilon 4 --json"
-    code, out, _ = run(f"{line} --trials 64 --out a")
+    line = "notes.csv --text note --topics 2 --mechanism variational --vocabulary common --epsilon 4 --json"
+    code, out, _ = run(f"audit claim {line} --trials 64 --out a")
     assert code == 0
     found = json.loads(out)
     assert found["verdict"].startswith("nothing found, and it would have caught: no noise")
     assert found["claim"]["epsilon"] == pytest.approx(4)
     assert found["not_for_release"] is True
     assert (tmp_path / "a" / "audit.html").exists()
-    code, out, _ = run(f"{line} --shadows 4 --out b")
+    code, out, _ = run(f"audit membership {line} --shadows 4 --out b")
     assert code == 0
     assert json.loads(out)["shadows"] == 4
-    assert "--mechanism" in run("audit notes.csv --text note --trials 6 --out c")[2]
-    assert run(f"{line} --trials 1 --out c")[0] == 2
+    assert "--mechanism NAME" in run("audit claim notes.csv --text note --trials 6 --out c")[2]
+    assert run(f"audit claim {line} --trials 1 --out c")[0] == 2
 
 
 def test_a_violated_claim_has_an_exit_code_of_its_own(run):
     with planted_holes.less_noise(1 / 8):
-        code, out, _ = run("audit notes.csv --text note --mechanism weighted --trials 64 --out a")
+        code, out, _ = run("audit claim notes.csv --text note --mechanism weighted --trials 64 --out a")
     assert code == 5
     assert out.startswith("RED: this mechanism does not protect each document as it claims.")
     assert "Verdict: violated." in out
 
 
 def test_shadows_serve_again(run, tmp_path):
-    assert run("audit notes.csv --text note --topics 2 --shadows 8 --out first")[0] == 0
+    assert run("audit membership notes.csv --text note --topics 2 --shadows 8 --out first")[0] == 0
     with np.load(tmp_path / "first" / "shadow-0000.npz") as saved, np.load(tmp_path / "first" / "corpus.npz") as corpus:
         np.savez(tmp_path / "model.npz", topic_word=saved["topics"], words=corpus["words"])
-    code, out, _ = run("audit notes.csv --text note --target model.npz --models first --out second")
+    code, out, _ = run("audit membership notes.csv --text note --target model.npz --models first --out second")
     assert code == 0
     assert re.search(r"of 60 documents look as if", " ".join(out.split()))
     data = json.loads((tmp_path / "second" / "audit.json").read_text())
     assert data["shadows"] == 8
-    assert run("audit notes.csv --text note --models first --out third")[0] == 2
-    assert run("audit notes.csv --text note --target model.npz --models nowhere --out third")[0] == 2
-    code, out, _ = run("audit notes.csv --text note --target model.npz --shadows 8 --learner sklearn --out fourth")
+    assert run("audit membership notes.csv --text note --models first --out third")[0] == 2
+    assert run("audit membership notes.csv --text note --target model.npz --models nowhere --out third")[0] == 2
+    code, out, _ = run(
+        "audit membership notes.csv --text note --target model.npz --shadows 8 --learner sklearn --out fourth"
+    )
     assert code == 0  # without shadows of an earlier audit they are trained at once
     assert re.search(r"^(RED|AMBER|GREEN): \d+ of 60 documents", out)
     assert "LatentDirichletAllocation" in (tmp_path / "fourth" / "settings.json").read_text()
@@ -195,16 +199,16 @@ def test_shadows_serve_again(run, tmp_path):
 
 
 def test_a_folder_of_other_settings_is_refused(run, tmp_path):
-    assert run("audit notes.csv --text note --topics 2 --shadows 4 --out a")[0] == 0
+    assert run("audit membership notes.csv --text note --topics 2 --shadows 4 --out a")[0] == 0
     (tmp_path / "a" / "audit.json").unlink()
-    code, _, err = run("audit notes.csv --text note --topics 3 --shadows 4 --out a")
+    code, _, err = run("audit membership notes.csv --text note --topics 3 --shadows 4 --out a")
     assert (code, "other data or settings" in err) == (2, True)
-    assert run("audit notes.csv --text note --topics 1 --shadows 4 --out b")[0] == 2
+    assert run("audit membership notes.csv --text note --topics 1 --shadows 4 --out b")[0] == 2
 
 
 def test_other_authors_are_other_data(run, tmp_path):
     """Halves are of authors: shadows of another author column would be held against the wrong halves."""
-    line = "audit notes.csv --text note --author patient --topics 2 --shadows 4 --out a"
+    line = "audit membership notes.csv --text note --author patient --topics 2 --shadows 4 --out a"
     assert run(line)[0] == 0
     (tmp_path / "a" / "audit.json").unlink()
     texts = "".join(f"{t},p{i // 2}\n" for i, t in enumerate(leaky_texts()))
@@ -214,7 +218,7 @@ def test_other_authors_are_other_data(run, tmp_path):
 
 
 def test_a_damaged_shadow_is_trained_again(run, tmp_path):
-    line = "audit notes.csv --text note --topics 2 --shadows 4 --out a"
+    line = "audit membership notes.csv --text note --topics 2 --shadows 4 --out a"
     assert run(line)[0] == 0
     before = json.loads((tmp_path / "a" / "audit.json").read_text())
     (tmp_path / "a" / "audit.json").unlink()
@@ -225,22 +229,29 @@ def test_a_damaged_shadow_is_trained_again(run, tmp_path):
 
 def test_too_few_units_give_no_table(run, tmp_path):
     (tmp_path / "few.csv").write_text("note\n" + "".join(f"{t}\n" for t in leaky_texts(12)))
-    code, out, err = run("audit few.csv --text note --topics 2 --shadows 4 --out a")
+    code, out, err = run("audit membership few.csv --text note --topics 2 --shadows 4 --out a")
     assert (code, out) == (2, "")
     assert "12 documents are too few for any statement" in err
     assert not (tmp_path / "a").exists()
     lines = "".join(f"{t},p{i % 10}\n" for i, t in enumerate(leaky_texts()))
     (tmp_path / "few.csv").write_text("note,patient\n" + lines)
-    assert "10 authors are too few" in run("audit few.csv --text note --author patient --shadows 4 --out a")[2]
+    assert (
+        "10 authors are too few" in run("audit membership few.csv --text note --author patient --shadows 4 --out a")[2]
+    )
 
 
 def test_wrong_options(run):
-    assert "there is no learner 'magic'" in run("audit notes.csv --text note --learner magic --shadows 4 --out a")[2]
     assert (
-        "--attack must be membership, poison or most-contributing"
-        in run("audit notes.csv --text note --attack x --out a")[2]
+        "there is no learner 'magic'"
+        in run("audit membership notes.csv --text note --learner magic --shadows 4 --out a")[2]
     )
-    assert run("audit notes.csv --text note --attack poison --target x --out a")[0] == 2
+    both = run("audit membership notes.csv --text note --mechanism mixture --target x --out a")
+    assert (both[0], "leave --release, --plan and --mechanism out" in both[2]) == (2, True)
+    of_words = run("audit membership notes.csv --text note --mechanism weighted --out a")
+    assert (of_words[0], "dptopics audit claim" in of_words[2]) == (2, True)
+    assert "--trials is for n-grams" in run("audit membership notes.csv --text note --trials 8 --out a")[2]
+    assert run("audit poison notes.csv --text note --target x --out a")[0] == 2
+    assert "--set is for a --mechanism" in run("audit claim notes.csv --text note --set steps=1 --out a")[2]
 
 
 def test_lights():
@@ -271,14 +282,14 @@ def test_a_leaky_corpus_is_red_and_a_blind_model_is_not():
 
 
 def test_an_interrupted_attack_on_a_target_goes_on(run, tmp_path, monkeypatch):
-    assert run("audit notes.csv --text note --topics 2 --shadows 4 --out first")[0] == 0
+    assert run("audit membership notes.csv --text note --topics 2 --shadows 4 --out first")[0] == 0
     with np.load(tmp_path / "first" / "shadow-0000.npz") as saved, np.load(tmp_path / "first" / "corpus.npz") as corpus:
         np.savez(tmp_path / "model.npz", topic_word=saved["topics"], words=corpus["words"])
 
     def stops(*_, **__):
         raise KeyboardInterrupt
 
-    line = "audit notes.csv --text note --target model.npz --shadows 4 --out second"
+    line = "audit membership notes.csv --text note --target model.npz --shadows 4 --out second"
     with monkeypatch.context() as patched:
         patched.setattr("dptopics.audit.membership.rates.document_statistics", stops)
         code, _, err = run(line)

@@ -473,7 +473,17 @@ def test_the_command_line_fits_on_spark(session, frame, monkeypatch, capsys, tmp
 
     def run(source, out, *more):
         words = ["fit", source, "--text", "note", "--author", "patient", "--epsilon", "20", "--delta", "1e-4"]
-        words += ["--topics", "3", "--mechanism", "variational", "--steps", "1", "--out", str(tmp_path / out), "--json"]
+        words += [
+            "--topics",
+            "3",
+            "--mechanism",
+            "variational",
+            "--set",
+            "steps=1",
+            "--out",
+            str(tmp_path / out),
+            "--json",
+        ]
         monkeypatch.setattr(sys, "argv", ["dptopics", *words, *more])
         with pytest.raises(SystemExit) as stop:
             cli.main()

@@ -363,6 +363,6 @@ def test_command_line_bad_input(folder):
         assert isinstance(done.exception, InputError), public
         assert message in str(done.exception)
         assert not (folder / "r").exists()
-    shares = run(*BASE, "--public", "public.txt", "--mechanism", "end-to-end", "--shares", 0.5, 0.9,
+    shares = run(*BASE, "--public", "public.txt", "--mechanism", "end-to-end", "--set", "shares=0.5,0.9",
                  "--accept-unproven", "--out", "r")  # fmt: skip
     assert "add up to 1" in str(shares.exception)

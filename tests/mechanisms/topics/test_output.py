@@ -392,7 +392,7 @@ def test_private_words_make_it_a_claim():
         mechanism="output", vocabulary="weighted", n_topics=2, epsilon=3.0, delta=DELTA, unit="author", gamma=0.02,
         sample_size="dkw",
     ).build()  # fmt: skip
-    with pytest.raises(InputError, match="--yes"):
+    with pytest.raises(InputError, match="--no-sampling-limit"):
         many.check(bounded(TEXTS))  # before anything is charged
 
 
@@ -488,7 +488,7 @@ def shell(tmp_path, monkeypatch):
 
     def run(*more, out="r"):
         options = {
-            "text": "note", "author": "patient", "epsilon": 3, "delta": DELTA, "topics": 2, "steps": 3,
+            "text": "note", "author": "patient", "epsilon": 3, "delta": DELTA, "topics": 2, "set": "steps=3",
             "vocabulary": "words.txt", "out": out,
         }  # fmt: skip
         command = ["fit", "notes.csv", "--accept-unproven"]
@@ -499,7 +499,12 @@ def shell(tmp_path, monkeypatch):
     return run
 
 
-OUTPUT = ("--mechanism", "output", "--gamma", 0.2, "--public-corpus", "others.csv")
+def of(*settings):
+    return [word for one in settings for word in ("--set", one)]
+
+
+OTHER = ("--mechanism", "output", "--public-corpus", "others.csv")
+OUTPUT = (*OTHER, *of("gamma=0.2"))
 
 
 def test_shell_end_to_end(shell, tmp_path):
@@ -512,18 +517,18 @@ def test_shell_end_to_end(shell, tmp_path):
     assert result.exit_code == 0
     ledger = Ledger.open(tmp_path / "a.ledger")
     assert (len(ledger.receipts()), ledger.gamma) == (2, pytest.approx(0.4))
-    result, _ = shell(*OUTPUT, "--sensitivity", "s.json", "--ledger", "a.ledger", "--learner", "gibbs", out="third")
+    result, _ = shell(*OUTPUT, "--sensitivity", "s.json", "--ledger", "a.ledger", "--set", "learner=gibbs", out="third")
     assert isinstance(result.exception, PrivacyError)  # a sensitivity of another learner
     assert len(ledger.receipts()) == 2  # nothing was charged
 
 
 def test_shell_refusals(shell, tmp_path):
     cases = [
-        (("--gamma", 0.2), InputError, "mechanism 'embedded' has no setting gamma"),
-        ((*OUTPUT, "--gamma", 1.5), InputError, "gamma must lie"),
-        ((*OUTPUT, "--gamma", 0.03, "--sample-size", "dkw"), InputError, "--yes"),
+        ((*of("gamma=0.2"),), InputError, "mechanism 'embedded' has no setting gamma"),
+        ((*OTHER, *of("gamma=1.5")), InputError, "gamma must lie"),
+        ((*OTHER, *of("gamma=0.03", "sample_size=dkw")), InputError, "--no-sampling-limit"),
         ((*OUTPUT, "--vocabulary", "weighted", "--sensitivity", "s", "--delta", 0.02), InputError, "--vocabulary FILE"),
-        ((*OUTPUT, "--learner", "magic"), InputError, "no learner"),
+        ((*OUTPUT, *of("learner=magic")), InputError, "no learner"),
     ]  # fmt: skip
     for more, kind, message in cases:
         result, _ = shell(*more)
@@ -535,8 +540,8 @@ def test_shell_refusals(shell, tmp_path):
 def test_shell_other_forms(shell):
     for number, more in enumerate(
         [
-            ("--mechanism", "output", "--top", 2, "--calibration", "renyi", "--post", "clip", "--gamma", 0.2),
-            (*OUTPUT, "--generated", "--sample-size", "binomial", "--yes"),
+            ("--mechanism", "output", *of("top=2", "calibration=renyi", "post=clip", "gamma=0.2")),
+            (*OUTPUT, *of("generated=yes", "sample_size=binomial"), "--no-sampling-limit"),
             ("--mechanism", "laplace"),
         ]
     ):

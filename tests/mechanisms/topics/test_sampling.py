@@ -198,7 +198,9 @@ def test_progress_ends_at_one():
 
 
 def test_too_many_pairs_tell_how_long_they_take():
-    with pytest.raises(InputError, match=r"needs 9,498 pairs of fits: about .* Say --yes .*'exchangeable': 49 pairs"):
+    with pytest.raises(
+        InputError, match=r"needs 9,498 pairs of fits: about .* Say --no-sampling-limit .*'exchangeable': 49 pairs"
+    ):
         sample_sensitivity(histogram, DrawnUnits(some_units()), 5, gamma=0.02, sample_size="dkw")
     allowed = {"gamma": 0.1, "sample_size": "binomial", "max_pairs": None}
     assert len(sample_sensitivity(histogram, DrawnUnits(some_units()), 5, **allowed).distances) == 49

@@ -153,7 +153,7 @@ def test_texts_of_an_entry_keep_their_lines(release):
 
 
 def test_what_only_the_curator_knows_is_asked_for(folder):
-    done = run("registry", folder)
+    done = run("officer", "registry", folder)
     assert done.exit_code == 0
     assert MISSING in done.stdout
     assert "8 fields are left" in done.stderr
@@ -180,7 +180,7 @@ def test_a_decision_is_filled_in(release, folder):
     assert "[State what else" in text  # there was no ledger
     account = {"name": "c", "charge": 2, "epsilon": 1.5, "delta": 2e-6, "of_epsilon": 3, "of_delta": 1e-5}
     assert "charge 2" in decision(replace(release, record=replace(release.record, ledger=account)))
-    assert run("approve", folder).stdout.startswith("# Decision")
+    assert run("officer", "approve", folder).stdout.startswith("# Decision")
     assert "dptopics [version]" in decision(replace(release, record=Record()))
 
 
@@ -198,12 +198,12 @@ def test_a_decision_asks_about_other_releases_of_the_same_people(tmp_path):
     assert "- [ ] Also made of the same people's data, and known to us: charge 2" in text
     assert "charge 1 (" not in text
     assert "Nothing else was made of the same people's data beside these." in text
-    shown = run("approve", tmp_path / "first", "--ledger", tmp_path / "clinic.ledger").stdout
+    shown = run("officer", "approve", tmp_path / "first", "--ledger", tmp_path / "clinic.ledger").stdout
     assert shown.split("## Which release")[0] == text.split("## Which release")[0]
 
 
 def test_a_decision_says_which_release_it_is_about_and_what_was_checked(folder, tmp_path):
-    shown = run("approve", folder).stdout
+    shown = run("officer", "approve", folder).stdout
     assert bundle.checksum(folder) in shown
     assert "no others" in shown
     assert "Plan: the card states the noise that plan and settings give." in shown
@@ -214,9 +214,9 @@ def test_a_decision_says_which_release_it_is_about_and_what_was_checked(folder, 
     claim = bundle.load(folder).guarantee.to_dict()
     audit = {"verdict": "no violation found", "claim": claim, "settings": {}, "controls": [], "not_for_release": True}
     (tmp_path / "audit.json").write_text(json.dumps(audit))
-    assert "Audit: no violation found" in run("approve", folder, "--audit", tmp_path / "audit.json").stdout
+    assert "Audit: no violation found" in run("officer", "approve", folder, "--audit", tmp_path / "audit.json").stdout
     (folder / "more.csv").write_text("a")
-    assert run("approve", folder).exit_code == 2
+    assert run("officer", "approve", folder).exit_code == 2
 
 
 def forged(folder, name, change):
@@ -237,14 +237,14 @@ def test_verify_sees_the_card_of_another_release(folder):
     sigma = smallest(lambda sigma: epsilon_of((ev.Gaussian(sigma), ev.Failure(tail)), before.delta) <= before.epsilon)
     other = replace(before, events=(ev.Gaussian(sigma), ev.Failure(tail)))
     forged(folder, "guarantee.json", lambda text: other.to_json())
-    done = run("verify", folder)
+    done = run("officer", "verify", folder)
     assert done.exit_code == 2
     assert "not those of its plan: events" in str(done.exception)
 
 
 def test_verify_sees_other_settings_than_the_plans(folder):
     forged(folder, "bundle.json", lambda text: text.replace('"tail": ', '"tail": 9'))
-    assert "not those of its plan: tail" in str(run("verify", folder).exception)
+    assert "not those of its plan: tail" in str(run("officer", "verify", folder).exception)
 
 
 def test_verify_of_another_version_says_what_it_could_not_check(folder):
@@ -253,7 +253,7 @@ def test_verify_of_another_version_says_what_it_could_not_check(folder):
         "bundle.json",
         lambda text: text.replace('"tail": ', '"tail": 9').replace(f'"version": "{__version__}"', '"version": "0.1.0"'),
     )
-    done = run("verify", folder)
+    done = run("officer", "verify", folder)
     assert done.exit_code == 0
     assert "dptopics 0.1.0 made this release" in " ".join(done.stdout.split())
 
@@ -263,7 +263,7 @@ def test_card_and_plan_must_agree_whatever_version_made_them(folder):
     forged(folder, "guarantee.json", lambda text: other.to_json())
     forged(folder, "bundle.json", lambda text: text.replace(f'"version": "{__version__}"', '"version": "0.1.9"'))
     for command in ("verify", "approve", "registry"):
-        done = run(command, folder)
+        done = run("officer", command, folder)
         assert done.exit_code == 2
         assert "not that of its plan: epsilon" in str(done.exception)
 
@@ -279,7 +279,7 @@ def test_only_listed_files_and_no_links(folder, tmp_path, kind):
     else:
         (folder / "vocabulary.txt").rename(tmp_path / "elsewhere.txt")
         (folder / "vocabulary.txt").symlink_to(tmp_path / "elsewhere.txt")
-    done = run("verify", folder)
+    done = run("officer", "verify", folder)
     assert done.exit_code == 2
     assert "cannot be trusted" in str(done.exception)
 
@@ -300,16 +300,16 @@ def test_a_decision_takes_the_ledger_of_its_release_alone(release, tmp_path):
 
 
 def test_signed_and_verified(folder, tmp_path):
-    assert run("sign", "--new-key", tmp_path / "owner").exit_code == 0
+    assert run("officer", "sign", "--new-key", tmp_path / "owner").exit_code == 0
     assert stat.S_IMODE(os.stat(tmp_path / "owner").st_mode) == 0o600
-    assert run("verify", folder, "--key", tmp_path / "owner.pub").exit_code == 2  # not signed yet
-    assert run("sign", folder, "--key", tmp_path / "owner").exit_code == 0
-    done = run("verify", folder, "--key", tmp_path / "owner.pub")
+    assert run("officer", "verify", folder, "--key", tmp_path / "owner.pub").exit_code == 2  # not signed yet
+    assert run("officer", "sign", folder, "--key", tmp_path / "owner").exit_code == 0
+    done = run("officer", "verify", folder, "--key", tmp_path / "owner.pub")
     assert done.exit_code == 0, done.output
     assert "signed by the key" in done.stdout
-    assert json.loads(run("verify", folder, "--json").stdout)["signed_by"]
+    assert json.loads(run("officer", "verify", folder, "--json").stdout)["signed_by"]
     bundle.load(folder)  # a signature is no damage
-    assert run("sign", folder, "--key", tmp_path / "owner").exit_code == 0  # once more
+    assert run("officer", "sign", folder, "--key", tmp_path / "owner").exit_code == 0  # once more
 
 
 def test_a_signature_of_somebody_else(folder, tmp_path):
@@ -350,8 +350,8 @@ def test_keys_are_never_overwritten_nor_mistaken(folder, tmp_path):
     signature.sign(folder, tmp_path / "mine")
     with pytest.raises(InputError, match="public key"):
         verify(folder, tmp_path / "mine")
-    assert run("sign", folder).exit_code == 2
-    assert run("sign", folder, "--new-key", tmp_path / "new").exit_code == 2
+    assert run("officer", "sign", folder).exit_code == 2
+    assert run("officer", "sign", folder, "--new-key", tmp_path / "new").exit_code == 2
 
 
 def test_a_lower_epsilon_is_noticed(release, folder):

@@ -276,7 +276,9 @@ class OutputMatrix(Registered):
         """Refuse more pairs than one may want to wait for, where that cannot be told in time: after the charge."""
         wanted = n_pairs(self.gamma, self.sample_size)
         if self.max_pairs is not None and wanted > self.max_pairs:
-            raise InputError(f"{wanted:,} pairs of fits are more than {self.max_pairs:,}. Say --yes (max_pairs=None).")
+            raise InputError(
+                f"{wanted:,} pairs of fits are more than {self.max_pairs:,}. Say --no-sampling-limit (max_pairs=None)."
+            )
 
     def key(self, corpus: BoundedCorpus) -> str:
         """A hash of all that the sampled sensitivity depends on.

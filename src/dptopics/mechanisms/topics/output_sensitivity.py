@@ -312,8 +312,8 @@ def _one_shape(before: tuple[int, int] | None, found: tuple[int, int]) -> tuple[
 def _too_many(gamma: float, sample_size: SampleSize, seconds: float, workers: int) -> InputError:
     return InputError(
         f"gamma = {gamma} by {sample_size} needs {n_pairs(gamma, sample_size):,} pairs of fits: about "
-        f"{show_time(seconds)} on {workers} cores. Say --yes (max_pairs=None) if you want that, raise gamma, or use "
-        f"sample size 'exchangeable': {n_pairs(gamma)} pairs."
+        f"{show_time(seconds)} on {workers} cores. Say --no-sampling-limit (max_pairs=None) if you want that, "
+        f"raise gamma, or use sample size 'exchangeable': {n_pairs(gamma)} pairs."
     )
 
 

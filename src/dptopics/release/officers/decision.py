@@ -52,8 +52,8 @@ def decision(
         "## Which release this is, and what was checked",
         "",
         *_checked(checks),
-        "Audit: none is given. [dptopics audit DATA --release FOLDER looks at the noise; approve --audit states its "
-        "verdict.]"
+        "Audit: none is given. [dptopics audit claim DATA --release FOLDER looks at the noise; officer approve "
+        "--audit states its verdict.]"
         if audit is None
         else f"Audit: {audit}",
         "",
@@ -78,7 +78,7 @@ def _replaced(promise: Guarantee) -> str:
 
 def _checked(checks: Verified | None) -> list[str]:
     if checks is None:
-        return ["Checksum: [dptopics verify FOLDER]"]
+        return ["Checksum: [dptopics officer verify FOLDER]"]
     return [f"SHA-256 of bundle.json: {checks.checksum}", *(f"- {line}" for line in checks.lines())]
 
 
@@ -108,7 +108,7 @@ def _total(release: Release[Any], ledger: Mapping[str, Any] | None) -> str:
     if release.record.ledger is None:
         return "Ledger: none. [State what else was or will be published about these people, and the total ε and δ.]"
     account = dict(release.record.rows())["Ledger"]
-    return f"Ledger, on the day of this release: {account} [Charged since then: dptopics approve --ledger FILE says.]"
+    return f"Ledger, on the day of this release: {account} [Since then: dptopics officer approve --ledger FILE says.]"
 
 
 def _check_ledger(release: Release[Any], ledger: Mapping[str, Any]) -> None:
@@ -142,7 +142,8 @@ def _others(release: Release[Any], ledger: Mapping[str, Any] | None) -> list[str
         many = "one release was" if before == 1 else f"{before} releases were"
         return [
             f"{many[0].upper()}{many[1:]} charged to the ledger {account['name']!r} before this one, for the same "
-            "people's data: we know them. [Name them, and those since: dptopics approve --ledger FILE lists them.]",
+            "people's data: we know them. [Name them, and those since: dptopics officer approve --ledger FILE "
+            "lists them.]",
             "Nothing else was made of the same people's data.",
         ]
     return ["Nothing else was made of the same people's data, before or since."]

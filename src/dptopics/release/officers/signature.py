@@ -19,7 +19,7 @@ from dptopics.core.files import sync_folder
 FILE = "signature.json"
 _SIGNED = "bundle.json"
 _PURPOSE = b"dptopics release 1\n"  # a signature made for something else must not fit here
-_MAKE = "Make one with: dptopics sign --new-key FILE"
+_MAKE = "Make one with: dptopics officer sign --new-key FILE"
 _UNREADABLE = (OSError, TypeError, ValueError, UnsupportedAlgorithm)
 
 
