@@ -105,7 +105,7 @@ def test_a_release_says_where_it_comes_from(ledger, tmp_path):
     assert record["Made by"].startswith("dptopics ")
     assert "a public list, 'given in Python'" in record["Words"]
     assert record["Bounds"] == "at most 3 documents and 200 distinct words of each author."
-    assert record["Ledger"].startswith("'l': charge 1; all charges so far come to ε = 8, δ = 1e-06 of ε = 100")
+    assert record["Ledger"].startswith("'l': charge 1; all charges so far total ε = 8, δ = 1e-06 of ε = 100")
     assert Plan.from_dict(again.record.plan, known=(made.vocabulary,)).differences(made) == []
     readme = (tmp_path / "r" / "README.txt").read_text()
     assert all(text in readme for text in record.values())

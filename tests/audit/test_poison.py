@@ -1,4 +1,4 @@
-"""Planted documents draw secrets out of plain pipelines, and not out of a private one."""
+"""Planted documents extract secrets from plain pipelines, and not from a private one."""
 
 import json
 import sys
@@ -98,7 +98,7 @@ class _Claim:
     "right, runs, light", [(9, 10, "red"), (40, 200, "amber"), (20, 200, "green"), (1, 10, "amber"), (0, 5, "amber")]
 )
 def test_lights(right, runs, light):
-    """Green only where a secret drawn out would have been seen."""
+    """Green only where an extracted secret would have been detected."""
     found = Poisoned("x", right, runs, 10, Plant(1, 1), "any topic", 0.27)
     assert str(PoisonAudit((found,)).summary().light) == light
 
@@ -127,7 +127,7 @@ def test_the_command(monkeypatch, capsys, tmp_path):
     with pytest.raises(SystemExit) as stop:
         cli.main()
     assert not stop.value.code
-    assert capsys.readouterr().out.startswith("RED: planted documents draw secrets out")
+    assert capsys.readouterr().out.startswith("RED: planted documents extract secrets")
     data = json.loads((tmp_path / "a" / "audit.json").read_text())
     assert data["not_for_release"] is True
     assert data["poison"][0]["interval"][0] == pytest.approx(0.555, abs=1e-3)

@@ -51,7 +51,7 @@ def made(run, *more, kind="bits"):
 
 def test_from_parameters_to_topics(run, tmp_path):
     card = made(run, "--f", 0.05, "--max-words", 3)
-    assert "everybody, the collector of the data included" in card
+    assert "everyone, including the collector of the data" in card
     assert "For one certain word, there or not: ε = 7.04, δ = 0." in card
     (tmp_path / "note.txt").write_text(f"{SECRET} has a rash, and itching skin", "utf-8")
     ask = ("local", "randomize", "c.json", "note.txt", "--state", "state", "--max-epsilon")
@@ -165,7 +165,7 @@ def test_monitor(run, notes):
     code, out, _ = run("audit", "monitor", notes, "--text", "note", "--topics", 3, "--sweeps", 20)
     assert code == 0
     assert "NOT FOR RELEASE" in out
-    assert "It bounds no privacy loss" in out
+    assert "It does not bound the privacy loss" in out
     code, out, _ = run("audit", "monitor", notes, "--text", "note", "--topics", 3, "--sweeps", 20, "--json")
     data = json.loads(out)
     assert data["not_for_release"] is True

@@ -162,7 +162,7 @@ def test_refusals():
     with pytest.raises(InputError, match=r"longest_document is 1, but a document has \d tokens"):
         monitor_gibbs(counts, GibbsLda(n_topics=2, sweeps=1), longest_document=1)
     nothing = Counts(np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), 3, np.ones(1, np.uint64))
-    with pytest.raises(InputError, match="no word to sample"):
+    with pytest.raises(InputError, match="no document has a word"):
         monitor_gibbs(nothing, GibbsLda(n_topics=2, sweeps=1))
 
 

@@ -70,10 +70,10 @@ def test_guarantees_name_unit_relation_and_trust():
         assert (guarantee.trust, guarantee.strength) == (Trust.LOCAL, Strength.PROVED)
         assert (guarantee.relation, guarantee.delta) == (Relation.REPLACE, 0)
         card = " ".join(guarantee.card().split())
-        assert "everybody, the collector of the data included" in card
+        assert "everyone, including the collector of the data" in card
         assert "one report for each collection" in card
         assert "somebody sent a report is not hidden" in card
-        assert "except for a chance" not in card
+        assert "except with probability" not in card
     both = " ".join(flips(f=0.001, max_words=2).guarantee.card().split())
     assert "ε = 30.5" in both  # four bits
     assert "For one certain word, there or not: ε = 14.8, δ = 0." in both  # a third word pushes out one of two

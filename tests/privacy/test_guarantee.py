@@ -62,15 +62,15 @@ def test_card_of_replace_and_local():
     assert "(replace)" in card
     assert "or another in its place" in card
     assert "is in the data or not" not in card
-    assert "the collector of the data included" in card
+    assert "including the collector of the data" in card
 
 
 def test_card_of_a_single_word_claims_no_more():
     events = (Gaussian(3.185703, relation=Relation.REPLACE_WORD),)
     card = words(promise(events=events, strength=Strength.CLAIMED, assumptions=("A hole.",)).card())
     assert "Protected single words; NOT documents, NOT authors" in card
-    assert "If the claim is right: ε = 1," in card
-    assert "holds a certain word or another" in card
+    assert "If the claim is true: ε = 1," in card
+    assert "has a given word or another" in card
     assert "Beware - A hole." in card
     assert "every author" not in card
 
@@ -87,7 +87,7 @@ def test_card_that_promises_nothing_protects_nobody():
 def test_card_of_each_strength(strength):
     card = words(promise(strength=strength).card())
     assert f"{strength.upper()}: {strength.meaning}." in card
-    assert ("Nothing is promised. Do not publish this." in card) == (strength is Strength.NONE)
+    assert ("Nothing is guaranteed. Do not publish this." in card) == (strength is Strength.NONE)
     assert ("ε =" in card) == (strength is not Strength.NONE)
 
 
@@ -348,13 +348,13 @@ def test_impossible_or_unknown_events_are_refused(event):
 
 def test_card_says_what_counts_for_those_known_to_be_in_the_data():
     card = words(promise(events=(Gaussian(4.224679),), delta=1e-6).card())
-    assert "Content Of one author known to be in the data, only what they wrote is left to hide." in card
-    assert "count on ε = 2.13, δ = 1e-06 (replace-one): odds at most 8.36-fold" in card
+    assert "If membership is known For one author known to be in the data, only what they wrote remains secret." in card
+    assert "the bound is ε = 2.13, δ = 1e-06 (replace-one): odds at most 8.36-fold" in card
     assert "what it says" in words(promise(unit=Unit.DOCUMENT).card())
     sampled = words(promise(events=(SampledGaussian(2.0, 0.5),)).card())
-    assert "For that (replace-one) no figure is known." in sampled
+    assert "For that secret (replace-one) no bound is known." in sampled
     claimed = words(promise(strength=Strength.CLAIMED).card())
-    assert "Content If the claim is right: Of one author" in claimed
+    assert "If membership is known If the claim is true: For one author" in claimed
 
 
 @pytest.mark.parametrize("change", [
@@ -395,7 +395,7 @@ def test_a_delta_above_one_over_the_declared_number_is_warned_of(units, sound):
 def test_a_delta_above_a_thousandth_is_warned_of_whatever_the_number(delta, units, sound):
     guarantee = promise(delta=delta).about(units)
     assert guarantee.sound is guarantee.to_dict()["sound"] is sound
-    assert ("is above 0.001: publishing every author with that chance" in words(guarantee.card())) is not sound
+    assert ("is above 0.001: publishing every author with that probability" in words(guarantee.card())) is not sound
     assert "Warning" not in promise(delta=delta, strength=Strength.NONE).card()
 
 
@@ -479,7 +479,7 @@ def test_words_of_two_kinds_are_told_apart():
     both = words(WeightedVocabulary(public_vocabulary=listed, **settings).guarantee.card())
     assert PUBLIC_LIST not in both
     assert "The listed words were public beforehand" in both
-    assert "The other words were chosen privately from this data, and charged." in both
+    assert "The other words were selected privately from this data, and charged." in both
     assert WeightedVocabulary(**settings).guarantee.assumptions == ()
 
 

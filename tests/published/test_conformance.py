@@ -140,7 +140,7 @@ def test_without_consent_nothing_runs(name):
 def test_a_ledger_never_records_what_promises_nothing(name, tmp_path):
     mechanism = MECHANISMS[name](Unit.AUTHOR)
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=100, delta=1e-2, relation=mechanism.guarantee.relation)
-    with pytest.raises(PrivacyError, match="promises nothing"):
+    with pytest.raises(PrivacyError, match="guarantees nothing"):
         charged(ledger, mechanism, corpus_for(Unit.AUTHOR), secure_rng(), accept_unproven=True)
     assert ledger.receipts() == []
 
@@ -150,7 +150,7 @@ def test_card_says_that_nobody_is_protected_and_why(name):
     guarantee = MECHANISMS[name](Unit.AUTHOR).guarantee
     card = " ".join(guarantee.card().split())
     assert "Protected nobody" in card
-    assert "Nothing is promised. Do not publish this." in card
+    assert "Nothing is guaranteed. Do not publish this." in card
     assert f"Beware - {'The topics are made from exact counts' if name == 'zhu' else 'The claim is refuted: '}" in card
     assert "every author" not in card
     assert guarantee.to_dict()["epsilon"] is None  # machines read no price either
@@ -226,4 +226,4 @@ def test_command_line(name, tmp_path, monkeypatch):
     done = CliRunner().invoke(app, [*command, "--accept-unproven"])
     assert done.exit_code == 0, done.output
     shown = " ".join(done.output.replace("│", " ").split())
-    assert ("Nothing is promised" if STRENGTH[name] is Strength.NONE else "If the claim is right") in shown
+    assert ("Nothing is guaranteed" if STRENGTH[name] is Strength.NONE else "If the claim is true") in shown

@@ -95,8 +95,8 @@ def test_guarantee_does_not_overstate():
     assert (guarantee.strength, guarantee.relation) == (Strength.CLAIMED, Relation.REPLACE_WORD)
     card = " ".join(guarantee.card().split())
     assert "Protected single words; NOT documents, NOT authors" in card
-    assert "If the claim is right: ε" in card
-    assert "whether one place in one document holds a certain word or another" in card
+    assert "If the claim is true: ε" in card
+    assert "whether one position of one document has a given word or another" in card
     assert "every single document" not in card
     assert len(guarantee.assumptions) == 4
 

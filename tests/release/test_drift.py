@@ -89,11 +89,11 @@ def test_a_few_periods_tell_nothing():
 @pytest.mark.parametrize(
     "tables, message",
     [
-        ([], "told from the counts of a series"),
-        ([{"period": ""}], "told from the counts of a series"),
-        ([{"since": "2026-W01"}], "told from the counts of a series"),
+        ([], "drift needs the counts of a series"),
+        ([{"period": ""}], "drift needs the counts of a series"),
+        ([{"since": "2026-W01"}], "drift needs the counts of a series"),
         ([{}, {"period": "2026-W02", "noise": 7.0}], "not of one series"),
-        ([{}, {}], "two counts of one period"),
+        ([{}, {}], "two tables of one period"),
     ],
 )
 def test_what_is_no_series(tables, message):
@@ -102,7 +102,7 @@ def test_what_is_no_series(tables, message):
 
 
 def test_suppressed_counts_and_wrong_errors():
-    with pytest.raises(InputError, match="left out as small"):
+    with pytest.raises(InputError, match="suppressed as small"):
         drift([table(np.append(np.full(10, 9.0), np.nan))])
     with pytest.raises(InputError, match="strictly between 0 and 1"):
         drift([table(np.full(11, 9.0))], error=0.0)

@@ -100,18 +100,18 @@ def test_answers_are_cut_to_a_name(server, answer, shown):
 def test_what_does_not_answer(server):
     url, _, stub = server
     stub.answer = "nonsense"
-    with pytest.raises(InputError, match="does not speak the OpenAI protocol"):
+    with pytest.raises(InputError, match="does not follow the OpenAI protocol"):
         label(RELEASE, by=f"openai:{url}", model="small")
     with pytest.raises(InputError, match="does not answer"):
         label(RELEASE, by="openai:http://127.0.0.1:9/v1", model="small")
     for by, message in (
         ("openai:file:///etc", "begins with http"),
-        ("nowhere:function", "would be run with your rights"),
+        ("nowhere:function", "would run with your permissions"),
         ("json", "module:function, ollama:MODEL or openai:URL"),
     ):
         with pytest.raises(InputError, match=message):
             label(RELEASE, by=by, model="small")
-    with pytest.raises(InputError, match="would be run with your rights"):
+    with pytest.raises(InputError, match="would run with your permissions"):
         label(RELEASE, by="os:getcwd", allow="cosmos")
     with pytest.raises(InputError, match="there is no function"):
         label(RELEASE, by="nowhere:function", allow=["nowhere"])

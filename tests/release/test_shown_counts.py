@@ -54,7 +54,9 @@ def test_files_keep_what_was_measured(table):
 
 
 def test_the_bound_leaves_out_cells_and_no_authors(table):
-    assert table.bounded == "Each author counts in one cell. 4 to 20 authors had more cells, and do not count in those."
+    assert (
+        table.bounded == "Each author counts in one cell. 4 to 20 authors had more cells, and do not count in the rest."
+    )
     assert "at most 2 cells. 4 to 20" in replace(table, max_cells=2).bounded
 
 
@@ -104,9 +106,9 @@ def test_sums_of_pairs_are_not_called_authors(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     once, often = two_axes(), two_axes(max_cells=3)
     assert (once.title(margin=True), often.title(margin=False)) == ("Authors", "Authors")
-    assert often.title(margin=True) == "Authors, once for each cell that they count in"
+    assert often.title(margin=True) == "Authors, once for each of their cells"
     show_counts(often, 10)
     assert "once for each" in capsys.readouterr().out
-    assert "Sums over cells count authors, once for each cell" in "\n".join(often.summary())
+    assert "Sums over cells count authors, once for each of their cells" in "\n".join(often.summary())
     page = render(Release(value=often, guarantee=PROMISE, settings={"mechanism": "margins"}))
-    assert "Authors, once for each cell that they count in by topic" in page
+    assert "Authors, once for each of their cells by topic" in page

@@ -1,1 +1,1 @@
-"""The owner's door: attacks and measurements on the raw data, uncharged. Everything here is NOT FOR RELEASE."""
+"""Attacks and measurements on the raw data, for its owner: nothing is charged, and everything is NOT FOR RELEASE."""

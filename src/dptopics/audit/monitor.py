@@ -1,7 +1,7 @@
 """The privacy monitor for collapsed Gibbs sampling (Zhao et al. 2019, algorithms 1 and 2). NOT FOR RELEASE.
 
-It watches the draws of one run and adds up how much each would have changed, had some tokens been missing. That is a
-diagnostic, not a guarantee: see ``WHAT_IT_SAYS``.
+It sums over one run how much each draw would have changed had some tokens been missing. That is a diagnostic, not a
+guarantee: see ``WHAT_IT_SAYS``.
 """
 
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from dptopics.kernels.gibbs_monitor import monitored_sweep
 from dptopics.learners.lda import GibbsLda
 
 WHAT_IT_SAYS = (
-    "It says how much the draws of this one run would have moved if N tokens had been missing from the topics' totals: "
-    "a number to compare corpora, priors and topic counts by.",
-    "It bounds no privacy loss. It adds up as if a missing token touched only its own draws, but every draw of the run "
-    "depends on the counts that all other tokens leave behind.",
-    "It moves only the topics' totals. A missing token of the same word also moves that word's own count, by up to "
+    "It measures how much the draws of this one run would have changed if N tokens had been missing from the topics' "
+    "totals: a number to compare corpora, priors and topic counts by.",
+    "It does not bound the privacy loss. It sums as if a missing token affected only its own draws, but every draw of "
+    "the run depends on the counts of all other tokens.",
+    "It changes only the topics' totals. A missing token of the same word also changes that word's own count, by up to "
     "ln(1 + 1/β) in a single draw.",
-    "It is computed from the data, without noise: the numbers themselves are not for release.",
+    "It is computed from the data without noise: the numbers themselves are not for release.",
 )
 
 
@@ -36,7 +36,7 @@ class MonitorResult:
     document: NDArray[np.float64]
     printed_word: NDArray[np.float64]  # algorithm 1 as printed: its step 4 adds nothing
     printed_document: NDArray[np.float64]
-    missing_word: NDArray[np.float64]  # one token of the same word missing, which the monitor leaves out
+    missing_word: NDArray[np.float64]  # one token of the same word missing, which the monitor ignores
     longest_document: int
     capped: float
     same_word: float
@@ -59,9 +59,9 @@ class MonitorResult:
 def monitor_gibbs(counts: Counts, learner: GibbsLda, *, longest_document: int | None = None) -> MonitorResult:
     """Run the learner's sampler and watch every draw, at word level (N = 1) and document level (N = longest document).
 
-    The draws are those of the learner itself: monitored or not, the same topics come out. Where a topic holds fewer
-    than N tokens, all of them are taken to be removed; ``capped`` is the share of draws in which that happened. Beside
-    the corrected algorithm 1 stand what it says as printed, and what a missing token of the same word would do.
+    The draws are those of the learner itself: monitoring does not change the topics. Where a topic has fewer than
+    N tokens, all of them count as removed; ``capped`` is the share of such draws. Besides the corrected algorithm 1 the
+    result has the algorithm as printed, and the effect of a missing token of the same word.
 
     Args:
         counts: documents; as sensitive as the texts.
@@ -77,7 +77,7 @@ def monitor_gibbs(counts: Counts, learner: GibbsLda, *, longest_document: int | 
     """
     state, seeds = learner.begin(counts), learner.seeds(counts)
     if not state.word.size:
-        raise InputError("there is no word to sample a topic for. Give documents with words of the vocabulary.")
+        raise InputError("no document has a word to sample a topic for. Give documents with words of the vocabulary.")
     lengths = np.diff(state.start)
     largest = int(lengths.max())
     if longest_document is None:
@@ -88,24 +88,13 @@ def monitor_gibbs(counts: Counts, learner: GibbsLda, *, longest_document: int | 
             "Raise it, or cut documents first."
         )
     removed = np.array([1, longest_document], np.int64)
-    loss, beside = np.zeros((2, state.word.size)), np.zeros((3, state.word.size))
+    loss, other = np.zeros((2, state.word.size)), np.zeros((3, state.word.size))
+    priors = (learner.alpha, learner.beta, learner.n_topics)
     curve = np.empty((5, learner.sweeps))
     capped = 0
     for sweep in range(learner.sweeps):
-        capped += int(
-            monitored_sweep(
-                *state,
-                learner.alpha,
-                learner.beta,
-                learner.n_topics,
-                seeds,
-                sweep,
-                removed,
-                loss,
-                beside,
-            )[1]
-        )
-        curve[:, sweep] = np.concatenate([loss.max(axis=1), beside.max(axis=1)])
+        capped += int(monitored_sweep(*state, *priors, seeds, sweep, removed, loss, other)[1])
+        curve[:, sweep] = np.concatenate([loss.max(axis=1), other.max(axis=1)])
         progress.report((sweep + 1) / learner.sweeps)
     return MonitorResult(
         word=curve[0],

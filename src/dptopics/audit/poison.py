@@ -1,7 +1,7 @@
-"""Planted documents: can an attacker who adds some draw a secret out of somebody else's? NOT FOR RELEASE.
+"""Planted documents: can an attacker who adds some extract a secret from another person's? NOT FOR RELEASE.
 
-A target document holds a secret word, one of m candidates by a fair die. The attacker knows everything else of it,
-plants documents near it (Cliopatra 2026 does so against clusters named by language models), sees the topics, guesses.
+A target document contains a secret word, drawn uniformly from m candidates. The attacker knows its other words, plants
+documents near it (as Cliopatra 2026 does against clusters named by language models), sees the topics, and guesses.
 """
 
 import json
@@ -28,7 +28,7 @@ from dptopics.release.topic_model import TopicModel
 
 Floats = NDArray[np.float64]
 
-_TOP = 10  # words that a plain pipeline shows of each cluster
+_TOP = 10  # words of each cluster that a plain pipeline shows
 _CLUSTERS = 20
 _SMALLEST_TOPIC = 10  # documents of a topic, as in BERTopic
 _DIMENSIONS = 50
@@ -43,8 +43,8 @@ class Shown(NamedTuple):
 
 
 class Plant(NamedTuple):
-    """Documents that an attacker plants: ``copies`` with so many of the target's ``words``, and ``lift`` with every
-    candidate for the secret, which brings all of them into a vocabulary that wants many users."""
+    """Documents that an attacker plants: ``copies`` with this many of the target's ``words``, and ``lift`` with every
+    candidate for the secret, which lifts them over the threshold of a vocabulary."""
 
     copies: int
     words: int
@@ -72,7 +72,7 @@ def _clusters_and_words(corpus: Corpus, seed: int) -> Shown:
 
 
 def _like_bertopic(corpus: Corpus, seed: int) -> Shown:
-    """Embeddings of few dimensions, HDBSCAN, class-based TF-IDF: BERTopic's parts, with what scikit-learn has."""
+    """Low-dimensional embeddings, HDBSCAN, class-based TF-IDF: BERTopic's steps, with scikit-learn."""
     from sklearn.cluster import HDBSCAN
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfTransformer
@@ -99,7 +99,7 @@ PLAIN = (
 
 
 def of_plan(plan: Plan) -> Victim:
-    """What a plan would release, on planted data. The noise is seeded: nothing of it is published."""
+    """What a plan would release on planted data. The noise is seeded: nothing of it is published."""
     mechanism = plan.build()
 
     def train(corpus: Corpus, seed: int) -> Shown:
@@ -109,7 +109,7 @@ def of_plan(plan: Plan) -> Victim:
         except NothingReleased:
             return Shown((), np.zeros((1, 0)), np.zeros(0))
         if not isinstance(value, TopicModel):
-            raise InputError("planted documents are tried on topics. Give a plan of topics.")
+            raise InputError("planted documents attack topics. Give a plan of topics.")
         scale = value.topic_share if value.noise_std is None else 1 / np.maximum(value.noise_std, 1e-300)
         weights = value.vocabulary.weights
         counts = np.asarray(value.topic_word * scale[:, None])
@@ -147,14 +147,14 @@ def _top(weights: Floats) -> Floats:
 
 
 _LEVEL = 0.95
-_USERS = 5  # documents that use a candidate: rare, as a diagnosis is, and not unheard of
+_USERS = 5  # documents that use a candidate: rare, but not unique, as a diagnosis is
 _SHORTEST = 4  # words of a target
 Rules = dict[str, NDArray[np.float64]]  # scores of the candidates, by the rule that gave them
 
 
 @dataclass(frozen=True)
 class Poisoned:
-    """How often the secret was guessed, by the plants and the rule that did best in rehearsals."""
+    """How often the secret was guessed, by the plants and rule that did best in rehearsals."""
 
     victim: str
     right: int
@@ -185,7 +185,7 @@ class Poisoned:
 
 @dataclass(frozen=True)
 class PoisonAudit(Audited):
-    """All victims. The last one is what the audit is about."""
+    """All victims; the last is the subject of the audit."""
 
     found: tuple[Poisoned, ...]
 
@@ -195,15 +195,18 @@ class PoisonAudit(Audited):
         (low, high), guessing = last.interval, 1 / last.candidates
         how = f"guessed in {last.success:.0%} of {last.runs} runs, {guessing:.0%} by chance"
         if last.allowed is not None and low > last.allowed:
-            light, line = Light.RED, f"planted documents draw out more than the claim allows: the secret was {how}."
+            light, line = Light.RED, f"planted documents extract more than the claim allows: the secret was {how}."
         elif low > 2 * guessing:
-            light, line = Light.RED, f"planted documents draw secrets out of other people's texts: {how}."
+            light, line = Light.RED, f"planted documents extract secrets from other people's texts: {how}."
         elif low > guessing:
-            light, line = Light.AMBER, f"planted documents draw a little out of other people's texts: {how}."
+            light, line = Light.AMBER, f"planted documents extract a little from other people's texts: {how}."
         elif high > 3 * guessing:
-            light, line = Light.AMBER, f"so few runs could not rule out a secret drawn in {high:.0%} of cases: {how}."
+            light, line = (
+                Light.AMBER,
+                f"too few runs to rule out that a secret is extracted in {high:.0%} of cases: {how}.",
+            )
         else:
-            light, line = Light.GREEN, f"planted documents did not draw a secret out: {how} (at most {high:.0%})."
+            light, line = Light.GREEN, f"planted documents did not extract a secret: {how} (at most {high:.0%})."
         heads = ("Topics by", "Secret guessed", "95 % interval", "By chance", "Allowed by the claim")
         rows = tuple(
             (one.victim, f"{one.success:.0%}", f"{one.interval[0]:.0%} to {one.interval[1]:.0%}",
@@ -211,8 +214,8 @@ class PoisonAudit(Audited):
             for one in self.found
         )  # fmt: skip
         reasons = (
-            f"A target holds one of {last.candidates} secret words. The attacker knows its other words, plants "
-            "documents near it, and guesses the secret from the topics. Plants and guess were chosen in rehearsals "
+            f"A target contains one of {last.candidates} secret words. The attacker knows its other words, plants "
+            "documents near it, and guesses the secret from the topics. Plants and rule were chosen in rehearsals "
             "that are not counted.",
         )
         return Summary(light, line, heads, rows, reasons)
@@ -242,9 +245,9 @@ def audit_by_poison(
     background: int = 1000,
     key: int = 0,
 ) -> PoisonAudit:
-    """Attack each victim ``runs`` times, by what did best in so many ``rehearsals`` of each way to plant.
+    """Attack each victim ``runs`` times, by what did best in ``rehearsals`` of each way to plant.
 
-    Each run draws a target, a secret and a ``background`` of other documents anew.
+    Each run draws a new target, secret and ``background`` of other documents.
     """
     if candidates < 2 or runs < 1 or rehearsals < 1:
         raise InputError(f"at least 2 candidates and 1 run are needed, got {candidates}, {runs} and {rehearsals}.")
@@ -280,14 +283,14 @@ def _attacked(victim: Victim, case: "_Case", runs: int, rehearsals: int, rng: Ge
 
 
 def most_guessed(claim: Guarantee, m: int) -> float:
-    """The most that any attacker can guess, of m equally likely secrets of one unit, under an (ε, δ) claim.
+    """The largest probability of guessing one of m equally likely secrets of one unit, under an (ε, δ) claim.
 
     Let P_i be the law of the release when the secret is i, Q without the unit, and G_i the event that i is guessed.
     Add-or-remove: P_i(G_i) ≤ e^ε Q(G_i) + δ and 1 − P_i(G_i) ≥ e^(−ε)(1 − Q(G_i) − δ). Both right sides are straight
     lines in q_i = Q(G_i), their minimum is concave, and Σ q_i ≤ 1, so by Jensen the mean of P_i(G_i) is at most
     min{e^ε/m + δ, 1 − e^(−ε)(1 − 1/m − δ)}. Replace-one: (m − 1) P_i(G_i) ≤ Σ_{j≠i} (e^ε P_j(G_i) + δ); the mean p over
     i obeys (m − 1) p ≤ e^ε (1 − p) + (m − 1) δ, so p ≤ (e^ε + (m − 1) δ)/(m − 1 + e^ε).
-    Planted documents are part of the data that both neighbours share: they change nothing in this.
+    Planted documents are part of both neighbours, so the bounds hold with them.
     """
     epsilon, delta = min(claim.epsilon, 300.0), claim.delta
     if claim.relation is Relation.ADD_OR_REMOVE:
@@ -296,7 +299,7 @@ def most_guessed(claim: Guarantee, m: int) -> float:
 
 
 class _Case(NamedTuple):
-    """The data that runs draw from: candidates (word numbers), documents that can be targets, size of a background."""
+    """The data that runs sample from: candidates (word numbers), possible targets, size of a background."""
 
     corpus: Corpus
     candidates: NDArray[np.int64]
@@ -315,12 +318,12 @@ def _case(corpus: Corpus, m: int, background: int) -> _Case:
             "different words: the corpus is too small for any statement."
         )
     if corpus.vectors is not None:
-        raise InputError("planted documents are made of words: mechanisms that embed texts cannot be attacked by them.")
+        raise InputError("planted documents consist of words, so mechanisms that embed texts cannot be attacked.")
     return _Case(corpus, chosen.astype(np.int64), targets, background)
 
 
 def _run(victim: Victim, plant: Plant, case: _Case, rng: Generator) -> dict[str, float]:
-    """One release on planted data: for each rule the chance that its guess is right (ties are guessed between)."""
+    """One release on planted data: for each rule the probability that its guess is right (ties at random)."""
     corpus = case.corpus
     target = int(rng.choice(case.targets))
     others = np.delete(np.arange(corpus.n_documents), target)
@@ -334,11 +337,12 @@ def _run(victim: Victim, plant: Plant, case: _Case, rng: Generator) -> dict[str,
     rules = _scores(shown, corpus.words, near, case.candidates)
     if shown.weights is not None:
         rules["weights beyond those of the others"] = rules["weights of the words"] - _weights(data, case.candidates)
-    return {name: _share_right(score, secret) for name, score in rules.items()}
+    best = {name: np.flatnonzero(score == score.max()) for name, score in rules.items()}
+    return {name: 1 / tied.size if secret in tied else 0.0 for name, tied in best.items()}
 
 
 def _scores(shown: Shown, words: Sequence[str], near: NDArray[np.int64], candidates: NDArray[np.int64]) -> Rules:
-    """What each rule says of the candidates: more for those that look like the secret."""
+    """The scores of the candidates by each rule, higher for a likelier secret."""
     column = {word: i for i, word in enumerate(shown.words)}
 
     def of(numbers: NDArray[np.int64], row: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -357,16 +361,11 @@ def _scores(shown: Shown, words: Sequence[str], near: NDArray[np.int64], candida
 
 
 def _weights(others: Corpus, candidates: NDArray[np.int64]) -> NDArray[np.float64]:
-    """What the other documents give each candidate, one over the root of their length: the attacker may know them."""
+    """The weight of each candidate in the other documents, which the attacker may know: 1/√length of each."""
     size = np.diff(others.doc_start)
     given = np.repeat(1 / np.sqrt(np.maximum(size, 1)), size)
     total = np.bincount(others.word, weights=given, minlength=len(others.words))
     return np.asarray(total, np.float64)[candidates]
-
-
-def _share_right(score: NDArray[np.float64], secret: int) -> float:
-    best = np.flatnonzero(score == score.max())
-    return 1 / best.size if secret in best else 0.0
 
 
 def with_documents(corpus: Corpus, documents: Sequence[NDArray[np.int64]]) -> Corpus:

@@ -1,4 +1,4 @@
-"""What an audit says first: a light, one line, a table, and the reasons. On a page of its own: NOT FOR RELEASE."""
+"""The summary of an audit: a light, one line, a table and the reasons, also as a page. NOT FOR RELEASE."""
 
 from dataclasses import dataclass
 from html import escape
@@ -8,7 +8,7 @@ from typing import Any
 from dptopics.core import notebook
 from dptopics.core.settings import Choice
 
-_SURE = 10  # times as many found as guessing would: not a matter of luck or degree
+_SURE = 10  # times as many found as by guessing: beyond chance
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #1a1a1a; }
 .mark { background: #1a1a1a; color: #fff; padding: .4rem .8rem; font-weight: 600; }
@@ -20,8 +20,8 @@ tr { border-bottom: 1px solid #ddd; }
 
 
 class Light(Choice):
-    """Red: people are exposed. Amber: something, or nothing that this audit could see for sure. Green: nothing found,
-    and it would have been seen."""
+    """Red: people are exposed. Amber: some evidence, or an inconclusive audit. Green: nothing found, and a leak would
+    have been detected."""
 
     RED = "red"
     AMBER = "amber"
@@ -58,10 +58,10 @@ class Summary:
 
 
 class Audited:
-    """Something with a summary, shown as such in notebooks."""
+    """An audit with a summary, which notebooks display."""
 
     def summary(self) -> Summary:
-        """What it says first."""
+        """The light, the table and the reasons."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
@@ -72,25 +72,22 @@ def light_of(low: float, high: float, guessing: float, whose: str) -> tuple[Ligh
     """The light and its line, from the limits of what the best attack finds at a false positive rate."""
     alarms = f"accusing 1 in {1 / guessing:,.0f} others wrongly"
     if low >= min(_SURE * guessing, 0.5):
-        return Light.RED, f"an outsider can tell for at least {low:.0%} of {whose} that they were used, {alarms}."
+        return Light.RED, f"an outsider can identify at least {low:.0%} of {whose} as used, {alarms}."
     if low > guessing:
-        return (
-            Light.AMBER,
-            f"an outsider can tell for some of {whose} (at least {low:.1%}) that they were used, {alarms}.",
-        )
+        return Light.AMBER, f"an outsider can identify some of {whose} (at least {low:.1%}) as used, {alarms}."
     if high <= _SURE * guessing:
         return Light.GREEN, (
-            f"no attack found who was used better than guessing, {alarms}; more than {high:.1%} of {whose} would have "
-            "shown. This is no proof: other attacks may find more."
+            f"no attack identified who was used better than guessing, {alarms}; more than {high:.1%} of {whose} would "
+            "have been detected. This is not a proof: other attacks may find more."
         )
     return Light.AMBER, (
-        f"no attack found who was used, but up to {high:.0%} of {whose} could be found and this audit could not have "
-        "seen it. Give it more documents or authors, or more shadows."
+        f"no attack identified who was used, but this audit cannot rule out up to {high:.0%} of {whose}. Give it more "
+        "documents or authors, or more shadows."
     )
 
 
 def write_page(summary: Summary, folder: Path, *, title: str, name: str = "audit.html") -> Path:
-    """The summary as one HTML file that loads nothing; the curves beside it are in roc.png."""
+    """The summary as one HTML file that loads nothing; the curves are in roc.png."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / name
     path.write_text(page(summary, title=title), "utf-8")

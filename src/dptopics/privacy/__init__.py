@@ -1,1 +1,1 @@
-"""What a guarantee is made of: events and their price, noise, mechanisms, the ledger."""
+"""The parts of a guarantee: events, their price, and noise."""

@@ -1,4 +1,4 @@
-"""Controls: runs with too little noise, by which an audit shows what it can see. Never for release."""
+"""Controls: under-noised runs, by which an audit shows what it can detect. Never for release."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,10 +14,7 @@ _share: ContextVar[float] = ContextVar("share of noise", default=1.0)
 
 @contextmanager
 def under_noised(share: float) -> Iterator[None]:
-    """Draw only a ``share`` of the noise, and state all of it. Another thread draws all of its noise meanwhile.
-
-    Whatever is released in here says that nothing is promised (:meth:`dptopics.release.release.Release.of`).
-    """
+    """Draw only a ``share`` of the stated noise, in this context alone; what is released here guarantees nothing."""
     token = _share.set(share)
     try:
         yield
@@ -27,7 +24,7 @@ def under_noised(share: float) -> Iterator[None]:
 
 @contextmanager
 def given_noise(draws: Iterable[Steps]) -> Iterator[None]:
-    """Take these draws, one after another, instead of new ones: what was noise before makes up for other data."""
+    """Use these draws in order instead of new ones, to offset the difference to other data."""
     token = _given.set(iter(draws))
     try:
         yield
@@ -36,11 +33,11 @@ def given_noise(draws: Iterable[Steps]) -> Iterator[None]:
 
 
 def next_given() -> Steps | None:
-    """The next draw that is given; None: draw it."""
+    """The next given draw; None: draw it."""
     given = _given.get()
     return None if given is None else next(given, None)
 
 
 def share_of_noise() -> float:
-    """How much of the noise that is stated is drawn: all of it, but for controls."""
+    """The share of the stated noise that is drawn: 1 outside controls."""
     return 0.0 if _given.get() is not None else _share.get()

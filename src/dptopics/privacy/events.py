@@ -1,9 +1,8 @@
-"""What a mechanism did, as far as privacy is concerned, and the price of it.
+"""Privacy events: what a mechanism draws, from which its price follows.
 
-An event describes one draw of noise, a pricing function turns events into ε. Scales are relative to the sensitivity, so
-they are the very numbers that the mechanism hands to the noise. A sensitivity is the largest change between two
-neighbours, so every event says which data sets are neighbours for it: the same noise is a different event under another
-relation, and events of unequal relations have no common price. An unknown event is refused.
+An event describes one draw of noise; a pricing function turns events into ε. Scales are relative to the sensitivity,
+the largest change between two neighbours, so every event states its neighbouring relation: the same noise is
+a different event under another relation, and events of different relations have no common price.
 """
 
 from collections.abc import Sequence
@@ -17,12 +16,11 @@ from dptopics.core.settings import Choice
 
 
 class Relation(StrEnum):
-    """Which two data sets must look alike.
+    """Which data sets are neighbours.
 
-    With and without a unit; with one unit exchanged for another; or with a single word of one document exchanged for
-    another word, which hides neither documents nor authors: only claims of published methods are made for that. With
-    and without one certain word in one document hides as little; reports of local collection state it beside the
-    document's ε.
+    With and without a unit; with one unit replaced by another; or with a single word of one document replaced by
+    another, which hides neither documents nor authors and occurs only in claims of published methods. With and without
+    one given word in one document hides as little; reports of local collection state it in addition.
     """
 
     ADD_OR_REMOVE = "add-or-remove"
@@ -35,8 +33,8 @@ class Relation(StrEnum):
 class Gaussian:
     """Gaussian noise of standard deviation ``sigma`` times the L2 sensitivity, drawn ``count`` times.
 
-    ``nonnegative``: the noise is on a sum in which no unit's contribution has a negative number. One unit more or less
-    costs the same; one in place of another costs less (:mod:`dptopics.privacy.events`).
+    ``nonnegative``: no unit's contribution to the sum has a negative entry, so replace-one costs less than twice as
+    much (:func:`to_replace_one`).
     """
 
     sigma: float
@@ -75,10 +73,7 @@ class Laplace:
 
 @dataclass(frozen=True)
 class RandomizedResponse:
-    """One of ``values`` answers is given: each of the wrong ones with probability ``lie``, else the true one.
-
-    ``count`` answers are given independently: as many as two inputs can differ in.
-    """
+    """One of ``values`` answers: each wrong one with probability ``lie``, else the true one; ``count`` of them."""
 
     lie: float
     values: int = 2
@@ -101,7 +96,7 @@ class RandomizedResponse:
 
 @dataclass(frozen=True)
 class Failure:
-    """With this probability anything may be revealed (a lone word that clears its threshold): it is paid from δ."""
+    """With this probability anything may be revealed (a lone word that passes its threshold): part of δ."""
 
     probability: float
     relation: Relation = Relation.ADD_OR_REMOVE
@@ -111,7 +106,7 @@ class Failure:
 
 
 def _check(possible: bool, event: object) -> None:
-    """A NaN or negative scale must never come out as a low price."""
+    """A NaN or negative scale must never become a low price."""
     if not possible:
         raise PrivacyError(f"impossible privacy event {event}: scales are positive, counts at least 1, rates up to 1.")
 
@@ -123,7 +118,7 @@ _KINDS: dict[str, type[Event]] = {
 
 
 class Noise(Choice):
-    """Kinds of noise to choose from. Gaussian noise goes with the L2 norm, Laplace noise with the L1 norm."""
+    """Kinds of noise: Gaussian for the L2 norm, Laplace for the L1 norm."""
 
     GAUSSIAN = "gaussian"
     LAPLACE = "laplace"
@@ -141,26 +136,21 @@ class Noise(Choice):
 
 
 def relation_of(events: Sequence[Event]) -> Relation:
-    """The relation of all events; none at all hide everything under any relation, and count as add-or-remove.
-
-    What no formula here prices must not come out as free, and what different neighbours are compared for must not be
-    added up.
-    """
+    """The relation of all events (add-or-remove if there are none); unknown events and mixed relations are refused."""
     for event in events:
         if not isinstance(event, Event):
             raise PrivacyError(f"unknown privacy event {type(event).__name__}: it has no price.")
     found = list(dict.fromkeys(event.relation for event in events))
     if len(found) > 1:
         raise PrivacyError(
-            f"parts of one release must protect the same unit under the same relation, got {' and '.join(found)}: "
-            "noise for the one is not made for the other. Use mechanisms of one relation (ReplaceOneVocabulary makes "
-            "a vocabulary of 'replace')."
+            f"parts of one release must protect the same unit under the same relation, got {' and '.join(found)}. Use "
+            "mechanisms of one relation (ReplaceOneVocabulary makes a vocabulary of 'replace')."
         )
     return found[0] if found else Relation.ADD_OR_REMOVE
 
 
 def to_dict(event: Event) -> dict[str, Any]:
-    """Plain data for JSON. That contributions are not negative is written where it is so."""
+    """Plain data for JSON; ``nonnegative`` is written only where true."""
     fields = {"kind": type(event).__name__, **asdict(event), "relation": str(event.relation)}
     if not fields.get("nonnegative", True):
         del fields["nonnegative"]
@@ -168,7 +158,7 @@ def to_dict(event: Event) -> dict[str, Any]:
 
 
 def from_dict(data: dict[str, Any], relation: Relation = Relation.ADD_OR_REMOVE) -> Event:
-    """Inverse of :func:`to_dict`; ``relation`` is for events of version 0.1, which did not say theirs."""
+    """Inverse of :func:`to_dict`; ``relation`` is for events of version 0.1, which did not state theirs."""
     fields = {"relation": relation} | data
     fields["relation"] = Relation(fields["relation"])
     kind = _KINDS.get(fields.pop("kind", ""))
@@ -180,11 +170,11 @@ def from_dict(data: dict[str, Any], relation: Relation = Relation.ADD_OR_REMOVE)
 def to_replace_one(events: Sequence[Event]) -> tuple[Event, ...] | None:
     """The same draws under replace-one, or None where no price is known.
 
-    An exchange is a removal and an addition, so that sums move by at most twice as much: each multiplier is halved. Two
-    contributions u, v ≥ 0 of L2 norm at most C differ by less: ‖u − v‖² = ‖u‖² + ‖v‖² − 2⟨u, v⟩ ≤ 2C². Words of either
-    unit alone may fail to stay hidden: failures count twice. Proof: docs/guarantees/README.md, section 4.
+    A replacement is a removal and an addition, so sums move by at most twice as much: each multiplier is halved. Two
+    contributions u, v ≥ 0 of L2 norm at most C differ by less: ‖u − v‖² = ‖u‖² + ‖v‖² − 2⟨u, v⟩ ≤ 2C². Lone words of
+    either unit may be released: failures count twice. Proof: docs/guarantees/README.md, section 4.
 
-    >>> exchanged([Gaussian(2.0)])
+    >>> to_replace_one([Gaussian(2.0)])
     (Gaussian(sigma=1.0, count=1, relation=<Relation.REPLACE: 'replace'>, nonnegative=False),)
     """
     found: list[Event] = []
@@ -198,6 +188,6 @@ def to_replace_one(events: Sequence[Event]) -> tuple[Event, ...] | None:
                 found.append(Laplace(scale / 2, count, Relation.REPLACE))
             case Failure(probability):
                 found += [Failure(probability, Relation.REPLACE)] * 2
-            case _:  # what a sample does to an exchange is priced by no formula here
+            case _:  # no formula here prices replace-one with sampling
                 return None
     return tuple(found)

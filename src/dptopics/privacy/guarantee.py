@@ -234,11 +234,7 @@ class Guarantee:
             "events": [ev.to_dict(e) for e in self.events],
         } | {
             name: value
-            for name, value in (
-                ("gamma", self.gamma),
-                ("limits", list(self.limits)),
-                ("people", self.people),
-            )
+            for name, value in (("gamma", self.gamma), ("limits", list(self.limits)), ("people", self.people))
             if value
         }
 

@@ -347,8 +347,7 @@ class EndToEndNgrams(LimitedAsPublished):
                 log_theta = mean - mean.max() - np.log(np.exp(mean - mean.max()).sum())
                 score = -float(validation.count @ log_theta)  # equation 6
                 claimed = max(
-                    self.steepest(validation.count, weight) * moved,
-                    tuning.dot_sensitivity(np.abs(log_theta)),
+                    self.steepest(validation.count, weight) * moved, tuning.dot_sensitivity(np.abs(log_theta))
                 )  # claim 2
                 noisy = score + self._laplace(2 * self.tuning_scale * claimed, rng)
                 if best is None or noisy < best[0]:

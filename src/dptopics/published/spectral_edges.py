@@ -316,10 +316,7 @@ class Printed(Corrected):
         return component * sqrt(values["largest"])
 
 
-FORMULAS: dict[Sensitivities, Corrected] = {
-    Sensitivities.CORRECTED: Corrected(),
-    Sensitivities.PRINTED: Printed(),
-}
+FORMULAS: dict[Sensitivities, Corrected] = {Sensitivities.CORRECTED: Corrected(), Sensitivities.PRINTED: Printed()}
 
 
 _CORRECTED = FORMULAS[Sensitivities.CORRECTED]

@@ -1,1 +1,1 @@
-"""What leaves the house: values with their guarantee, saved, shown and handed on."""
+"""What is published: values with their guarantee, saved, displayed and exported."""

@@ -1,4 +1,4 @@
-"""Save a release as a folder that anyone can read, and load it back. Written whole or not at all."""
+"""Save a release as a folder that anyone can read, and load it back. Written atomically."""
 
 import hashlib
 import io
@@ -23,18 +23,18 @@ from dptopics.release.ngrams import NgramTable
 from dptopics.release.release import Record, Release
 from dptopics.release.topic_model import TopicModel
 
-SCHEMA = 2  # 1: no record, and no word on which words come from a public list
+SCHEMA = 2  # 1: without the record, and without marking words of a public list
 KINDS: dict[str, type[Any]] = {kind.kind: kind for kind in (TopicModel, NgramTable, Vocabulary, CountTable)}
 _FORMER = {"deviation": "noise_std", "over_deviation": "over_noise_std"}  # names until 0.2
 _INDEX = "bundle.json"
 _LISTED = "public list"
-# What ends a line somewhere, marks a field or cannot be written as UTF-8.
+# What ends a line for some reader, separates fields or cannot be written as UTF-8.
 _ESCAPED = re.compile(r"[\\\t\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029\ud800-\udfff]")
 _ESCAPES = {"\\": r"\\", "\n": r"\n", "\t": r"\t"}
 
 
 def check_target(path: str | Path) -> Path:
-    """Refuse a folder that exists or cannot be written: better before the budget is charged than after."""
+    """Refuse a folder that exists or cannot be written, before the budget is charged."""
     path = Path(path)
     if path.exists() or path.is_symlink():
         raise InputError(f"the output folder {str(path)!r} exists already. Choose another name, or remove it first.")
@@ -47,10 +47,7 @@ def check_target(path: str | Path) -> Path:
 
 
 def save(release: Release[Any], path: str | Path) -> Path:
-    """Write a release to a new folder, atomically: a crash leaves no folder of that name, or a whole one.
-
-    Once this returns, it is on disk, its name included: a loss of power does not undo what was charged and saved.
-    """
+    """Write a release to a new folder, atomically and synced to disk: a crash leaves no folder, or a complete one."""
     path = check_target(path)
     files, midnight = contents(release), _midnight(release.record.day)
     partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.absolute().parent))
@@ -74,11 +71,11 @@ def save(release: Release[Any], path: str | Path) -> Path:
 
 
 def _midnight(day: str) -> float:
-    """The time of every file: the day that the release states. When a run ended would tell how long it took."""
+    """The time of every file is the day of the release: the exact time would reveal how long a run took."""
     try:
         return datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()
     except ValueError:
-        return datetime(1980, 1, 1, tzinfo=UTC).timestamp()  # as inside the file of numbers
+        return datetime(1980, 1, 1, tzinfo=UTC).timestamp()  # as in .npz files
 
 
 def contents(release: Release[Any]) -> dict[str, bytes]:
@@ -106,7 +103,7 @@ def contents(release: Release[Any]) -> dict[str, bytes]:
 
 
 def load(path: str | Path) -> Release[Any]:
-    """Read a release back, checking that it is whole and unchanged."""
+    """Read a release back, checking that it is complete and unchanged."""
     path = Path(path)
     if not path.is_dir():
         raise BundleError(f"there is no release folder {str(path)!r}.")
@@ -126,28 +123,23 @@ def load(path: str | Path) -> Release[Any]:
 
 
 def stated_epsilon(path: str | Path) -> float | None:
-    """The ε that a release's guarantee.json states; loading never reads it, but computes it from the events."""
+    """The ε stated in a release's guarantee.json; loading computes it from the events instead."""
     found = _read_json(Path(path), "guarantee.json").get("epsilon")
     return None if found is None else float(found)
 
 
 def checksum(path: str | Path) -> str:
-    """SHA-256 of a release's index, which holds the checksums of all its other files: it tells one from another."""
+    """SHA-256 of a release's index, which holds the checksums of all its other files."""
     return hashlib.sha256((Path(path) / _INDEX).read_bytes()).hexdigest()
 
 
 def listed_files(path: str | Path) -> set[str]:
-    """Names of the files that a checked release has, its index included."""
+    """Names of the files of a checked release, including its index."""
     return {Path(name).name for name in _read_json(Path(path), _INDEX)["sha256"]} | {_INDEX}
 
 
-def count_files(path: str | Path) -> int:
-    """How many files a checked release has, its index included."""
-    return len(listed_files(path))
-
-
 def _checked_index(path: Path) -> dict[str, Any]:
-    """What bundle.json says, if every file that is read is the one that was written."""
+    """The content of bundle.json, if every listed file has its checksum."""
     index = _read_json(path, _INDEX)
     if not isinstance(index.get("schema"), int):
         raise BundleError(f"it is damaged: {_INDEX} has no schema number.")
@@ -158,8 +150,8 @@ def _checked_index(path: Path) -> dict[str, Any]:
         raise BundleError(f"it is damaged: {_INDEX} was changed. Get the release again.")
     if index["kind"] not in KINDS:
         raise BundleError(
-            f"it is damaged, or newer than this version: {_INDEX} names a kind of release that is not one of "
-            f"{', '.join(KINDS)}. Get the release again, or update dptopics."
+            f"it is damaged, or newer than this version: {_INDEX} names none of the kinds {', '.join(KINDS)}. Get the "
+            "release again, or update dptopics."
         )
     if not {"guarantee.json", "vocabulary.txt", f"{index['kind']}.npz"} <= set(index["sha256"]):
         raise BundleError(f"it is damaged: {_INDEX} lacks a checksum. Get the release again.")
@@ -170,7 +162,7 @@ def _checked_index(path: Path) -> dict[str, Any]:
 
 
 def _renamed(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers and fields under the names that they have today."""
+    """Numbers and fields under their current names."""
     return {_FORMER.get(name, name): value for name, value in stored.items()}
 
 
@@ -184,7 +176,7 @@ def _vocabulary(path: Path, arrays: Any) -> Vocabulary:
 
 
 def _line(word: str, vocabulary: Vocabulary) -> str:
-    """A word on one line, whatever is in it: the words of a count matrix can be anything."""
+    """A word on one line: the words of a count matrix may contain any character."""
     plain = _ESCAPED.sub(lambda found: _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}", word)
     return f"{plain}\t{_LISTED}" if word in vocabulary.listed else plain
 
@@ -200,8 +192,8 @@ def _readme(release: Release[Any]) -> str:
     lines = ["A release made by dptopics.", "", *record, *([""] if record else []), release.guarantee.card(), ""]
     lines += release.value.summary()
     lines += [
-        "vocabulary.txt: the words; 'public list' stands behind those that were public beforehand and may occur in no "
-        "text of this data.",
+        "vocabulary.txt: the words; 'public list' marks those that were public beforehand and may not occur in this "
+        "data.",
         "guarantee.json: the guarantee for machines. bundle.json: plan, settings and checksums.",
         "Everything here depends on the private data only through the mechanism that the guarantee describes.",
     ]
@@ -226,5 +218,5 @@ def _read_json(path: Path, name: str) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         raise BundleError(f"it is damaged: {name} cannot be read.") from None
     if not isinstance(data, dict):
-        raise BundleError(f"it is damaged: {name} is not what it should be.")
+        raise BundleError(f"it is damaged: {name} is not an object.")
     return data

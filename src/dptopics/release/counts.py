@@ -1,4 +1,4 @@
-"""CountTable: released counts of units by topic, group and period, with what the noise leaves open. Public."""
+"""CountTable: released counts of units by topic, group and period, with confidence intervals. Public."""
 
 import csv
 import io
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import ceil, floor, isnan, sqrt
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from dptopics.core.errors import BundleError, InputError, renamed_attribute
 from dptopics.core.files import Arrays, known
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.release import margins
+from dptopics.release.tabular import Tabular
 
 _NUMBERS = ("count", "low", "high", "share_low", "share_high")
 Z95 = 1.959963984540054  # 97.5 % of a normal distribution lies below
@@ -34,13 +34,13 @@ class Estimate(NamedTuple):
 
     @classmethod
     def of(cls, value: float, variance: float) -> Self:
-        """Of a normal number with known variance."""
+        """Of a normal variable with known variance."""
         noise_std = sqrt(max(variance, 0.0))
         return cls(value, value - Z95 * noise_std, value + Z95 * noise_std, noise_std)
 
 
 class Shown(NamedTuple):
-    """A count for people, in whole numbers."""
+    """A count for display, in whole numbers."""
 
     value: int
     low: int
@@ -48,16 +48,13 @@ class Shown(NamedTuple):
 
     @classmethod
     def of(cls, found: Estimate) -> Self:
-        """What is possible: nothing below 0. The interval is rounded outward, and holds the value.
-
-        An interval that lies below 0 is no proof of nothing: it reaches one standard deviation at least.
-        """
+        """Clipped at 0 and rounded outward; an interval below 0 still reaches one standard deviation."""
         high = ceil(max(found.high, found.noise_std))
         return cls(*(max(0, n) for n in (round(found.value), floor(found.low), high)))
 
     @property
     def interval(self) -> str:
-        """In words."""
+        """As text."""
         return f"{self.low:,} to {self.high:,}"
 
 
@@ -70,12 +67,12 @@ class Share(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CountTable:
+class CountTable(Tabular):
     """Counts of units in cells and margins. Totals agree: every margin is the sum of its cells.
 
     ``cube`` holds the counts; along each axis the last entry is the sum over the others. Counts are of *bounded*
-    contributions: a unit counts in at most ``max_cells`` cells; ``over`` tells how many units had more. Intervals say
-    what the noise leaves open about these counts. NaN: suppressed, since the noisy count was below ``min_units``.
+    contributions: a unit counts in at most ``max_cells`` cells; ``over`` is how many units had more. Intervals cover
+    the noise in these counts. NaN: suppressed, because the noisy count was below ``min_units``.
 
     >>> table = CountTable(axes=("topic", "ward"), values=(("0", "1"), ("north", "south")),
     ...     cube=margins.cube(np.array([[90.0, 10.0], [40.0, 60.0]])), weights=np.ones(4), noise=2.0)
@@ -97,13 +94,13 @@ class CountTable:
     over: float | None = None
     over_noise_std: float | None = None
     unit: str = "author"
-    documents: int | None = None  # of each unit that may count, where documents are counted
+    documents: int | None = None  # of each unit that count, where documents are counted
     model: str = ""
-    period: str = ""  # that was counted, where the table is one of a series
-    since: str = ""  # the period that running totals begin with
+    period: str = ""  # the counted one, where the table belongs to a series
+    since: str = ""  # the first period of running totals
     n_periods: int = 1  # of the whole series
     max_periods: int = 1  # of these that a unit counts in
-    latest: NDArray[np.float64] | None = None  # of running totals: the measurements that are new in this table
+    latest: NDArray[np.float64] | None = None  # of running totals: the new measurements in this table
     kind: ClassVar[str] = "counts"
     many: ClassVar[str] = "counts"
 
@@ -126,14 +123,11 @@ class CountTable:
     def noise_std(self) -> NDArray[np.float64]:
         """Standard deviation of each count of ``cube``: the same throughout a margin."""
         found = self.noise * np.sqrt(margins.variances(self.shape, self.weights))
-        where = [np.arange(n + 1) < n for n in self.shape]
-        index = sum(
-            np.expand_dims(at * 2 ** (len(where) - 1 - i), _others(i, len(where))) for i, at in enumerate(where)
-        )
-        return np.asarray(found[index])
+        where = np.ix_(*((np.arange(n + 1) < n).astype(int) for n in self.shape))
+        return np.asarray(found.reshape((2,) * len(self.shape))[where])
 
     def place(self, where: Mapping[str, str]) -> Place:
-        """The place of a cell or margin: a value for some axes, all values of the others."""
+        """The place of a cell or margin: a value for some axes, all values of the rest."""
         if unknown := sorted(where.keys() - set(self.axes)):
             raise InputError(f"there is no axis {', '.join(unknown)}. The axes are: {', '.join(self.axes)}.")
         found: list[int | None] = []
@@ -145,7 +139,7 @@ class CountTable:
         return tuple(found)
 
     def count(self, /, **where: str) -> Estimate:
-        """The count of a cell or margin: ``table.count(topic="3", ward="north")``, over all of what is not named."""
+        """The count of a cell or margin: ``table.count(topic="3", ward="north")``, summed over axes not named."""
         return self._at(self.place(where))
 
     def difference(self, one: Mapping[str, str], other: Mapping[str, str]) -> Estimate:
@@ -155,7 +149,7 @@ class CountTable:
         return Estimate.of(self._at(a).value - self._at(b).value, variance)
 
     def share(self, one: Mapping[str, str], *, of: Mapping[str, str]) -> Share | None:
-        """One count as a share of another, by Fieller's set within 0 to 1. None: the data allow no statement."""
+        """One count as a share of another, with Fieller's set within 0 to 1. None: the set is unbounded."""
         a, b = self.place(one), self.place(of)
         first, second = self._at(a).value, self._at(b).value
         low, high = fieller(first, second, self.covariance(a, a), self.covariance(a, b), self.covariance(b, b))
@@ -172,7 +166,7 @@ class CountTable:
     def rows(self) -> Iterator[dict[str, Any]]:
         """Cells and margins, the total first: names, count, interval rounded outward, share of the first axis.
 
-        Counts and intervals are as measured, and may lie below 0: sums of cells by others then stay unbiased.
+        Counts and intervals are as measured and may lie below 0, so that sums of cells stay unbiased.
         """
         low, high = self.cube - Z95 * self.noise_std, self.cube + Z95 * self.noise_std
         share_low, share_high = self._shares()
@@ -194,7 +188,7 @@ class CountTable:
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """Names of the axes as heads of columns: none of them stands in for a number."""
+        """Names of the axes as column heads, distinct from those of the numbers."""
         found: list[str] = []
         for axis in self.axes:
             while axis in (*_NUMBERS, *found):
@@ -216,7 +210,7 @@ class CountTable:
     # --- in a bundle ---
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Counts and weights. What was measured is not among them where small counts are left out."""
+        """Counts and weights; the measurements only where small counts are not suppressed."""
         return known(cube=self.cube, weights=self.weights, latest=None if self.min_units else self.latest)
 
     def fields(self) -> dict[str, Any]:
@@ -232,7 +226,7 @@ class CountTable:
         own = {**fields, "axes": tuple(fields["axes"]), "values": tuple(map(tuple, fields["values"]))}
         table = cls(cube=arrays["cube"], weights=arrays["weights"], latest=arrays.get("latest"), **own)
         if table.cube.shape != tuple(n + 1 for n in table.shape) or table.weights.size != 2 ** len(table.axes):
-            raise BundleError("counts and axes do not fit together.")
+            raise BundleError("counts and axes do not match.")
         return table
 
     def tables(self) -> dict[str, str]:
@@ -248,7 +242,7 @@ class CountTable:
         return {"counts.csv": out.getvalue()}
 
     def summary(self) -> list[str]:
-        """What is counted, what the bound leaves out, and where it is."""
+        """What is counted, what the bound omits, and the files."""
         small = f" Counts below {self.min_units} are left empty." if self.min_units else ""
         return [
             f"Noisy {self.what} of {self.counted}s by {', '.join(self.axes)}, with 95 % intervals.{small}",
@@ -256,10 +250,10 @@ class CountTable:
             self.bounded,
             "",
             f"counts.csv: every cell and margin ('{ALL}' is the sum over an axis), with intervals of its count and of "
-            f"its share of all {self.axes[0]}s in the same place (empty: the data allow no statement). "
-            "Counts and their intervals are as measured: noise may take them below 0, and sums of them stay right on "
-            "average. Pages and terminals show 0 instead.",
-            "counts.npz: the same in full digits (NumPy).",
+            f"its share of all {self.axes[0]}s in the same place (empty: the noise is too large). Counts and their "
+            "intervals are as measured: noise may take them below 0, and their sums are unbiased. Pages and terminals "
+            "show 0 instead.",
+            "counts.npz: the same in full precision (NumPy).",
         ]
 
     @property
@@ -280,13 +274,13 @@ class CountTable:
         return self.documents is None and self.max_cells > 1 and len(self.axes) > 1
 
     def title(self, *, margin: bool) -> str:
-        """What a cell counts, or a sum over cells, for the head of a column."""
+        """What a cell, or a sum over cells, counts: for the head of a column."""
         many = f"{self.counted.capitalize()}s"
-        return f"{many}, once for each cell that they count in" if margin and self.pairs else many
+        return f"{many}, once for each of their cells" if margin and self.pairs else many
 
     @property
     def bounded(self) -> str:
-        """What the bound on contributions leaves out, in a sentence or two."""
+        """What the bound on contributions omits, in a sentence or two."""
         if not self.period or self.unit == "document":
             return self._in_cells
         times = "one period" if self.max_periods == 1 else f"at most {self.max_periods} periods"
@@ -300,7 +294,7 @@ class CountTable:
         if self.over is None or self.over_noise_std is None:
             return f"Each {self.unit} counts in {times}."
         many = Shown.of(Estimate.of(self.over, self.over_noise_std**2)).interval
-        return f"Each {self.unit} counts in {times}. {many} {self.unit}s had more cells, and do not count in those."
+        return f"Each {self.unit} counts in {times}. {many} {self.unit}s had more cells, and do not count in the rest."
 
     def columns(self) -> dict[str, Any]:
         """One row for each cell and margin, as columns."""
@@ -308,40 +302,17 @@ class CountTable:
         return {name: [row[name] for row in rows] for name in rows[0]}
 
     def summary_json(self, n: int) -> dict[str, Any]:
-        """The margin of the first axis, and what the bound leaves out."""
+        """The margin of the first axis, and what the bound omits."""
         names = self.values[0]
         counts = [{self.axes[0]: name, **self.count(**{self.axes[0]: name})._asdict()} for name in names]
         plain = [{k: None if v != v else v for k, v in row.items()} for row in counts]
         return {"counts": plain, "axes": list(self.axes), "bounded": self.bounded}
 
-    def to_arrow(self) -> Any:
-        """Cells and margins as an Arrow table, with the columns of counts.csv."""
-        from dptopics.release import interop
-
-        return interop.to_arrow(self)
-
-    def to_pandas(self) -> Any:
-        """Cells and margins as a pandas frame."""
-        from dptopics.release import interop
-
-        return interop.to_pandas(self)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """The table of a saved release."""
-        from dptopics.release.bundle import load
-
-        return load(path).value_of(cls)
-
-
-def _others(axis: int, k: int) -> tuple[int, ...]:
-    return tuple(i for i in range(k) if i != axis)
-
 
 def fieller(first: Any, second: Any, variance: Any, both: Any, whole: Any) -> tuple[Any, ...]:
-    """95 % limits of first/second within 0 to 1, all true ratios that the two normal numbers do not refute.
+    """95 % limits of first/second within 0 to 1: all ratios that the two normal variables do not refute.
 
-    (a − ρb)² ≤ z²(v_a − 2ρ c + ρ² v_b), Fieller 1940. NaN where the set is unbounded: b is not told from zero.
+    (a − ρb)² ≤ z²(v_a − 2ρ c + ρ² v_b), Fieller 1940. NaN where the set is unbounded: b does not differ from zero.
     """
     square = Z95**2
     leading = second**2 - square * whole

@@ -1,11 +1,10 @@
-"""Drift: whether what people write about moves away from released topics, told from the counts of a series alone.
+"""Drift: whether what people write about moves away from released topics, from the counts of a series alone.
 
-Everything here is made of released numbers, and costs nothing. For every period and every topic, and for texts that are
-far from all topics, the share in the last one, two and three periods is compared with that of all periods before them.
-The noise of both is known; the people of a period are taken for a sample of a population that stays as it is, but for
-what periods differ by anyway: how much more they vary than samples do is read off the periods before, for all topics
-together. Under that assumption, over all periods of the series, there is a false alarm with a chance of about
-``error``: one half of it is for texts that are far, the other for all topics, each divided by the number of comparisons
+Post-processing of released numbers: nothing is spent. For every period and topic, and for texts far from all topics,
+the share in the last one, two and three periods is compared with that of all earlier periods. The noise of both is
+known; the people of a period are treated as a sample from a constant population, up to an overdispersion that is
+estimated from the earlier periods over all topics. Under that assumption the probability of a false alarm in the whole
+series is about ``error``: one half for far texts, the other for all topics, each divided by the number of comparisons
 (Bonferroni).
 """
 
@@ -22,14 +21,14 @@ from dptopics.core.axes import FAR
 from dptopics.core.errors import InputError
 from dptopics.release.counts import CountTable, Share
 
-WINDOWS = (1, 2, 3)  # periods that are compared with all before them
+WINDOWS = (1, 2, 3)  # periods compared with all before them
 FEWEST = 8  # periods before, to compare with
-ERROR = 0.02  # chance of a false alarm: of a hundred series that stay as they are, 95 or more are quiet, nearly always
+ERROR = 0.02  # probability of a false alarm: of a hundred constant series nearly always 95 or more raise none
 
 
 @dataclass(frozen=True, kw_only=True)
 class Signal:
-    """The share of a topic, or of texts far from all topics, has risen by more than noise and chance explain."""
+    """The share of a topic, or of texts far from all topics, rose by more than noise and sampling explain."""
 
     period: str
     topic: str
@@ -46,15 +45,15 @@ class Signal:
 
 @dataclass(frozen=True, kw_only=True)
 class Drift:
-    """What a series of counts tells about drift."""
+    """The drift found in a series of counts."""
 
-    far: dict[str, Share | None]  # of each period, with its 95 % set; None: no statement
+    far: dict[str, Share | None]  # of each period, with its 95 % set; None: unbounded
     signals: tuple[Signal, ...]
     error: float
 
     @property
     def refit(self) -> Signal | None:
-        """The first signal that topics no longer cover what people write about: time to make new ones."""
+        """The first signal that the topics no longer cover what people write about, and new ones are due."""
         return next((signal for signal in self.signals if signal.topic == FAR), None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,7 +64,7 @@ class Drift:
 
 
 def drift(tables: Iterable[CountTable], *, error: float = ERROR) -> Drift:
-    """What the tables of one series, a period each, say about drift; ``error``: chance of a false alarm in all of it.
+    """Drift in the tables of one series, one per period; ``error``: probability of a false alarm in all of it.
 
     >>> from dptopics.release import margins
     >>> def week(number, far):
@@ -95,19 +94,19 @@ def drift(tables: Iterable[CountTable], *, error: float = ERROR) -> Drift:
 
 
 def _threshold(n_periods: int, error: float) -> float:
-    """Standard deviations that none of the comparisons of one topic exceeds by chance, but with this probability."""
+    """Standard deviations that some comparison of one topic exceeds by chance with at most this probability."""
     comparisons = sum(max(0, n_periods - FEWEST - window + 1) for window in WINDOWS)
     return NormalDist().inv_cdf(1 - error / max(1, comparisons))
 
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """The counts of a topic and of all, period by period, with the noise in them."""
+    """The counts of a topic and in total, by period, with their noise."""
 
     own: NDArray[np.float64]
     total: NDArray[np.float64]
     noise: tuple[float, float, float]  # variance of the first, covariance of both, variance of the second
-    times: int  # a unit that counts up to m times moves a sum by m: its variance is up to m times that of single ones
+    times: int  # a unit that counts up to m times multiplies the sampling variance by up to m
 
     @classmethod
     def of(cls, series: list[CountTable], topic: str) -> "_Counted":
@@ -124,13 +123,13 @@ class _Counted:
         return float(self.own[part].sum() / self.total[part].sum())
 
     def variances(self, share: float) -> tuple[float, float]:
-        """Of own − share · total: from the noise in each period, and from drawing people, for each of them."""
+        """Of own − share · total: from the noise per period, and from sampling per person."""
         p = min(max(share, 0.0), 1.0)
         return self.noise[0] - 2 * p * self.noise[1] + p**2 * self.noise[2], self.times * p * (1 - p)
 
 
 def _spread(parts: list[_Counted], before: int) -> tuple[float, int]:
-    """How many times more the shares of the first periods vary than samples do, at least once; degrees of freedom.
+    """Overdispersion of the shares in the first periods, at least 1, and its degrees of freedom.
 
     Pearson's statistic over all topics, less what the known noise adds to it (McCullagh and Nelder 1989, section 4.5).
     """
@@ -150,7 +149,7 @@ def _spread(parts: list[_Counted], before: int) -> tuple[float, int]:
 def _rises(
     series: list[CountTable], topic: str, counted: _Counted, spreads: list[tuple[float, int]], limit: float
 ) -> list[Signal]:
-    """Periods at which the share of a topic was too high for chance: the strongest comparison of each."""
+    """Periods at which the share of a topic was too high for chance, with the strongest comparison of each."""
     found = []
     for now in range(FEWEST, len(series)):
         rises = [_rise(counted, now + 1 - window, now + 1, spreads[now + 1 - window])
@@ -163,42 +162,39 @@ def _rises(
 
 
 def _rise(counted: _Counted, begin: int, end: int, spread: tuple[float, int]) -> tuple[float, int, float, float]:
-    """The rise of a share in periods begin to end, in standard deviations: of its noise, and of drawing people.
-
-    As many as a normal number would need to be as unlikely.
-    """
+    """The rise of a share in periods begin to end, as a normal quantile: of its noise and of sampling people."""
     new, old = slice(begin, end), slice(0, begin)
     share, before = counted.share(new), counted.share(old)
     of_noise, of_people = counted.variances(before)
     p = min(max(before, 0.0), 1.0)
-    skew = spread[0] * (2 * spread[0] - 1)  # of a Poisson number whose mean has a gamma distribution
+    skew = spread[0] * (2 * spread[0] - 1)  # of a Poisson variable with gamma-distributed mean
     variance = third = 0.0
     for part, sign in ((new, 1), (old, -1)):
         people = counted.total[part].sum()
         variance += (counted.total[part].size * of_noise + spread[0] * of_people * people) / people**2
         third += sign * skew * counted.times * of_people * (1 - 2 * p) / people**2
     deviations = (share - before) / sqrt(variance)
-    skewed = third / variance**1.5 * (deviations**2 - 1) / 6  # small counts have a longer tail upward (Cornish, Fisher)
+    skewed = third / variance**1.5 * (deviations**2 - 1) / 6  # small counts are skewed (Cornish, Fisher)
     return _as_normal(float(deviations - skewed), spread[1]), end - begin, float(share), float(before)
 
 
 def _as_normal(deviations: float, degrees: int) -> float:
-    """A normal number as unlikely as Student's t: the spread was estimated (Wallace 1959)."""
+    """The normal quantile of Student's t, because the spread was estimated (Wallace 1959)."""
     if deviations <= 0:
         return deviations
     return (8 * degrees + 1) / (8 * degrees + 3) * sqrt(degrees * log1p(deviations**2 / degrees))
 
 
 def _checked(tables: Iterable[CountTable]) -> list[CountTable]:
-    """Tables of one series in the order of time."""
+    """Tables of one series in order of time."""
     series = sorted(tables, key=lambda table: table.period)
     if not series or not all(table.period and not table.since for table in series):
-        raise InputError("drift is told from the counts of a series, period by period: dptopics count --period week.")
+        raise InputError("drift needs the counts of a series, one table per period: dptopics count --period week.")
     names = ("axes", "values", "model", "noise", "unit", "documents", "max_cells", "max_periods", "n_periods")
     if any(getattr(table, name) != getattr(series[0], name) for table in series for name in names):
         raise InputError("these counts are not of one series: topics, groups, noise or bounds differ.")
     if len({table.period for table in series}) != len(series):
-        raise InputError("there are two counts of one period.")
+        raise InputError("there are two tables of one period.")
     if any(np.isnan(table.cube.reshape(len(table.cube), -1)[:, -1]).any() for table in series):
-        raise InputError("some counts of topics were left out as small (--min-units), so that drift cannot be told.")
+        raise InputError("some counts of topics were suppressed as small (--min-units), so drift cannot be determined.")
     return series

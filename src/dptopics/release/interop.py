@@ -1,7 +1,6 @@
-"""Other people's tools: releases as their tables and models, and their topic models as ours, to view and to audit.
+"""Releases as tables and models of other libraries, and their topic models as ours, to view and to audit.
 
-What is made from a release is as public as the release. What is made from a model of another library is as private as
-that model: viewing or auditing it is for the owner's eyes.
+What is made from a release is as public as the release; a model of another library stays as private as it was.
 """
 
 from collections.abc import Sequence
@@ -18,18 +17,17 @@ from dptopics.release.counts import CountTable
 from dptopics.release.ngrams import NgramTable
 from dptopics.release.topic_model import TopicModel
 
-_TOKENS = 1_000_000  # of the stand-in corpus; a round number that says nothing about the data
+_TOKENS = 1_000_000  # of the stand-in corpus; a round number independent of the data
 _ETA = 0.01  # gensim's prior weight of a word: a hundred-millionth of the stand-in tokens
 
 
 def to_arrow(value: TopicModel | NgramTable | Vocabulary | CountTable) -> pa.Table:
-    """A table of a released value, one row for each weight. ``noise_std`` is that of the noise; null if not known."""
-    table = pa.table({name: _column(name, column) for name, column in value.columns().items()})
-    return table
+    """A table of a released value, one row for each weight; ``noise_std`` is null if not known."""
+    return pa.table({name: _column(name, column) for name, column in value.columns().items()})
 
 
 def _column(name: str, column: Any) -> Any:
-    """Words of topics recur in every topic: they are kept once."""
+    """Words recur in every topic, so they are dictionary-encoded."""
     if name == "word":
         return pa.array(column, pa.string()).dictionary_encode()
     named = name in ("topic", "ngram") or (isinstance(column, list) and isinstance(column[0], str))
@@ -48,9 +46,8 @@ def to_pandas(value: TopicModel | NgramTable | Vocabulary | CountTable) -> Any:
 def pyldavis_inputs(model: TopicModel) -> dict[str, Any]:
     """Arguments of ``pyLDAvis.prepare``, from the release alone.
 
-    A release holds no documents. In their place stands one document for each topic, that speaks of nothing else and is
-    as long as the topic's share of a million words; word frequencies are those of that stand-in corpus. Words below the
-    noise weigh all the same. So nothing is said about real documents.
+    A release contains no documents. Instead there is one document per topic, purely of that topic, as long as its share
+    of a million words; word frequencies are those of this stand-in corpus. Words below the noise weigh equally.
     """
     share = np.maximum(model.topic_share, 0) / max(float(np.maximum(model.topic_share, 0).sum()), 1e-300)
     topics = np.maximum(model.shown_weights, 1e-12)  # pyLDAvis takes logarithms
@@ -68,8 +65,7 @@ def pyldavis_inputs(model: TopicModel) -> dict[str, Any]:
 def to_gensim(model: TopicModel) -> Any:
     """The topics as a ``gensim.models.LdaModel``, with a ``Dictionary`` as its ``id2word``, to infer and to compare.
 
-    Its topics are the released ones, as if learned from a million words each: training it further is not meant. In each
-    topic, words below the noise weigh all the same.
+    They are as if learned from a million words each; do not train further. Words below the noise weigh equally.
     """
     try:
         from gensim.corpora import Dictionary
@@ -78,7 +74,7 @@ def to_gensim(model: TopicModel) -> Any:
         raise InputError("gensim models need an extra package. Run: pip install 'dptopics[gensim]'") from None
     dictionary = Dictionary()
     dictionary.token2id = dict(model.vocabulary.index)
-    dictionary[0]  # fills the other direction
+    dictionary[0]  # fills id2token
     alpha = [float(model.alpha)] * model.n_topics
     lda = LdaModel(id2word=dictionary, num_topics=model.n_topics, alpha=alpha, eta=_ETA, dtype=np.float64)
     lda.state.sstats[...] = np.maximum(0.0, model.shown_weights * _TOKENS - _ETA)
@@ -101,7 +97,7 @@ def from_sklearn(estimator: Any, words: Any) -> TopicModel:
     """Topics of a fitted scikit-learn model with ``components_``: LatentDirichletAllocation, NMF, TruncatedSVD, …
 
     ``words`` names its columns: a list, or the fitted vectorizer. Signed components count by their absolute value.
-    Shares are the sums of components: for LDA the words each topic holds, for others only an order of size.
+    Shares are sums of components: for LDA the words of each topic, for others only an order of size.
     """
     components = getattr(estimator, "components_", None)
     if components is None:
@@ -115,7 +111,7 @@ def from_sklearn(estimator: Any, words: Any) -> TopicModel:
 def from_gensim(model: Any) -> TopicModel:
     """Topics of a gensim model with ``get_topics`` and ``id2word``: LdaModel, LsiModel, Nmf, HdpModel, …
 
-    Shares are those an LdaModel's statistics or an HdpModel's weights say; else equal.
+    Shares come from an LdaModel's statistics or an HdpModel's weights; otherwise they are equal.
     """
     for name in ("get_topics", "id2word"):
         if not hasattr(model, name):
@@ -148,8 +144,7 @@ def from_tomotopy(model: Any) -> TopicModel:
 def from_bertopic(model: Any) -> TopicModel:
     """Topics of a fitted BERTopic model; the outliers (topic −1) are left out.
 
-    BERTopic weighs words by class-based TF-IDF. Divided by their sum these weights look like a distribution, good
-    enough to view and to compare; they are not the probability of a word.
+    Its weights are class-based TF-IDF: normalized they serve to view and to compare, but are not probabilities.
     """
     weights = getattr(model, "c_tf_idf_", None)
     if weights is None or not hasattr(model, "get_topics"):
@@ -161,14 +156,14 @@ def from_bertopic(model: Any) -> TopicModel:
         raise InputError(f"c_tf_idf_ has {matrix.shape[0]} rows for {len(numbers)} topics: fit the model again.")
     rows = [row for row, number in enumerate(numbers) if number >= 0]
     if not rows:
-        raise InputError("this BERTopic model found outliers only: there are no topics to take.")
+        raise InputError("this BERTopic model has outliers only, no topics.")
     sizes = getattr(model, "topic_sizes_", None) or dict.fromkeys(numbers, 1)
     share = np.array([float(sizes[numbers[row]]) for row in rows])
     return _model(matrix[rows], model.vectorizer_model.get_feature_names_out(), share, 1 / len(rows))
 
 
 def _model(weights: ArrayLike, names: Sequence[Any], share: ArrayLike, alpha: float) -> TopicModel:
-    """Rows as distributions over sorted words, shares that add up to one."""
+    """Rows as distributions over sorted words, shares that sum to one."""
     from dptopics.kernels.counts import distributions
 
     words = [str(name) for name in names]
@@ -179,21 +174,16 @@ def _model(weights: ArrayLike, names: Sequence[Any], share: ArrayLike, alpha: fl
         raise InputError("the words of a model must be distinct.")
     if not np.all(np.isfinite(matrix)):
         raise InputError("the weights of a model must be finite.")
-    order = sorted(range(len(words)), key=words.__getitem__)
+    order, sizes = sorted(range(len(words)), key=words.__getitem__), np.asarray(share, np.float64)
     return TopicModel(
         topic_word=distributions(matrix[:, order]),
         vocabulary=Vocabulary(tuple(words[i] for i in order)),
-        topic_share=_shares(np.asarray(share, np.float64)),
+        topic_share=np.asarray(sizes / sizes.sum() if sizes.sum() > 0 else np.full(sizes.size, 1 / sizes.size)),
         alpha=alpha,
     )
 
 
 def _numbers(weights: Any) -> NDArray[np.float64]:
-    """Weights of another library's model, which may be anything."""
+    """Weights of another library's model as numbers."""
     rule = "the weights of a model must be numbers"
     return shielded(lambda: np.asarray(weights, np.float64), rule, "Fit the model again.")
-
-
-def _shares(share: NDArray[np.float64]) -> NDArray[np.float64]:
-    total = float(share.sum())
-    return share / total if total > 0 else np.full(share.size, 1 / share.size)

@@ -1,8 +1,8 @@
 """Names for released topics, from their released words and nothing else: post-processing, nothing is spent.
 
 Everything here takes a :class:`~dptopics.release.release.Release`. Offline, a topic is named by those of its words
-that lie nearest to their middle in the space of a public model. A language model that is asked sees the released words
-and the instruction; both are kept, and the words stand beside every label.
+that are nearest to their centroid in the space of a public model. A language model receives the released words and the
+instruction; both are stored, the words with every label.
 """
 
 import json
@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings
-from dptopics.core.vocabulary import Vocabulary
 from dptopics.public.embeddings import common_words, embedding, frequencies, unit
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel, fingerprint
@@ -31,21 +30,21 @@ PROMPT = (
     "These words are typical of one topic in a collection of texts, the most typical first: {words}. Name the topic in "
     "two to four words. Answer with the name alone."
 )
-OFFLINE = "their own words nearest to their middle"
+OFFLINE = "their own words nearest to their centroid"
 _SERVERS = ("ollama", "openai")
 _OLLAMA = "http://localhost:11434/v1"
-_COMMON = 8000  # public words that the language is seen by
+_COMMON = 8000  # public words that represent the language
 _NAME_WORDS = 3
-_LATER = 0.3  # in cosines: what the last of a topic's words lacks against its first
+_LATER = 0.3  # in cosines: the penalty of a topic's last word against its first
 _WORDS = 12  # of a topic
 _MOST_LETTERS = 60
-_ALIKE = 0.75  # two words of one name are no more alike than this
+_ALIKE = 0.75  # two words of one name have a smaller cosine than this
 _TIMEOUT = 60.0
 
 
 @dataclass(frozen=True)
 class TopicLabel:
-    """A name, and the released words that it was made from."""
+    """A name, and the released words it was made from."""
 
     topic: int
     label: str
@@ -54,7 +53,7 @@ class TopicLabel:
 
 @dataclass(frozen=True)
 class Labels:
-    """Names of all topics, who gave them, and by which instruction."""
+    """Names of all topics, their source, and the instruction used."""
 
     labels: tuple[TopicLabel, ...]
     model: str
@@ -67,20 +66,16 @@ class Labels:
 
 
 def label(
-    release: Release[TopicModel],
-    *,
-    by: str | Name | None = None,
-    model: str | None = None,
-    allow: Sequence[str] = (),
+    release: Release[TopicModel], *, by: str | Name | None = None, model: str | None = None, allow: Sequence[str] = ()
 ) -> Labels:
     """Name the topics of a release.
 
     Args:
         release: topics; only their words are used.
-        by: None for its own words nearest to their middle, offline; a function from a list of words to a name, or where
-            it is (``module:function``); ``ollama:MODEL``; or ``openai:URL``, any server of the OpenAI protocol.
+        by: None for its own words nearest to their centroid, offline; a function from a list of words to a name, or its
+            ``module:function``; ``ollama:MODEL``; or ``openai:URL``, any server of the OpenAI protocol.
         model: the model's name at an ``openai:`` server.
-        allow: modules whose functions may be called by their name. No other code is imported.
+        allow: modules whose functions may be called by name. No other code is imported.
     """
     if not isinstance(release, Release):
         raise InputError(f"labels are made from a release, got {type(release).__name__}. Load one, or fit one first.")
@@ -99,12 +94,12 @@ def label(
 
 
 def naming(by: str | Name, model: str | None = None, allow: Sequence[str] = ()) -> tuple[Name, str]:
-    """A function that names topics, and what to call it."""
+    """A function that names topics, and how it is recorded."""
     if not isinstance(by, str):
         return by, f"{by.__module__}:{getattr(by, '__qualname__', type(by).__name__)}"
     kind, _, rest = by.partition(":")
     if not rest:
-        raise InputError(f"say who names topics as module:function, ollama:MODEL or openai:URL, got {by!r}.")
+        raise InputError(f"topics are named by module:function, ollama:MODEL or openai:URL, got {by!r}.")
     if kind == "ollama":
         return _chat(_OLLAMA, rest), by
     if kind == "openai":
@@ -113,8 +108,8 @@ def naming(by: str | Name, model: str | None = None, allow: Sequence[str] = ()) 
         return _chat(rest.rstrip("/"), model), f"{by} {model}"
     if kind not in ((allow,) if isinstance(allow, str) else tuple(allow)):
         raise InputError(
-            f"{by!r} is code that would be run with your rights. Say that this is meant: --allow {kind} (allow=). It "
-            "gets the released words of a topic, as a list, and returns its name."
+            f"{by!r} is code that would run with your permissions. Allow it with --allow {kind} (allow=). It "
+            "receives the released words of a topic as a list, and returns its name."
         )
     try:
         found = getattr(import_module(kind), rest)
@@ -124,7 +119,7 @@ def naming(by: str | Name, model: str | None = None, allow: Sequence[str] = ()) 
 
 
 def _chat(url: str, model: str) -> Name:
-    """Asks a server of the OpenAI protocol (POST URL/chat/completions); its key is OPENAI_API_KEY, if it needs one."""
+    """Queries a server of the OpenAI protocol (POST URL/chat/completions), with the key OPENAI_API_KEY if set."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise InputError(f"the address of a language model begins with http:// or https://, got {url!r}.")
 
@@ -144,15 +139,15 @@ def _chat(url: str, model: str) -> Name:
                 return str(json.loads(answer.read())["choices"][0]["message"]["content"])
         except (URLError, OSError) as error:
             reason = getattr(error, "code", None) or type(error).__name__
-            raise InputError(f"the language model at {url!r} does not answer ({reason}). Is it running?") from None
+            raise InputError(f"the language model at {url!r} does not respond ({reason}). Is it running?") from None
         except (ValueError, KeyError, IndexError, TypeError):
-            raise InputError(f"what answers at {url!r} does not speak the OpenAI protocol.") from None
+            raise InputError(f"the server at {url!r} does not follow the OpenAI protocol.") from None
 
     return ask
 
 
 def _tidy(answer: object, who: str) -> str:
-    """The first line of an answer, without quotation marks and control characters, and not too long."""
+    """The first line of an answer, cut, without quotation marks and control characters."""
     if not isinstance(answer, str):
         raise InputError(f"{who} returned {type(answer).__name__} for a name. It must return a string.")
     lines = [line for line in answer.splitlines() if line.strip()]
@@ -161,11 +156,11 @@ def _tidy(answer: object, who: str) -> str:
 
 
 def _nearest(topics: TopicModel, words: list[tuple[str, ...]]) -> list[str]:
-    """For each topic three of its own words: near the middle of all of them, among the first, and unlike each other.
+    """For each topic three of its own words: near their centroid, among the first, and unlike each other.
 
-    Vectors are seen from the mean of common public words, which all words have in common. What a topic's neighbours are
-    as near to is no good name for it: the largest cosine with another topic counts against a word by half. Chosen among
-    ten ways, in the space of another model, on Reddit posts, Wikipedia for Schools and BBC news (docs/howto/labels.md).
+    Vectors are centred at the mean of common public words. Half of the largest cosine with another topic is subtracted,
+    because words near several topics make poor names. Chosen among ten ways, in the space of another model, on Reddit
+    posts, Wikipedia for Schools and BBC news (docs/howto/labels.md).
     """
     settings = topics.text or TextSettings()
     model = embedding("minilm-words")
@@ -186,28 +181,23 @@ def _name(row: tuple[str, ...], k: int, near: NDArray[np.float64], model: Any, m
     placed = _placed(row, model, middle)
     chosen = [int(order[0])]
     for i in order[1:].tolist():
-        if len(chosen) < _NAME_WORDS and placed[i] @ placed[chosen[0]] < _ALIKE and not _same(row, chosen[0], i):
+        short, long = sorted((row[chosen[0]], row[i]), key=len)
+        same = long.startswith(short[: max(3, len(short) - 2)])  # forms of one word: knee and knees
+        if len(chosen) < _NAME_WORDS and placed[i] @ placed[chosen[0]] < _ALIKE and not same:
             chosen.append(i)
     return " ".join(row[i] for i in chosen)
 
 
-def _same(words: tuple[str, ...], one: int, other: int) -> bool:
-    """Forms of one word: knee and knees."""
-    first, second = sorted((words[one], words[other]), key=len)
-    return second.startswith(first[: max(3, len(first) - 2)])
-
-
 def _placed(row: tuple[str, ...], model: Any, middle: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Words as unit vectors, seen from the middle of the language."""
+    """Words as unit vectors, centred at the mean of the language."""
     if not row:
         return np.zeros((0, middle.size))
     return unit(unit(model.together(row).astype(np.float64)) - middle)
 
 
 def _centre(row: tuple[str, ...], topics: TopicModel, k: int, model: Any, middle: NDArray[np.float64]) -> Any:
-    """The mean of a topic's words, the heavier the more."""
+    """The weighted mean of a topic's words."""
     if not row:
         return np.zeros(middle.size)
-    vocabulary: Vocabulary = topics.vocabulary
-    weight = np.sqrt([topics.topic_word[k, vocabulary.index[word]] for word in row])
+    weight = np.sqrt([topics.topic_word[k, topics.vocabulary.index[word]] for word in row])
     return weight @ _placed(row, model, middle)

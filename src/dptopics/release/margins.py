@@ -1,4 +1,4 @@
-"""The algebra of a table and its margins: weights, least squares, and the exact covariance of what comes out.
+"""The algebra of a table and its margins: weights, least squares, and the exact covariance of the result.
 
 A table of k axes is measured once for every set S of axes: the cells (all axes), every margin, the total. Each cell
 counts with weight w_S in its entry of the table over S. The Gram matrix of such measurements is Σ_S w_S² ⊗ (1 or J):
@@ -6,8 +6,7 @@ its eigenspaces are the effects of analysis of variance, one for each set R of a
 
     λ_R = Σ over S ⊇ R of w_S² Π over axes outside S of their length,
 
-so that least squares needs no matrix (as in ResidualPlanner: Xiao, He, Zhang, Kifer 2023). Public: numbers in, numbers
-out.
+so least squares needs no matrix (as in ResidualPlanner: Xiao, He, Zhang, Kifer 2023). Public: it sees no data.
 """
 
 from itertools import product
@@ -21,7 +20,7 @@ Shape = tuple[int, ...]
 Axes = tuple[bool, ...]  # for each axis, whether it belongs to the set
 
 _ROUNDS = 500
-STEPS = 64  # of weights: short binary fractions, which every grid holds exactly
+STEPS = 64  # of weights: short binary fractions, exact on every grid
 
 
 def margins(k: int) -> list[Axes]:
@@ -30,7 +29,7 @@ def margins(k: int) -> list[Axes]:
 
 
 def shape_of(shape: Shape, axes: Axes) -> Shape:
-    """The shape of a margin, with axes of length one for those that are summed over."""
+    """The shape of a margin, with length one for the axes summed over."""
     return tuple(n if kept else 1 for n, kept in zip(shape, axes, strict=True))
 
 
@@ -40,11 +39,11 @@ def summed(shape: Shape, axes: Axes) -> int:
 
 
 def largest_square(shape: Shape, weights: Floats, cells: int) -> float:
-    """A bound on the squared norm that so many distinct cells of one unit have in all tables together.
+    """A bound on the squared norm of this many distinct cells of one unit, over all tables.
 
-    The square is Σ over pairs of cells of Σ_S w_S² over the tables S in which the two share an entry: those that leave
-    out every axis on which they differ. Two distinct cells differ on one axis at least, so that they share at most
-    max_a Σ over S without a of w_S². Cells in a row along that axis reach it.
+    The square is Σ over pairs of cells of Σ_S w_S² over the tables S in which the two share an entry: those without the
+    axes on which they differ. Two distinct cells differ on at least one axis, so they share at most max_a Σ over S
+    without a of w_S². Cells in a row along that axis attain it.
     """
     return float(np.max(_costs(shape, cells) @ weights**2))
 
@@ -73,14 +72,14 @@ def eigenvalues(shape: Shape, weights: Floats) -> Floats:
 def _spread(shape: Shape) -> Floats:
     """[Q, R]: variance of an entry of margin Q is σ² Σ_R of this / λ_R."""
     sets = margins(len(shape))
-    one = [
-        [_share(n, q, q, r) for n, q, r in zip(shape, query, effect, strict=True)] for query in sets for effect in sets
-    ]
-    return np.array([prod(factors) for factors in one]).reshape(len(sets), len(sets))
+    return np.array(
+        [[prod(_share(n, q, q, r) for n, q, r in zip(shape, query, effect, strict=True)) for effect in sets]
+         for query in sets]
+    )  # fmt: skip
 
 
 def _share(n: int, first: bool, second: bool, effect: bool, same: bool = True) -> float:
-    """aᵀPb on one axis: a and b pick one value (True) or all; P takes deviations from the mean, or the mean."""
+    """aᵀPb on one axis: a and b pick one value (True) or all; P projects on deviations from the mean, or on it."""
     total = (1 if first else n) * (1 if second else n) / n
     if not effect:
         return total
@@ -89,10 +88,10 @@ def _share(n: int, first: bool, second: bool, effect: bool, same: bool = True) -
 
 
 def chosen_weights(shape: Shape, cells: int) -> Floats:
-    """Weights of all measurements, the cells' 1: a small sum of variances of one entry of each margin, cells twice.
+    """Weights of all measurements (1 for the cells) with a small sum of variances over margins, cells twice.
 
-    For a given privacy loss, which is that of the worst axis: the best weights for each axis alone and for their mean
-    are compared. They come from multiplicative updates, which only ever improve, rounded to short binary fractions.
+    For a given privacy loss, that of the worst axis: the best weights for each axis alone and for their mean are
+    compared. They come from monotone multiplicative updates, rounded to short binary fractions.
     """
     costs = _costs(shape, cells)
     wanted = np.ones(costs.shape[1])
@@ -103,7 +102,7 @@ def chosen_weights(shape: Shape, cells: int) -> Floats:
 
 
 def _optimal(shape: Shape, cost: Floats, wanted: Floats) -> Floats:
-    """The least sum of ``wanted`` variances if a squared weight costs ``cost``."""
+    """Minimizes the sum of ``wanted`` variances if a squared weight costs ``cost``."""
     parts, doubts = _parts(shape), wanted @ _spread(shape)
     squares = 1 / cost
     for _ in range(_ROUNDS):
@@ -115,7 +114,7 @@ def _optimal(shape: Shape, cost: Floats, wanted: Floats) -> Floats:
 
 
 def least_squares(shape: Shape, weights: Floats, measured: list[Floats]) -> Floats:
-    """The cells that fit all measurements best; ``measured[i]`` has the shape of margin i, axes summed over as ones."""
+    """The cells that fit all measurements best; ``measured[i]`` has the shape of margin i (:func:`shape_of`)."""
     pairs = zip(weights, measured, strict=True)
     projected = sum((weight * np.broadcast_to(table, shape) for weight, table in pairs), np.zeros(shape))
     sets = margins(len(shape))
@@ -139,14 +138,10 @@ def variances(shape: Shape, weights: Floats) -> Floats:
 
 def covariance(shape: Shape, weights: Floats, one: tuple[int | None, ...], other: tuple[int | None, ...]) -> float:
     """Of two entries of any margins, for measurements of variance one. None stands for all values of an axis."""
-    values = zip(margins(len(shape)), eigenvalues(shape, weights), strict=True)
     total = 0.0
-    for effect, eigenvalue in values:
-        factors = [
-            _share(n, a is not None, b is not None, r, a == b)
-            for n, a, b, r in zip(shape, one, other, effect, strict=True)
-        ]
-        total += prod(factors) / eigenvalue
+    for effect, eigenvalue in zip(margins(len(shape)), eigenvalues(shape, weights), strict=True):
+        axes = zip(shape, one, other, effect, strict=True)
+        total += prod(_share(n, a is not None, b is not None, r, a == b) for n, a, b, r in axes) / eigenvalue
     return total
 
 

@@ -1,4 +1,4 @@
-"""NgramTable: released n-grams with their estimated probabilities. Public: never sees a corpus."""
+"""NgramTable: released n-grams with their estimated probabilities. Public: it sees no corpus."""
 
 import csv
 import io
@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, inf, log, log10
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,14 +17,15 @@ from dptopics.core.errors import InputError, renamed_attribute
 from dptopics.core.files import Arrays, known
 from dptopics.core.text import END, START, TextSettings
 from dptopics.core.vocabulary import Vocabulary
+from dptopics.release.tabular import Tabular
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NgramTable:
+class NgramTable(Tabular):
     """The joint probability of each n-gram of a public list.
 
-    ``total`` is the estimated number of contributed n-grams, if there is an estimate; ``noise_std`` how far noise, or
-    what the posterior leaves open, moves each probability, if known.
+    ``total`` is the estimated number of contributed n-grams, if there is an estimate; ``noise_std`` the standard
+    deviation of each probability by the noise or the posterior, if known.
 
     >>> table = NgramTable(vocabulary=Vocabulary.of(["a b", "b c"]), probability=np.array([0.25, 0.75]), total=40.0)
     >>> table.top(1), table.counts.tolist(), table.n
@@ -65,7 +65,7 @@ class NgramTable:
         return [(self.vocabulary.words[i], float(self.probability[i])) for i in order]
 
     def csv(self) -> str:
-        """The whole table for people and spreadsheets, the most probable n-gram first."""
+        """The whole table for spreadsheets, the most probable n-gram first."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["ngram", "probability", "estimated_count", "noise_std"])
@@ -79,7 +79,7 @@ class NgramTable:
     deviation = renamed_attribute("deviation", "noise_std")
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Probabilities, and how far noise moves them."""
+        """Probabilities, and the noise in them."""
         return known(probability=self.probability, noise_std=self.noise_std)
 
     def fields(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class NgramTable:
         """The most probable n-grams."""
         top = self.top()
         lines = [f"The {len(top)} most probable n-grams:", *(f"{share:.3g}  {ngram}" for ngram, share in top)]
-        more = "ngrams.csv: all n-grams, the most probable first. ngrams.npz: the same in full digits (NumPy)."
+        more = "ngrams.csv: all n-grams, the most probable first. ngrams.npz: the same in full precision (NumPy)."
         return [*lines, "", more]
 
     def columns(self) -> dict[str, Any]:
@@ -116,25 +116,6 @@ class NgramTable:
     def summary_json(self, n: int) -> dict[str, Any]:
         """The n most probable n-grams."""
         return {"ngrams": [{"ngram": ngram, "probability": share} for ngram, share in self.top(n)]}
-
-    def to_arrow(self) -> Any:
-        """The table as an Arrow table: ngram, probability, noise_std."""
-        from dptopics.release import interop
-
-        return interop.to_arrow(self)
-
-    def to_pandas(self) -> Any:
-        """The table as a pandas frame."""
-        from dptopics.release import interop
-
-        return interop.to_pandas(self)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """The table of a saved release."""
-        from dptopics.release.bundle import load
-
-        return load(path).value_of(cls)
 
 
 _NEVER = -99.0  # what ARPA files write for log10(0)
@@ -154,7 +135,7 @@ class Perplexity:
 
 @dataclass(frozen=True, eq=False)
 class LanguageModel:
-    """Conditional probabilities of a table of joint ones: P(w | h) = p(h w …)/p(h …), sums over n-grams that begin so.
+    """Conditional probabilities from joint ones: P(w | h) = p(h w …)/p(h …), sums over n-grams with that prefix.
 
     >>> from dptopics.core.vocabulary import Vocabulary
     >>> table = NgramTable(vocabulary=Vocabulary.of(["<s> a", "a </s>", "a b", "b </s>"]),
@@ -170,7 +151,7 @@ class LanguageModel:
 
     @cached_property
     def prefixes(self) -> list[dict[tuple[str, ...], float]]:
-        """Probability that an n-gram begins with given words, by their number. [0] holds the empty one, one."""
+        """Probability that an n-gram begins with given words, by their number; [0] has the empty prefix."""
         found: list[dict[tuple[str, ...], float]] = [{} for _ in range(self.table.n + 1)]
         for ngram, chance in zip(self.table.vocabulary.words, self.table.probability.tolist(), strict=True):
             words = tuple(ngram.split(" "))
@@ -180,7 +161,7 @@ class LanguageModel:
 
     @cached_property
     def followers(self) -> dict[tuple[str, ...], tuple[list[str], list[float]]]:
-        """Words that may follow each context of up to n − 1 words, with the running sum of their probability."""
+        """Words that may follow each context of up to n − 1 words, with cumulative probabilities."""
         found: dict[tuple[str, ...], tuple[list[str], list[float]]] = {}
         for longer in self.prefixes[1:]:
             for words, chance in longer.items():
@@ -195,7 +176,7 @@ class LanguageModel:
         return 0.0 if row is None else float(self.table.probability[row])
 
     def conditional(self, word: str, context: str = "") -> float:
-        """P(word | context); of a longer context the last n − 1 words count. 0 where the list has nothing."""
+        """P(word | context), by the last n − 1 words of the context; 0 where the list has no such n-gram."""
         words = tuple(context.split()[-(self.table.n - 1) :]) if self.table.n > 1 else ()
         before = self.prefixes[len(words)].get(words, 0.0)
         return self.prefixes[len(words) + 1].get((*words, word), 0.0) / before if before > 0 else 0.0
@@ -211,8 +192,8 @@ class LanguageModel:
     def perplexity(self, texts: Iterable[str]) -> Perplexity:
         """Perplexity per word on texts, ends of sentences included, over sentences whose n-grams are all on the list.
 
-        Others are left out and counted: there is no back-off (as in Ramadan et al., section 4.6). Of private texts the
-        result is NOT FOR RELEASE.
+        Others are omitted and counted: there is no back-off (as in Ramadan et al., section 4.6). NOT FOR RELEASE if the
+        texts are private.
         """
         n, index = self.table.n, self.table.vocabulary.index
         settings = self.table.text or TextSettings.for_ngrams(n)
@@ -235,10 +216,10 @@ class LanguageModel:
         return Perplexity(exp(-total / words) if total > -inf else inf, scored, left_out)
 
     def sample(self, rng: Generator, *, max_words: int = 40) -> str:
-        """A sentence drawn word by word; it may end early where the list knows no way on."""
+        """A sentence drawn word by word; it ends early where no n-gram of the list continues it."""
         words: list[str] = [START] if self.table.n > 1 else []
         if words and (START,) not in self.prefixes[1]:
-            raise InputError("the list has no n-gram that begins a sentence, so that there is nothing to begin with.")
+            raise InputError("the list has no n-gram that begins a sentence.")
         while len(words) < max_words + (1 if self.table.n > 1 else 0):
             context = tuple(words[-(self.table.n - 1) :]) if self.table.n > 1 else ()
             after, running = self.followers.get(context, ([], []))
@@ -255,12 +236,12 @@ class LanguageModel:
         """The model in the ARPA format (Doug Paul's; see SRILM's ngram-format(5)), which speech tools read.
 
         Lower orders are the prefixes of the n-grams. Every back-off weight is log10(0), written -99: after a context of
-        the list, what is not on the list has no probability. After an unknown context readers of the format take a
-        shorter one. ``<s>`` is never predicted.
+        the list, only n-grams of the list are possible; after an unknown one readers of the format use a shorter one.
+        ``<s>`` is never predicted.
         """
         n = self.table.n
         orders = [sorted(seen) for seen in self.prefixes[1:]]
-        orders[0] = sorted({(w,) for words in orders[-1] for w in words})  # a last word has no n-gram of its own
+        orders[0] = sorted({(w,) for words in orders[-1] for w in words})  # a last word begins no n-gram
         lines = ["\\data\\", *(f"ngram {size}={len(words)}" for size, words in enumerate(orders, start=1)), ""]
         for size, ngrams in enumerate(orders, start=1):
             lines.append(f"\\{size}-grams:")

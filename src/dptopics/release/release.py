@@ -1,4 +1,4 @@
-"""Release: a value that may be published, with its guarantee and the public settings that made it."""
+"""Release: a publishable value, with its guarantee and the public settings that made it."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check_said(**texts: str) -> None:
-    """Refuse what cannot be written into a release: its owner's words are checked before anything is charged."""
+    """Refuse texts of the owner that cannot be written into a release, before anything is charged."""
     for name, text in texts.items():
         if not isinstance(text, str) or text.encode("utf-8", "replace").decode() != text:
             raise InputError(f"the {name} must be a text that can be written as UTF-8.")
@@ -28,14 +28,14 @@ def check_said(**texts: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Version and day, what the owner says it is, the plan that made it, and the account it was charged to."""
+    """Version and day, the owner's description, the plan, and the account that was charged."""
 
     version: str = ""
     day: str = ""
     title: str = ""
     description: str = ""
     plan: Mapping[str, Any] | None = None
-    ledger: Mapping[str, Any] | None = None  # its name, which charge this was, and what all charges come to
+    ledger: Mapping[str, Any] | None = None  # its name, the number of this charge, and the total
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -43,29 +43,27 @@ class Record:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any] | None) -> Self:
-        """Inverse of :meth:`to_dict`; nothing is known of releases before 0.2.0."""
+        """Inverse of :meth:`to_dict`; releases before 0.2.0 have no record."""
         return cls(**{"description" if name == "about" else name: value for name, value in (data or {}).items()})
 
     def rows(self) -> list[tuple[str, str]]:
         """Names and sentences, for cards and pages."""
+        mechanism = "" if self.plan is None else f", mechanism {self.plan['mechanism']}"
+        own = len(self._text().get("stop_words", ()))  # published with the settings
         rows = [
             ("Title", self.title),
             ("Description", self.description),
-            ("Made by", self._made()),
+            ("Made by", f"dptopics {self.version} on {self.day}{mechanism}." if self.version else ""),
             ("Words", self._words()),
+            ("Tokenizer", self._tokenizer()),
+            ("Stop words", f"{own:,} of the owner's own, listed in bundle.json." if own else ""),
+            ("Bounds", self._bounds()),
+            ("Ledger", self._ledger()),
         ]
-        rows += [("Tokenizer", self._tokenizer()), ("Stop words", self._stop_words())]
-        rows += [("Bounds", self._bounds()), ("Ledger", self._ledger())]
         return [(name, text) for name, text in rows if text]
 
-    def _made(self) -> str:
-        if not self.version:
-            return ""
-        mechanism = "" if self.plan is None else f", mechanism {self.plan['mechanism']}"
-        return f"dptopics {self.version} on {self.day}{mechanism}."
-
     def _words(self) -> str:
-        """Where each part of the word list came from."""
+        """The source of each part of the word list."""
         if self.plan is None or self.plan["job"] == "counts":
             return ""
         listed = self.plan["vocabulary"] or self.plan["prior"]
@@ -80,17 +78,12 @@ class Record:
         return f"chosen privately from the data ({listed or self.plan['mechanism']})."
 
     def _tokenizer(self) -> str:
-        """What cut texts into words, if not blanks and signs."""
+        """The tokenizer, if not the built-in one."""
         named = self._text().get("tokenizer")
         if named is None:
             return ""
         name, version = (named, "") if isinstance(named, str) else (named["name"], f" ({named['version']})")
         return f"{name}{version}{', a function of the owner' if ':' in name else ''}."
-
-    def _stop_words(self) -> str:
-        """Words that the owner left out: they are published with the settings."""
-        left_out = self._text().get("stop_words", ())
-        return f"{len(left_out):,} of the owner's own, listed in bundle.json." if left_out else ""
 
     def _text(self) -> Mapping[str, Any]:
         return {} if self.plan is None else self.plan.get("text") or {}
@@ -109,7 +102,7 @@ class Record:
         if self.ledger is None:
             return "none: other releases of the same data are not counted." if self.version else ""
         return (
-            f"{self.ledger['name']!r}: charge {self.ledger['charge']}; all charges so far come to ε = "
+            f"{self.ledger['name']!r}: charge {self.ledger['charge']}; all charges so far total ε = "
             f"{self.ledger['epsilon']:.4g}, δ = {self.ledger['delta']:.3g} of ε = {self.ledger['of_epsilon']:.4g}, "
             f"δ = {self.ledger['of_delta']:.3g}."
         )
@@ -120,17 +113,17 @@ V = TypeVar("V")
 
 
 class Guaranteed(Protocol):
-    """Whatever states its guarantee: a mechanism."""
+    """Anything with a guarantee: a mechanism."""
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one run promises."""
+        """The guarantee of one run."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Release(Generic[T]):
-    """What leaves the house. Holds nothing private but what the mechanism's noise has covered."""
+    """What is published: everything in it depends on private data through the mechanism alone."""
 
     value: T
     guarantee: Guarantee
@@ -141,11 +134,11 @@ class Release(Generic[T]):
         """The value, if it is of this kind."""
         if not isinstance(self.value, kind):
             found, wanted = getattr(self.value, "many", "something else"), getattr(kind, "many", kind.__name__)
-            raise BundleError(f"this release holds {found}, not {wanted}.")
+            raise BundleError(f"this release contains {found}, not {wanted}.")
         return self.value
 
     def assuming(self, lines: tuple[str, ...]) -> Self:
-        """The same release; its guarantee says what must be true of the data's form."""
+        """The same release, with further assumptions of its guarantee."""
         return replace(self, guarantee=self.guarantee.assuming(lines))
 
     def _repr_html_(self) -> str:
@@ -154,23 +147,20 @@ class Release(Generic[T]):
         return value + card_html(self.guarantee) + (notebook.table(("Record", ""), record) if record else "")
 
     def tree(self) -> "TopicTree":
-        """Which of the released topics are alike, as a tree: post-processing, nothing is spent."""
+        """The released topics as a tree by similarity: post-processing, nothing is spent."""
         from dptopics.release.topic_model import TopicModel
         from dptopics.release.tree import tree_of
 
         return tree_of(self.value_of(TopicModel))
 
     def merged(self, n_topics: int) -> "Release[TopicModel]":
-        """The release with its topics joined to fewer, along the tree. The guarantee is the same."""
+        """The release with its topics merged to fewer, along the tree. The guarantee is the same."""
         from dptopics.release.topic_model import TopicModel
         from dptopics.release.tree import merged
 
         model = merged(self.value_of(TopicModel), n_topics)
         return Release(
-            value=model,
-            guarantee=self.guarantee,
-            settings={**self.settings, "merged_to": n_topics},
-            record=self.record,
+            value=model, guarantee=self.guarantee, settings={**self.settings, "merged_to": n_topics}, record=self.record
         )
 
     @classmethod
@@ -179,11 +169,10 @@ class Release(Generic[T]):
         guarantee = mechanism.guarantee
         if not is_secure(rng):
             guarantee = guarantee.weakened(
-                Strength.NONE,
-                "Seeded: whoever knows or guesses the seed can subtract the noise. Not private.",
+                Strength.NONE, "Seeded: whoever knows or guesses the seed can subtract the noise. Not private."
             )
         if share_of_noise() != 1.0:
-            guarantee = guarantee.weakened(Strength.NONE, "A control of an audit, with too little noise. Not private.")
+            guarantee = guarantee.weakened(Strength.NONE, "An under-noised control of an audit. Not private.")
         return cls(value=value, guarantee=guarantee, settings=mechanism_settings(mechanism))
 
 
@@ -196,9 +185,6 @@ def mechanism_settings(mechanism: object) -> dict[str, Any]:
         if not one.repr:
             continue  # long public values, such as a word list
         value = getattr(mechanism, one.name)
-        described[one.name] = mechanism_settings(value) if is_dataclass(value) else _plain(value)
+        plain = value if value is None or isinstance(value, bool | int | float) else str(value)
+        described[one.name] = mechanism_settings(value) if is_dataclass(value) else plain
     return described
-
-
-def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, bool | int | float) else str(value)

@@ -1,4 +1,4 @@
-"""TopicModel: released topics, what they say and what they say about new texts. Public: never sees a corpus."""
+"""TopicModel: released topics, and their application to new texts. Public: it sees no corpus."""
 
 import csv
 import io
@@ -23,22 +23,22 @@ from dptopics.core.vocabulary import Vocabulary
 from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.doc_topics import doc_shares
 from dptopics.kernels.embedded import mean_of_words, projected
+from dptopics.release.tabular import Tabular
 from dptopics.release.topic_sizes import DocumentSpace, TopicSizes
 
-SURE = 3.0  # standard deviations of the noise: words below may be there by chance
+SURE = 3.0  # standard deviations of the noise: words below may be due to chance
 _CHUNK_DOCUMENTS = 2048
 _CSV_WORDS = 30
 _SPACE = ("mean", "projection", "middle", "centres")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TopicModel:
+class TopicModel(Tabular):
     """Topics as distributions over public words.
 
-    ``sizes`` tell how many units have each topic, where that was counted; ``topic_share`` is the weight of each topic
-    in means over topics, which is no size that was counted. ``noise_std`` is the standard deviation of a topic's word
-    weights that comes from the noise, known because the noise is ours. Topics that were found as clusters of embeddings
-    come with their ``space``, and new documents are then placed by it.
+    ``sizes``: how many units have each topic, where counted; ``topic_share``: the weight of each topic in means over
+    topics, which is not a counted size. ``noise_std``: the standard deviation of the noise in a topic's word weights.
+    Topics found as clusters of embeddings have a ``space``, which assigns new documents.
 
     >>> model = TopicModel(
     ...     topic_word=np.array([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]]), topic_share=np.array([0.5, 0.5]),
@@ -73,7 +73,7 @@ class TopicModel:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a guarantee assumes if private texts are told by this model."""
+        """What a guarantee assumes if private texts are assigned with this model."""
         return () if self.text is None else self.text.assumptions
 
     @property
@@ -85,38 +85,35 @@ class TopicModel:
 
     @renamed_arguments(min_deviations="min_z")
     def top_phrases(self, n: int = 10, *, min_z: float = SURE) -> list[list[str]]:
-        """The n most relevant phrases of each topic that stand above the noise, where texts were read with phrases."""
+        """The n most relevant phrases of each topic above the noise, where texts were read with phrases."""
         return self._top(n, 0.6, min_z, phrases=True)
 
     @renamed_arguments(min_deviations="min_z")
     def top_words(self, n: int = 10, *, relevance: float = 0.6, min_z: float = SURE) -> list[list[str]]:
-        """The n most relevant words of each topic that stand above the noise: often fewer, for a small topic none.
+        """The n most relevant words of each topic above the noise: often fewer, for a small topic none.
 
-        ``min_z``: words are left out whose weight is below so many standard deviations of the noise; zero
-        shows all. Relevance is ``relevance`` · log weight + (1 − ``relevance``) · log lift, the weight over the mean of
-        all topics (Sievert & Shirley 2014): one ranks by weight, zero by what sets the topic apart.
+        ``min_z``: words whose weight is below this many standard deviations of the noise are omitted; zero shows all.
+        Relevance is ``relevance`` · log weight + (1 − ``relevance``) · log lift, the weight over the mean of all topics
+        (Sievert & Shirley 2014): one ranks by weight, zero by distinctiveness.
         """
         return self._top(n, relevance, min_z, phrases=False)
 
     @cached_property
     def _phrases(self) -> NDArray[np.bool_]:
-        """Which entries of the vocabulary are phrases. Words of a count matrix may hold blanks, and are words."""
+        """Which entries of the vocabulary are phrases. Words of a count matrix may contain blanks."""
         if self.text is None or self.text.phrases == 1:
             return np.zeros(len(self.vocabulary), bool)
         return np.array([" " in word for word in self.vocabulary.words], bool)
 
     @renamed_arguments(min_deviations="min_z")
     def above_noise(self, min_z: float = SURE) -> NDArray[np.bool_]:
-        """Which words of each topic stand above the noise, topics × words. Others are shown nowhere, unless asked for.
-
-        All that have any weight, where the noise is not known.
-        """
+        """Which words of each topic are above the noise, topics × words; all with any weight if it is not known."""
         floor = np.zeros(self.n_topics) if self.noise_std is None else min_z * self.noise_std
         return np.asarray((self.topic_word >= floor[:, None]) & (self.topic_word > 0))
 
     @property
     def shown_weights(self) -> NDArray[np.float64]:
-        """The topic-word matrix for other people's tools, where a topic's words below the noise weigh all the same."""
+        """The topic-word matrix for other tools, where a topic's words below the noise weigh equally."""
         above = self.above_noise()
         rest = np.where(above, 0.0, self.topic_word).sum(axis=1) / np.maximum(1, (~above).sum(axis=1))
         return np.where(above, self.topic_word, rest[:, None])
@@ -132,9 +129,9 @@ class TopicModel:
         return [[self.vocabulary.words[w] for w in row if shown[k, w]] for k, row in enumerate(order)]
 
     def transform(self, texts: Iterable[str], *, embedding: Any = None) -> NDArray[np.float64]:
-        """Topic shares of new texts, one row each. A text without known words gets equal shares.
+        """Topic shares of new texts, one row each; equal shares for a text without known words.
 
-        A model that was made with embeddings other than the built-in ones needs the same ``embedding`` again.
+        A model made with embeddings other than the built-in ones needs the same ``embedding`` again.
         """
         texts = _checked(texts)
         if self.space is not None and not self.space.of_words:
@@ -146,7 +143,7 @@ class TopicModel:
         return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
 
     def _counted(self, texts: Iterable[str]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]]:
-        """Batches of texts as counts of known words: where each begins, words, counts."""
+        """Batches of texts as counts of known words: starts, words, counts."""
         settings, index, stream = self.text or TextSettings(), self.vocabulary.index, _stream(texts)
         while batch := _next(stream):
             found = [[index[w] for w in settings.words(_string(text)) if w in index] for text in batch]
@@ -155,10 +152,7 @@ class TopicModel:
             yield np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), word, count
 
     def assign(self, texts: Iterable[str], *, embedding: Any = None) -> NDArray[np.int64]:
-        """The topic of each text: the one with the largest share, −1 for a text of which the topics know no word.
-
-        Sizes and counts of topics go by this rule.
-        """
+        """The topic with the largest share in each text, −1 without known words: the rule of sizes and counts."""
         of_texts = self.space is not None and not self.space.of_words
         nothing = np.zeros(1, np.int64)
         found = (
@@ -172,9 +166,9 @@ class TopicModel:
     def placed(
         self, doc_start: NDArray[Any], word: NDArray[Any], count: NDArray[Any], vectors: NDArray[Any] | None
     ) -> NDArray[np.int64]:
-        """As :meth:`assign` does, of documents that were read: one past the last topic for none.
+        """As :meth:`assign`, for documents already read: one past the last topic for none.
 
-        Each depends on its document alone, to the last bit.
+        Each result depends on its document alone, bit for bit.
         """
         space = self.space
         if space is None or space.of_words:
@@ -198,19 +192,19 @@ class TopicModel:
         )
 
     def known_words(self, texts: Iterable[str]) -> NDArray[np.int64]:
-        """How many words of each text are in the vocabulary. Of a text with none, equal shares say nothing."""
+        """How many words of each text are in the vocabulary; with none, its equal shares are meaningless."""
         settings, index = self.text or TextSettings(), self.vocabulary.index
         return np.array([sum(word in index for word in settings.words(_string(text))) for text in texts], np.int64)
 
     def cosines(self, texts: Iterable[str], *, embedding: Any = None) -> NDArray[np.float64]:
         """Cosines of new texts with the centre of each topic, for topics that have a ``space``; zeros for no words."""
         if self._by_cosine is None:
-            raise InputError("these topics are distributions over words, without centres. Use transform.")
+            raise InputError("these topics are distributions over words and have no centres. Use transform.")
         return self._by_cosine.transform(texts, embedding=embedding)
 
     @cached_property
     def _by_cosine(self) -> "TopicModel | None":
-        """The same topics, to be asked for cosines instead of shares."""
+        """The same topics, with cosines instead of shares."""
         return None if self.space is None else replace(self, space=replace(self.space, sharpness=None))
 
     def transform_counts(self, counts: Any) -> NDArray[np.float64]:
@@ -247,7 +241,7 @@ class TopicModel:
 
     @cached_property
     def _word_means(self) -> NDArray[np.float32] | None:
-        """Each word's part in the mean of a document, where documents are means of words."""
+        """Each word's vector, where documents are means of words."""
         from dptopics.public.embeddings import place_words
 
         if self.space is None or not self.space.of_words:
@@ -269,28 +263,13 @@ class TopicModel:
             raw = model(batch)
             if raw.shape[1] != space.mean.size:
                 raise InputError(
-                    f"this embedding has {raw.shape[1]} numbers for each text, the topics need {space.mean.size}: "
-                    "it is another model."
+                    f"this embedding has {raw.shape[1]} dimensions, the topics need {space.mean.size}: it is another "
+                    "model."
                 )
             yield raw
 
-    def to_arrow(self) -> Any:
-        """Words above the noise as an Arrow table: topic, word, weight, standard deviation of the noise in it.
-
-        The whole matrix, noise and all, is ``topic_word``.
-        """
-        from dptopics.release import interop
-
-        return interop.to_arrow(self)
-
-    def to_pandas(self) -> Any:
-        """Words above the noise as a pandas frame, see :meth:`to_arrow`."""
-        from dptopics.release import interop
-
-        return interop.to_pandas(self)
-
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Topics, their shares and noise, and their place in the space of a public model."""
+        """Topics, their shares and noise, and their centres in the space of a public model."""
         space = {} if self.space is None else {f"space_{name}": getattr(self.space, name) for name in _SPACE}
         own = known(topic_word=self.topic_word, topic_share=self.topic_share, noise_std=self.noise_std,
                     seeds=self.seeds)  # fmt: skip
@@ -311,7 +290,7 @@ class TopicModel:
     def restored(cls, vocabulary: Vocabulary, arrays: Arrays, fields: Mapping[str, Any]) -> Self:
         """From a bundle."""
         if arrays["topic_word"].shape != (arrays["topic_share"].size, len(vocabulary)):
-            raise BundleError("topics and vocabulary do not fit together.")
+            raise BundleError("topics and vocabulary do not match.")
         space = None
         if "embedding" in fields:
             placed: dict[str, Any] = {name: arrays[f"space_{name}"] for name in _SPACE}
@@ -333,13 +312,13 @@ class TopicModel:
         )
 
     def shown_size(self, topic: int) -> str:
-        """How large a topic is, as words: with an interval where it was counted, "" where nothing is known."""
+        """The size of a topic as text: with an interval where it was counted, "" where it is not known."""
         if self.sizes is not None:
             return self.sizes.of(topic)
         return f"{self.topic_share[topic]:.1%}" if self.shares_of else ""
 
     def tables(self) -> dict[str, str]:
-        """The words of each topic that stand above the noise, its phrases and its size, where there are any."""
+        """The words of each topic above the noise, its phrases and its size, where there are any."""
         lines: list[tuple[object, ...]] = []
         for topic, words in enumerate(self.top_words(_CSV_WORDS)):
             noise_std = "" if self.noise_std is None else f"{self.noise_std[topic]:.3g}"
@@ -356,24 +335,22 @@ class TopicModel:
         return found
 
     def summary(self) -> list[str]:
-        """Words that stand out of the noise."""
-        known = self.noise_std is not None
+        """Words above the noise."""
+        first = "Words at least three standard deviations above the noise:"
+        if self.noise_std is None:
+            first = "The heaviest words. The noise level is not known, so any of them may be due to chance:"
+        rows = [", ".join(row) or "(none: this topic is mostly noise)" for row in self.top_words(10)]
         return [
-            "Words that stand out of the noise by three standard deviations or more:"
-            if known
-            else "The heaviest words. How far the noise reaches is not known, so any of them may be there by chance:",
-            *(
-                f"Topic {k}: {', '.join(row) or '(none: this topic is mostly noise)'}"
-                for k, row in enumerate(self.top_words(10))
-            ),
+            first,
+            *(f"Topic {k}: {row}" for k, row in enumerate(rows)),
             "",
             *([] if self.sizes is None else [f"sizes.csv: {self.sizes.unit}s of each topic. {self.sizes.note}"]),
-            "topics.csv: more of these words, with weights. topics.npz: the whole topic-word matrix (NumPy), noise and "
-            "all: most of its weights are below the noise.",
+            "topics.csv: more of these words, with weights. topics.npz: the whole topic-word matrix (NumPy), most of "
+            "which is below the noise.",
         ]
 
     def columns(self) -> dict[str, Any]:
-        """Topic, word, weight, standard deviation: of the words that stand above the noise."""
+        """Topic, word, weight, standard deviation of the noise: for the words above the noise."""
         topic, word = np.nonzero(self.above_noise())
         return {
             "topic": topic.astype(np.int32),
@@ -383,7 +360,7 @@ class TopicModel:
         }
 
     def summary_json(self, n: int, *, min_z: float = SURE) -> dict[str, Any]:
-        """Topics with their sizes and n most relevant words above the noise; how many are so by three deviations."""
+        """Topics with their sizes and n most relevant words; how many are three standard deviations above the noise."""
         sure, phrases = self.top_words(n), self.top_phrases(n)
         rows = enumerate(self.top_words(n, min_z=min_z))
         return {
@@ -441,17 +418,10 @@ class TopicModel:
         return interop.from_bertopic(model)
 
     def report(self, path: str | Path, *, audit: str | Path | None = None) -> Path:
-        """Write the topics as one HTML page. It promises nothing: give the release for its guarantee."""
+        """Write the topics as one HTML page, without a guarantee: that comes with the release."""
         from dptopics.release import report
 
         return report.write(self, path, audit=None if audit is None else report.read_audit(audit))
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """The model of a saved release."""
-        from dptopics.release.bundle import load
-
-        return load(path).value_of(cls)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -469,7 +439,7 @@ def _checked(texts: Any) -> Any:
 
 
 def fingerprint(topic_word: NDArray[np.float64], words: Sequence[str]) -> str:
-    """Tells one model from another: a hash of its words and weights."""
+    """Identifies a model: a hash of its words and weights."""
     weights = np.ascontiguousarray(topic_word, np.float64).tobytes()
     return sha256(json.dumps(list(words)).encode() + weights).hexdigest()
 
@@ -482,7 +452,7 @@ def _stream(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _next(texts: Iterator[str]) -> list[str]:
-    """The next texts of what may be the owner's own stream, whose exceptions may quote data."""
+    """The next texts of a stream whose exceptions may quote data."""
     return shielded(lambda: list(islice(texts, _CHUNK_DOCUMENTS)), *_UNREAD)
 
 

@@ -1,4 +1,4 @@
-"""TopicSizes: how many units each released topic has, counted once under the released rule of assignment. Public."""
+"""TopicSizes: how many units each released topic has, by the released rule of assignment. Public."""
 
 from dataclasses import dataclass, replace
 from math import ceil, floor
@@ -15,11 +15,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TopicSizes:
-    """Noisy sizes of topics, the last entry for texts of which the topics know no word.
+    """Noisy sizes of topics, the last entry for texts without known words.
 
-    A document counts for the topic that the released model gives it. An author counts once, shared out evenly over
-    the topics of their documents (those within the bound on documents): sizes add up to the number of authors. What is
-    counted was fixed before it was counted, so that the intervals hold.
+    A document counts for the topic that the released model assigns. An author counts once, split evenly over the topics
+    of their documents (those within the bound): sizes add up to the number of authors.
 
     >>> sizes = TopicSizes(noisy=np.array([300.0, 90.0, 10.0]), noise=np.full(3, 5.0), unit="author")
     >>> sizes.of(0), sizes.total
@@ -34,27 +33,27 @@ class TopicSizes:
 
     @property
     def title(self) -> str:
-        """What the numbers are, for the head of a column."""
+        """The head of a column of sizes."""
         return f"{self.unit.capitalize()}s (95 % interval)"
 
     @property
     def note(self) -> str:
         """What is counted, in a sentence or two."""
         if self.unit == "document":
-            how, unknown = "Each document counts for one topic", "have no topic: the topics know no word of them"
+            how, unknown = "Each document counts for one topic", "have no topic, because they have no known word"
         else:
-            how = "Each author counts once, shared out evenly over the topics of their texts"
-            unknown = "of these fall to texts without a topic, of which the topics know no word"
-        return f"{how}. About {self.total} {self.unit}s in all; {self.of(-1)} {unknown}."
+            how = "Each author counts once, split evenly over the topics of their texts"
+            unknown = "of these belong to texts without a topic, which have no known word"
+        return f"{how}. About {self.total} {self.unit}s in total; {self.of(-1)} {unknown}."
 
     @property
     def total(self) -> str:
-        """All units, as words."""
+        """All units, as text."""
         found = Shown.of(Estimate.of(float(self.noisy.sum()), float((self.noise**2).sum())))
         return f"{found.value:,} ({found.interval})"
 
     def to_dict(self) -> dict[str, Any]:
-        """What is not a topic's, as plain data: the unit, all of them, and those without a topic."""
+        """What concerns no single topic, as plain data: the unit, the total, and units without a topic."""
         whole = Estimate.of(float(self.noisy.sum()), float((self.noise**2).sum()))
         return {"unit": self.unit, "all": whole._asdict(), "none": self.estimate(-1)._asdict(), "note": self.note}
 
@@ -63,20 +62,20 @@ class TopicSizes:
         return Estimate.of(float(self.noisy[topic]), float(self.noise[topic]) ** 2)
 
     def of(self, topic: int) -> str:
-        """The size of a topic as words: terminal, page and files say the same."""
+        """The size of a topic as text."""
         found = Shown.of(self.estimate(topic))
         return f"{found.value:,} ({found.interval})"
 
     def rows(self) -> list[tuple[object, float, int, int]]:
-        """For tables: number of the topic, size, interval rounded outward. As measured: sums of them stay right."""
+        """For tables: number of the topic, size as measured, interval rounded outward."""
         names = [*range(self.noisy.size - 1), "none"]
         found = [self.estimate(k) for k in range(self.noisy.size)]
         return [(k, round(one.value, 1), floor(one.low), ceil(one.high)) for k, one in zip(names, found, strict=True)]
 
     def share(self, topic: int) -> Share | None:
-        """Of all units, with its 95 % set (Fieller 1940). None: the noise allows no statement."""
+        """Of all units, with its 95 % set (Fieller 1940). None: the set is unbounded."""
         whole, variance = float(self.noisy.sum()), float((self.noise**2).sum())
-        own = float(self.noise[topic]) ** 2  # also the covariance with the sum, which holds this entry
+        own = float(self.noise[topic]) ** 2  # also the covariance with the sum, which includes this entry
         low, high = fieller(float(self.noisy[topic]), whole, own, own, variance)
         if np.isnan(low):
             return None
@@ -84,12 +83,12 @@ class TopicSizes:
 
     @property
     def weights(self) -> Floats:
-        """Of the topics in the whole, positive and adding up to one: for means over topics, not for showing."""
+        """Weights of the topics, positive and summing to one: for means over topics, not for display."""
         positive = np.maximum(self.noisy[:-1], np.maximum(self.noise[:-1], 1.0) / 10)
         return np.asarray(positive / positive.sum())
 
     def joined(self, of: NDArray[np.bool_]) -> Self:
-        """Of groups of topics, groups × topics: sums of the sizes of their topics, each text placed as before."""
+        """Sizes of groups of topics, groups × topics: sums of sizes, each text assigned as before."""
         parts = np.zeros((len(of) + 1, self.noisy.size))
         parts[:-1, :-1], parts[-1, -1] = of, 1.0
         return replace(self, noisy=parts @ self.noisy, noise=np.sqrt(parts @ self.noise**2))
@@ -99,15 +98,15 @@ class TopicSizes:
         return {"size": self.noisy, "size_noise": self.noise}
 
 
-_SHARPNESS = 0.05  # of shares that come from cosines
+_SHARPNESS = 0.05  # of shares computed from cosines
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DocumentSpace:
-    """Where the topics of an embedded model lie: cosines with these centres say which topic a document has.
+    """The space of an embedded model: cosines with the centres of topics assign documents.
 
-    A text's vector is the model's own, or (``of_words``) the mean of its words'; less ``mean``, times ``projection``,
-    and seen from the ``middle`` of the documents.
+    A text's vector is the model's own, or (``of_words``) the mean of its words'; minus ``mean``, times ``projection``,
+    and centred at the ``middle`` of the documents.
     """
 
     embedding: str
@@ -119,9 +118,9 @@ class DocumentSpace:
     sharpness: float | None = _SHARPNESS  # None: cosines as they are
 
     def shares(self, documents: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Topic shares of documents given as unit vectors: softmax of cosines. The zero vector gets equal shares.
+        """Topic shares of documents given as unit vectors: softmax of cosines, equal for the zero vector.
 
-        Each row depends on its document alone, to the last bit: counts rest on it.
+        Each row depends on its document alone, bit for bit: counts rely on that.
         """
         found = cosines(documents, self.centres)
         return found if self.sharpness is None else softmax(found / self.sharpness)

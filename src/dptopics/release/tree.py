@@ -1,4 +1,4 @@
-"""The tree of released topics, and fewer topics made of them. Post-processing of a release: nothing is spent."""
+"""The tree of released topics, and merged topics. Post-processing of a release: nothing is spent."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,10 +14,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class TopicTree:
-    """Which topics are joined first. Row i of ``merges`` joins two nodes to node n + i, where 0 … n − 1 are the topics.
-
-    ``heights`` tell how far apart the two were (Ward's distance), never falling.
-    """
+    """Row i of ``merges`` joins two nodes to node n + i, where 0 … n − 1 are the topics, at Ward's ``heights``."""
 
     merges: NDArray[np.int64]
     heights: Floats
@@ -31,7 +28,7 @@ class TopicTree:
     def groups(self, n: int) -> NDArray[np.int64]:
         """The group of each topic if there are n of them, numbered by their first topic."""
         if not 1 <= n <= self.n_topics:
-            raise InputError(f"{self.n_topics} topics can be joined to 1 to {self.n_topics} groups, got {n}.")
+            raise InputError(f"{self.n_topics} topics can be merged to 1 to {self.n_topics} groups, got {n}.")
         members = [[topic] for topic in range(self.n_topics)]
         alive = set(range(self.n_topics))
         for one, other in self.merges[: self.n_topics - n].tolist():
@@ -60,8 +57,8 @@ class TopicTree:
 
         def walk(node: dict[str, Any], before: str, last: bool, top: bool) -> None:
             branch = "" if top else "└─ " if last else "├─ "
-            told = f"{node['topic']}: {', '.join(node['words'])}" if "topic" in node else "┐"
-            lines.append(before + branch + told)
+            text = f"{node['topic']}: {', '.join(node['words'])}" if "topic" in node else "┐"
+            lines.append(before + branch + text)
             for i, child in enumerate(node.get("of", [])):
                 walk(child, before + ("" if top else "   " if last else "│  "), i == 1, False)
 
@@ -70,10 +67,7 @@ class TopicTree:
 
 
 def tree_of(model: TopicModel, n_words: int = 5) -> TopicTree:
-    """Ward's tree over the topics' centres where they have any, else over their words.
-
-    Word distributions are compared by the square roots of their weights (Hellinger's distance).
-    """
+    """Ward's tree over the topics' centres if they have any, else over square roots of word weights (Hellinger)."""
     from scipy.cluster.hierarchy import linkage
 
     points = np.sqrt(np.maximum(model.topic_word, 0.0)) if model.space is None else model.space.centres
@@ -85,10 +79,10 @@ def tree_of(model: TopicModel, n_words: int = 5) -> TopicTree:
 
 
 def merged(model: TopicModel, n_topics: int) -> TopicModel:
-    """The model with its topics joined to so many, the largest first.
+    """The model with its topics merged to this number, the largest first.
 
-    Words weigh as in the mean of the joined topics by their shares, and so do centres. The noise of joined topics is
-    independent: variances add. Sizes are sums of sizes: each text counts where it was placed before topics were joined.
+    Word weights and centres are means by topic shares. The noise of topics is independent: variances add. Sizes are
+    sums of sizes: each text counts where it was assigned before merging.
     """
     group = tree_of(model).groups(n_topics)
     share = np.maximum(model.topic_share, 1e-12)

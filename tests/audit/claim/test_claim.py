@@ -131,7 +131,7 @@ def test_a_price_for_less_noise_than_is_drawn_is_found(monkeypatch):
         variational.VariationalTopics, "guarantee", property(lambda self: honest(replace(self, sigma=2 * self.sigma)))
     )
     found = audit_claim(topics("variational"), data(), effort=QUICK)
-    assert found.findings[0].check == "books"
+    assert found.findings[0].check == "accounting"
 
 
 def test_noise_out_of_sight_is_inconclusive_and_its_absence_is_found(monkeypatch):
@@ -148,7 +148,7 @@ def test_noise_out_of_sight_is_inconclusive_and_its_absence_is_found(monkeypatch
     assert found.verdict == INCONCLUSIVE
     assert found.light is Light.AMBER
     assert not found.controls
-    assert any("cannot watch" in note for note in found.notes)
+    assert any("cannot observe" in note for note in found.notes)
     for module in (variational, gaussian):
         monkeypatch.setattr(module, "noisy_sum", own(0.0))
     assert audit_claim(topics("variational"), data(), effort=QUICK).verdict == "violated"
@@ -225,7 +225,14 @@ def test_most_of_an_audit_takes_fewer_public_words():
 
 
 def result(**more):
-    settings = {"mechanism": "m", "claim": words().guarantee, "findings": (), "controls": {}, "notes": (), "told": None}
+    settings = {
+        "mechanism": "m",
+        "claim": words().guarantee,
+        "findings": (),
+        "controls": {},
+        "notes": (),
+        "distinguishing": None,
+    }
     settings |= {"canary": "one", "reach": 1.0, "error": ERROR, "seconds": 1.0}
     return ClaimAudit(**(settings | more))
 

@@ -146,7 +146,7 @@ def test_the_line_of_the_manual(run, tmp_path):
         "audit membership notes.csv --text note --author patient --topics 2 --shadows 8 --repeats 1 --out plain"
     )
     assert code == 0
-    assert out.startswith(("RED: an outsider can tell for at least", "AMBER:"))
+    assert out.startswith(("RED: an outsider can identify at least", "AMBER:"))
     words = " ".join(out.split())
     assert "guessing finds 5 %" in words
     assert "30 outsiders cannot show a false positive rate below 1 in 30" in words
@@ -184,7 +184,7 @@ def test_shadows_serve_again(run, tmp_path):
         np.savez(tmp_path / "model.npz", topic_word=saved["topics"], words=corpus["words"])
     code, out, _ = run("audit membership notes.csv --text note --target model.npz --models first --out second")
     assert code == 0
-    assert re.search(r"of 60 documents look as if", " ".join(out.split()))
+    assert re.search(r"of 60 documents appear to have been", " ".join(out.split()))
     data = json.loads((tmp_path / "second" / "audit.json").read_text())
     assert data["shadows"] == 8
     assert run("audit membership notes.csv --text note --models first --out third")[0] == 2
@@ -259,9 +259,9 @@ def test_lights():
         light_of(*limits, 0.001, "these documents") for limits in ((0.5, 0.6), (0.002, 0.02), (0.0, 0.4), (0.0, 0.004))
     )
     assert [str(one[0]) for one in (red, amber, dark, green)] == ["red", "amber", "amber", "green"]
-    assert red[1].startswith("an outsider can tell for at least 50% of these documents that they were used")
-    assert "could not have seen it" in dark[1]
-    assert "no proof" in green[1]
+    assert red[1].startswith("an outsider can identify at least 50% of these documents as used")
+    assert "cannot rule out" in dark[1]
+    assert "not a proof" in green[1]
 
 
 def test_a_leaky_corpus_is_red_and_a_blind_model_is_not():

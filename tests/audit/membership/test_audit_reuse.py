@@ -8,8 +8,8 @@ import pytest
 
 from dptopics.audit.membership.models import of_learner
 from dptopics.audit.membership.rates import halves, train_shadows
-from dptopics.audit.membership.scores import Attack, Moments, rate
-from dptopics.audit.membership.target_attack import _in_turn, attack_target, calibrated, read_shadows, read_target
+from dptopics.audit.membership.scores import Attack, Moments, in_turn, rate
+from dptopics.audit.membership.target_attack import attack_target, calibrated, read_shadows, read_target
 from dptopics.core.errors import InputError
 from dptopics.data.corpus import Corpus
 from dptopics.learners.lda import GibbsLda
@@ -50,7 +50,9 @@ def test_documents_are_called_new_only_where_they_are(case):
     shadows = read_shadows(folder)
     found = attack_target(shadows, topics, corpus.words, corpus)
     assert found.n_new == NEW
-    assert f"Both attacks are made on {KNOWN} of them; {NEW} were new to the shadows: these" in found.verdict()
+    assert (
+        f"Both attacks are made on {KNOWN} of them; {NEW} were new to the shadows: only the offline" in found.verdict()
+    )
     member = shadows.member.copy()
     member[:, :3] = True
     found = attack_target(replace(shadows, member=member), topics, corpus.words, corpus)
@@ -81,7 +83,7 @@ def test_chances_hold_where_scores_are_far_from_normal():
     rng = np.random.default_rng(5)
     said, seen = rng.standard_t(3, (16, 400, 1)), halves(400, 16, key=1)
     moments = Moments.of(said, seen)
-    nulls = _in_turn(said, seen, moments)
+    nulls = in_turn(said, seen, moments, len(said), online=False)
     scores = [rate(rng.standard_t(3, (400, 1)), moments, online=False) for _ in range(30)]
     honest = np.mean([calibrated(score, nulls, seen) <= 0.001 for score in scores])
     normal = np.mean([np.exp(-score) <= 0.001 for score in scores])
@@ -150,15 +152,15 @@ def test_what_cannot_be_attacked(case, tmp_path):
     ]:
         with pytest.raises(InputError, match=message):
             attack_target(shadows, wrong, words, corpus)
-    with pytest.raises(InputError, match="holds no shadows"):
+    with pytest.raises(InputError, match="contains no shadows"):
         read_shadows(tmp_path)
     for name in ("corpus.npz", "shadow-0000.npz"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     with pytest.raises(InputError, match="31 of 32 shadows are missing"):
         read_shadows(tmp_path)
-    with pytest.raises(InputError, match="is no topic model"):
+    with pytest.raises(InputError, match="is not a topic model"):
         read_target(folder / "corpus.npz")
-    with pytest.raises(InputError, match="is no topic model"):
+    with pytest.raises(InputError, match="is not a topic model"):
         read_target(tmp_path / "nowhere.npz")
     np.savez(tmp_path / "model.npz", topic_word=topics, words=np.array(corpus.words))
     found, words = read_target(tmp_path / "model.npz")

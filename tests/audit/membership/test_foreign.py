@@ -40,10 +40,10 @@ def test_scikit_learn(pipeline, tmp_path):
     vectorizer, lda = (step for _, step in pipeline.steps)
     check(of_model(lda, vectorizer))
     check(of_model((vectorizer, lda)))
-    with pytest.raises(InputError, match="does not know its words"):
+    with pytest.raises(InputError, match="does not store its words"):
         of_model(lda)
     joblib.dump(pipeline, tmp_path / "model.joblib")
-    with pytest.raises(InputError, match="reading it runs whatever code it holds"):
+    with pytest.raises(InputError, match="reading it runs any code in it"):
         read_target(tmp_path / "model.joblib")
     check(read_target(tmp_path / "model.joblib", trust_pickle=True))
     io.dump(pipeline, tmp_path / "model.skops")
@@ -125,11 +125,11 @@ def test_folders_that_are_none(tmp_path):
         json.dumps({"topic_representations": {}}),
     ):
         (tmp_path / "topics.json").write_text(content)
-        with pytest.raises(InputError, match="is no topic model"):
+        with pytest.raises(InputError, match="is not a topic model"):
             read_target(tmp_path)
     folder = bertopic_folder(tmp_path / "broken", True)
     (folder / "ctfidf.safetensors").write_bytes(b"x")
-    with pytest.raises(InputError, match="is no topic model"):
+    with pytest.raises(InputError, match="is not a topic model"):
         read_target(folder)
-    with pytest.raises(InputError, match="no topic model that can be attacked"):
+    with pytest.raises(InputError, match="not a topic model that can be attacked"):
         of_model(3)

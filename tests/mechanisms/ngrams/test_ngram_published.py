@@ -148,7 +148,7 @@ def test_without_consent_nothing_runs(name, tmp_path):
     with pytest.raises(PrivacyError, match=r"'none', not 'proved'.*--accept-unproven"):
         charged(Unrecorded(), mechanism, raw().bounded(), secure_rng())
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=100, delta=1e-2)
-    with pytest.raises(PrivacyError, match="promises nothing"):
+    with pytest.raises(PrivacyError, match="guarantees nothing"):
         charged(ledger, mechanism, raw().bounded(), secure_rng(), accept_unproven=True)
     assert ledger.receipts() == []
     assert "Nothing is promised" in mechanism.guarantee.card()

@@ -442,7 +442,7 @@ def test_gamma_is_part_of_the_guarantee():
     promise = mechanism().guarantee
     assert Guarantee.from_dict(json.loads(promise.to_json())) == promise
     card = " ".join(promise.card().split())
-    assert "Except with a chance of γ = 0.2" in card
+    assert "Except with probability γ = 0.2" in card
     assert "NOT every author" in card
     for wrong in (None, 1.5, "x"):
         with pytest.raises(BundleError, match="damaged"):

@@ -129,7 +129,7 @@ def test_an_entry_says_what_the_guarantee_says(release):
 
 def test_an_entry_claims_no_more_than_the_strength(release):
     """What holds for bounded sums with noise of ours is said of those alone."""
-    wide = ("rounded to that grid", "No statistic of the data", "before the budget is charged")
+    wide = ("on a fixed grid", "No statistic of the data", "before the budget is charged")
     assert all(words in str(entry(release, FULL)) for words in wide)
     for weaker in (
         release.guarantee.weakened(Strength.CLAIMED, "A hole."),
@@ -162,7 +162,7 @@ def test_what_only_the_curator_knows_is_asked_for(folder):
 
 def test_what_promises_nothing_is_neither_entered_nor_approved(release):
     void = replace(release, guarantee=release.guarantee.weakened(Strength.NONE, "Seeded."))
-    with pytest.raises(InputError, match="promises nothing"):
+    with pytest.raises(InputError, match="guarantees nothing"):
         entry(void, FULL)
     with pytest.raises(InputError, match="nothing to approve"):
         decision(void)
@@ -189,15 +189,15 @@ def test_a_decision_asks_about_other_releases_of_the_same_people(tmp_path):
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=20, delta=1e-3, name="clinic")
     texts, how = ["knee pain"] * 300, {"epsilon": 4.0, "delta": 1e-6, "ledger": ledger}
     first = release_vocabulary(texts, authors=range(300), out=tmp_path / "first", **how)
-    assert "- [ ] Nothing else was made of the same people's data, before or since." in decision(first)
+    assert "- [ ] Nothing else was made from the same people's data, before or since." in decision(first)
     second = release_vocabulary(texts, authors=range(300), **how)
     text = decision(second)
     assert "One release was charged to the ledger 'clinic' before this one" in text
     text = decision(first, ledger.to_dict())
-    assert "as it stands now: 2 charges, in all ε = 8" in text
-    assert "- [ ] Also made of the same people's data, and known to us: charge 2" in text
+    assert "current state: 2 charges, in total ε = 8" in text
+    assert "- [ ] Also made from the same people's data, and known to us: charge 2" in text
     assert "charge 1 (" not in text
-    assert "Nothing else was made of the same people's data beside these." in text
+    assert "Nothing else was made from the same people's data besides these." in text
     shown = run("officer", "approve", tmp_path / "first", "--ledger", tmp_path / "clinic.ledger").stdout
     assert shown.split("## Which release")[0] == text.split("## Which release")[0]
 
@@ -206,8 +206,8 @@ def test_a_decision_says_which_release_it_is_about_and_what_was_checked(folder, 
     shown = run("officer", "approve", folder).stdout
     assert bundle.checksum(folder) in shown
     assert "no others" in shown
-    assert "Plan: the card states the noise that plan and settings give." in shown
-    assert "For one author in place of another: ε = " in shown
+    assert "Plan: the card states the noise of plan and settings." in shown
+    assert "If one author is replaced by another: ε = " in shown
     assert "Audit: none is given" in shown
     for line in bundle.load(folder).value.summary():
         assert line.replace("_", "\\_") in shown  # what readers will see, the words among it
@@ -239,12 +239,12 @@ def test_verify_sees_the_card_of_another_release(folder):
     forged(folder, "guarantee.json", lambda text: other.to_json())
     done = run("officer", "verify", folder)
     assert done.exit_code == 2
-    assert "not those of its plan: events" in str(done.exception)
+    assert "do not follow from its plan: events" in str(done.exception)
 
 
 def test_verify_sees_other_settings_than_the_plans(folder):
     forged(folder, "bundle.json", lambda text: text.replace('"tail": ', '"tail": 9'))
-    assert "not those of its plan: tail" in str(run("officer", "verify", folder).exception)
+    assert "do not follow from its plan: tail" in str(run("officer", "verify", folder).exception)
 
 
 def test_verify_of_another_version_says_what_it_could_not_check(folder):
@@ -265,7 +265,7 @@ def test_card_and_plan_must_agree_whatever_version_made_them(folder):
     for command in ("verify", "approve", "registry"):
         done = run("officer", command, folder)
         assert done.exit_code == 2
-        assert "not that of its plan: epsilon" in str(done.exception)
+        assert "does not follow from its plan: epsilon" in str(done.exception)
 
 
 @pytest.mark.parametrize("kind", ["extra file", "extra folder", "extra link", "linked file"])
@@ -292,7 +292,7 @@ def test_files_tell_the_day_and_not_how_long_it_took(folder):
 
 def test_a_decision_takes_the_ledger_of_its_release_alone(release, tmp_path):
     other = Ledger.create(tmp_path / "other.ledger", epsilon=20, delta=1e-3).to_dict()
-    with pytest.raises(InputError, match="charged to no ledger"):
+    with pytest.raises(InputError, match="not charged to a ledger"):
         decision(release, other)
     account = {"name": "clinic", "charge": 1, "epsilon": 1.0, "delta": 1e-6, "of_epsilon": 4.0, "of_delta": 1e-5}
     with pytest.raises(InputError, match="charge 1 of the ledger 'clinic'"):

@@ -103,8 +103,8 @@ def test_the_page_holds_what_it_should(whole):
     assert {"topics", "guarantee", "audit", "map", "relevance", "search", "data"} <= set(ids)
     assert "PROVED: a theorem" in whole.words
     assert "Words were public & <b>few</b>." in whole.words  # the assumption, as text
-    assert "What an attacker can come to believe" in whole.words
-    assert "the most that the claimed ε allows" in whole.words
+    assert "What an attacker can learn" in whole.words
+    assert "the maximum that the claimed ε allows" in whole.words
 
 
 def test_the_page_loads_nothing(whole):
@@ -320,7 +320,7 @@ def test_an_audit_of_another_model_is_refused():
 
 def test_topics_that_were_dropped_or_merged_do_not_make_another_model():
     fewer = topic_model(["a", "b", "c"], 2)  # six were asked for
-    assert "What an attacker can come to believe" in page.render(release(fewer), audit=audit_data())
+    assert "What an attacker can learn" in page.render(release(fewer), audit=audit_data())
 
 
 def test_topics_from_elsewhere_and_the_audit_of_a_plain_model():

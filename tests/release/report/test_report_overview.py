@@ -90,7 +90,7 @@ def test_counts_give_sizes_trends_and_maps(topics):
     first = counts.value.count(topic="0")
     assert f"{round(first.value):,} (" in text.split('id="topics"')[0]
     assert text.count('<polygon class="band"') == topics.value.n_topics
-    assert "These counts are a release of their own, and cost ε = " in text
+    assert "These counts are a separate release, and cost ε = " in text
     assert "Topic by ward" in text
     assert "NOT FOR RELEASE" not in text
 
@@ -98,7 +98,7 @@ def test_counts_give_sizes_trends_and_maps(topics):
 def test_counts_that_promise_nothing_mark_the_page(topics):
     text = page.render(topics, counts=counts_of(topics.value, strength=Strength.NONE))
     assert "NOT FOR RELEASE" in text
-    assert "promise nothing" in text
+    assert "guarantee nothing" in text
 
 
 def test_a_page_of_counts_has_trends_too(topics):

@@ -1,1 +1,1 @@
-"""The examiner of a claim: does a mechanism keep what it promises? Not for release."""
+"""Does a mechanism satisfy the guarantee that it claims? Not for release."""

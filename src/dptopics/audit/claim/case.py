@@ -24,8 +24,8 @@ _NEVER = 1e6
 
 
 @dataclass(frozen=True)
-class Books:
-    """How far one neighbour may move each look according to the guarantee; and what does not add up, in words."""
+class Accounting:
+    """How far one neighbour may move each query according to the guarantee; and what does not add up, in words."""
 
     allowed: tuple[float, ...]
     problem: str = ""
@@ -33,7 +33,7 @@ class Books:
 
     @property
     def in_sight(self) -> bool:
-        """Whether every draw that is priced was seen as a look."""
+        """Whether every priced draw was observed as a query."""
         return not self.problem and len(self.allowed) == self.priced > 0
 
 
@@ -46,19 +46,14 @@ def stated(events: Sequence[Event]) -> list[tuple[Noise, float]]:
                 found += [(Noise.GAUSSIAN, sigma)] * count
             case Laplace(scale, count):
                 found += [(Noise.LAPLACE, scale)] * count
-            case _:
-                pass
     return found
 
 
-def compare(guarantee: Guarantee, queries: Sequence[Query]) -> Books:
-    """Match looks with priced draws, each at no more noise than was stated for its sensitivity.
-
-    Under replace-one the noise may be up to twice what one unit more or less needs.
-    """
+def compare(guarantee: Guarantee, queries: Sequence[Query]) -> Accounting:
+    """Match queries with priced draws; under replace-one the noise may be up to twice that of add-or-remove."""
     priced = stated(guarantee.events)
     if not queries:
-        return Books((), priced=len(priced))
+        return Accounting((), priced=len(priced))
     widest = 2.0 if guarantee.relation is Relation.REPLACE else 1.0
     cost = np.full((len(queries), max(len(priced), len(queries))), _NEVER)
     for row, query in enumerate(queries):
@@ -68,16 +63,16 @@ def compare(guarantee: Guarantee, queries: Sequence[Query]) -> Books:
                 cost[row, column] = min(abs(over - 1), abs(over - widest))
     rows, columns = linear_sum_assignment(cost)
     if cost[rows, columns].max() >= _NEVER:
-        return Books(
+        return Accounting(
             tuple(query.sensitivity for query in queries),
-            f"{len(queries)} queries of the data are not the {len(priced)} draws of noise that are priced",
+            f"{len(queries)} queries of the data do not match the {len(priced)} draws of noise that are priced",
             len(priced),
         )
     allowed = []
     for query, column in zip(queries, columns, strict=True):
         over = query.scale / query.sensitivity / priced[column][1]
         allowed.append(query.sensitivity * (1.0 if isclose(over, 1, rel_tol=1e-9) else over))
-    return Books(tuple(allowed), priced=len(priced))
+    return Accounting(tuple(allowed), priced=len(priced))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,45 +87,42 @@ class Case:
 
     @cached_property
     def queries(self) -> tuple[tuple[Query, ...], tuple[Query, ...]]:
-        """All looks, without and with the canary."""
+        """All queries, without and with the canary."""
         without, within = (tuple(query for one in world for query in one.queries) for world in self.questions)
         return without, within
 
     @cached_property
-    def books(self) -> Books:
-        """What is priced beside what was looked at."""
+    def accounting(self) -> Accounting:
+        """What is priced, matched with what was queried."""
         return compare(self.mechanism.guarantee, self.queries[1])
 
     @cached_property
     def moved(self) -> tuple[float, ...]:
-        """How far the canary moves each look, as a share of what is priced."""
-        pairs = zip(*self.queries, self.books.allowed, strict=True)
-        return tuple(_distance(one, other) / allowed for one, other, allowed in pairs)
+        """How far the canary moves each query, as a share of what is priced."""
+        pairs = zip(*self.queries, self.accounting.allowed, strict=True)
+        return tuple(float(np.linalg.norm(_shift(a, b), a.kind.norm)) / allowed for a, b, allowed in pairs)
 
     @cached_property
     def signal(self) -> float:
         """Distance of the two worlds in standard deviations of the noise: what an attack can use."""
-        return float(
-            np.sqrt(
-                sum(float((_shift(*two) ** 2).sum()) / two[0].scale ** 2 for two in zip(*self.queries, strict=True))
-            )
-        )
+        pairs = zip(*self.queries, strict=True)
+        return float(np.sqrt(sum(float((_shift(*two) ** 2).sum()) / two[0].scale ** 2 for two in pairs)))
 
     @property
     def reach(self) -> float:
         """The signal as a share of the most that the guarantee prices."""
-        pairs = zip(self.queries[1], self.books.allowed, strict=True)
+        pairs = zip(self.queries[1], self.accounting.allowed, strict=True)
         most = float(np.sqrt(sum((allowed / query.scale) ** 2 for query, allowed in pairs)))
         return self.signal / most if most else 0.0
 
     def log_ratio(self, questions: tuple[Question, ...]) -> float:
-        """Log likelihood ratio of noisy sums, in over out, under the noise that is stated."""
+        """Log likelihood ratio of noisy sums, in over out, under the stated noise."""
         seen = (query for one in questions for query in one.queries)
         return sum(_log_ratio(*three) for three in zip(seen, *self.queries, strict=True))
 
 
 def case_of(mechanism: Mechanism[Any], design: Design, corpora: tuple[BoundedCorpus, BoundedCorpus]) -> Case | None:
-    """One run with the canary, and its questions asked of the data without; None if those lead elsewhere."""
+    """One run with the canary, its questions asked again of the data without it; None if the two runs diverge."""
     recorder = Recorder()
     released = run(mechanism, corpora[1], recorder, secure_rng()) is not None
     follower = Follower(recorder.answers, stop=True)
@@ -145,7 +137,7 @@ def case_of(mechanism: Mechanism[Any], design: Design, corpora: tuple[BoundedCor
 
 
 def replayed(mechanism: Mechanism[Any], corpora: tuple[BoundedCorpus, BoundedCorpus], seed: int) -> bool | None:
-    """Whether a run that is told the same answers releases the same without the canary; None: it cannot be repeated."""
+    """Whether a run given the same answers releases the same without the canary; None: it cannot be repeated."""
     releases: list[bytes] = []
     answers: list[Any] = []
     for turn, corpus in enumerate((corpora[1], corpora[1], corpora[0])):
@@ -163,15 +155,15 @@ def replayed(mechanism: Mechanism[Any], corpora: tuple[BoundedCorpus, BoundedCor
 
 
 def tells_more(case: Case, elsewhere: BoundedCorpus) -> bool:
-    """Whether an answer follows the data past exact plus drawn, without the canary and on few other units.
+    """Whether an answer depends on the data beyond sum plus noise, without the canary and on a few other units.
 
-    Noise that makes up for the difference must hide it: the answer is then the same.
+    Noise that offsets the difference between the sums must give the same answer.
     """
     follower = Follower([one.answer for one in case.questions[1]], stop=True)
     try:
         run(case.mechanism, elsewhere, follower, secure_rng())
     except LeftThePath:
-        return False  # the same words are private there: replay tells
+        return False  # the words depend on the data there: replay detects that
     worlds = [case.questions[0]]
     if _alike(follower.queries, list(case.queries[1])):
         worlds.append(tuple(follower.questions))
@@ -194,13 +186,7 @@ def _alike(first: list[Query], second: list[Query]) -> bool:
 
 
 def _shift(one: Query, other: Query) -> Any:
-    return (other.exact - one.exact).astype(np.float64)
-
-
-def _distance(one: Query, other: Query) -> float:
-    """How far apart two exact sums lie, in the norm of the noise."""
-    shift = _shift(one, other)
-    return float(np.sqrt((shift**2).sum()) if one.kind.norm == 2 else np.abs(shift).sum())
+    return (other.exact - one.exact).ravel().astype(np.float64)
 
 
 def _log_ratio(seen: Query, without: Query, within: Query) -> float:

@@ -1,17 +1,16 @@
 """What a guarantee allows at every error rate, and how measured error rates refute it.
 
-A mechanism's events fix a whole trade-off curve: whoever tells two neighbours apart with false positive rate α misses
-at least f(α) (Dong, Roth & Su 2022). One pair (ε, δ) is a single tangent of it, so a test against the curve sees more.
-It refutes the *claimed curve*: a mechanism of another curve may still keep the one (ε, δ) that is stated.
+A mechanism's events fix a whole trade-off curve: a test between two neighbours with false positive rate α has a false
+negative rate of at least f(α) (Dong, Roth & Su 2022). One pair (ε, δ) is a single tangent of it, so a test against the
+curve has more power. It refutes the *claimed curve*: another curve may still satisfy the one (ε, δ) that is stated.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, isinf
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainccinv, betaincinv, ndtr, ndtri
 
 from dptopics.privacy.events import Event, Failure, Gaussian, Laplace, RandomizedResponse, SampledGaussian
@@ -21,33 +20,29 @@ from dptopics.privacy.pricing import delta_of, epsilon_of, smallest
 def lower_bound_from_rates(false_positives: float, false_negatives: float, delta: float) -> float:
     """ε is at least this, given upper limits of both error rates of one test, whatever the mechanism's trade-off."""
     wrong, missed = np.array([false_positives, false_negatives]), np.array([false_negatives, false_positives])
-    return max(0.0, float(_log_ratio(1 - missed - delta, wrong).max()))
-
-
-def _log_ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
     # Neither limit is ever 0 where it divides: Clopper–Pearson stops short of certainty.
-    return np.where(above > 0, np.log(np.maximum(above, 1e-300)) - np.log(below), -inf)
+    return max(0.0, float((np.log(np.maximum(1 - missed - delta, 1e-300)) - np.log(wrong)).max()))
 
 
-def share_at_least(hits: NDArray[np.int64], runs: int, error: float) -> NDArray[np.float64]:
-    """Lower confidence limits of a probability (Clopper–Pearson, one-sided)."""
-    found = betaincinv(np.maximum(hits, 1), runs - hits + 1, error)
-    return np.where(hits > 0, found, 0.0)
+def share_at_least(hits: ArrayLike, runs: int, error: float) -> NDArray[np.float64]:
+    """Lower confidence limits of a probability (Clopper–Pearson, one-sided); the number of runs may be effective."""
+    hits = np.asarray(hits)
+    return np.where(hits > 0, betaincinv(np.where(hits > 0, hits, 1), runs - hits + 1, error), 0.0)
 
 
-def share_at_most(hits: NDArray[np.int64], runs: int, error: float) -> NDArray[np.float64]:
-    """Upper confidence limits of a probability (Clopper–Pearson, one-sided)."""
-    found = betainccinv(hits + 1, np.maximum(runs - hits, 1), error)
-    return np.where(hits < runs, found, 1.0)
+def share_at_most(hits: ArrayLike, runs: int, error: float) -> NDArray[np.float64]:
+    """Upper confidence limits of a probability (Clopper–Pearson, one-sided); the number of runs may be effective."""
+    hits = np.asarray(hits)
+    return np.where(hits < runs, betainccinv(hits + 1, np.where(hits < runs, runs - hits, 1), error), 1.0)
 
 
 Floats = NDArray[np.float64]
-_TANGENTS = 160  # of the curve; fewer allow more errors than the curve does, which is the safe side
+_TANGENTS = 160  # of the curve; fewer tangents give a lower curve, which is the safe side
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The least false negative rate at each false positive rate, of any attack on the events of a guarantee."""
+    """The smallest false negative rate that any attack on these events can have at each false positive rate."""
 
     events: tuple[Event, ...]
 
@@ -71,7 +66,7 @@ class Curve:
         return all(isinstance(event, Gaussian) for event in self.events)
 
     def refuted(self, false_positives: float, false_negatives: float) -> bool:
-        """Whether the two rates, which are upper confidence limits, cannot both be true of these events."""
+        """Whether these events rule out two rates, given as upper confidence limits."""
         return false_negatives < self(false_positives) or false_positives < self(false_negatives)
 
     def louder(self, factor: float) -> "Curve":
@@ -79,10 +74,7 @@ class Curve:
         return Curve(tuple(_with_noise(event, 1 / factor) for event in self.events))
 
     def lower_bound(self, false_positives: float, false_negatives: float, delta: float) -> float:
-        """ε at ``delta`` of the loudest curve of this family that the two rates refute.
-
-        The family is that of the same events under more or less noise: a bound that assumes its form.
-        """
+        """ε at ``delta`` of the least private curve that the two rates refute, among the same events at other noise."""
         if not any(isinstance(event, Gaussian | Laplace) for event in self.events):
             return 0.0
         if self._plain:
@@ -99,18 +91,12 @@ class Curve:
 
 
 def claimed_curve(events: tuple[Event, ...], *, failures: bool = True) -> Curve:
-    """The curve of what a guarantee prices; samples count as if everybody were in, which allows more.
+    """The curve of what a guarantee prices, without amplification by sampling, which allows more.
 
-    Without ``failures``: of the noise alone, for attacks that look at noisy sums and not at the words let through.
+    Without ``failures``: of the noise alone, for attacks on noisy sums rather than on released words.
     """
-    whole = (_unsampled(event) for event in events)
+    whole = (Gaussian(e.sigma, e.count, e.relation) if isinstance(e, SampledGaussian) else e for e in events)
     return Curve(tuple(event for event in whole if failures or not isinstance(event, Failure)))
-
-
-def _unsampled(event: Event) -> Event:
-    if isinstance(event, SampledGaussian):
-        return Gaussian(event.sigma, event.count, event.relation)
-    return event
 
 
 def _with_noise(event: Event, factor: float) -> Event:
@@ -127,21 +113,12 @@ def _with_noise(event: Event, factor: float) -> Event:
 def _tangents(events: tuple[Event, ...]) -> tuple[Floats, Floats]:
     """(ε, δ(ε)) at which the curve is known."""
     price = delta_of(events)
-    most = _largest(price)
+    most = smallest(lambda epsilon: price(epsilon) <= 1e-9 or epsilon > 200, tolerance=1e-2)
     epsilon = np.concatenate([[0.0], np.geomspace(most * 1e-3, most, _TANGENTS)])
     return epsilon, np.array([price(float(one)) for one in epsilon])
-
-
-def _largest(price: Callable[[float], float]) -> float:
-    """An ε beyond which nothing is left to tell."""
-    return smallest(lambda epsilon: price(epsilon) <= 1e-9 or epsilon > 200, tolerance=1e-2)
 
 
 def error_limits(inside: NDArray[np.bool_], outside: NDArray[np.bool_], error: float) -> tuple[float, float]:
     """Upper confidence limits of (false positive, false negative) rates of guesses that say "in" where true."""
     wrong, missed = np.count_nonzero(outside), np.count_nonzero(~inside)
-    limits = [
-        float(share_at_most(np.array(hits), runs, error / 2))
-        for hits, runs in ((wrong, outside.size), (missed, inside.size))
-    ]
-    return limits[0], limits[1]
+    return float(share_at_most(wrong, outside.size, error / 2)), float(share_at_most(missed, inside.size, error / 2))

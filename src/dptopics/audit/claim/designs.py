@@ -17,10 +17,10 @@ from dptopics.mechanisms.mechanism import Mechanism
 from dptopics.privacy.events import Relation
 from dptopics.privacy.guarantee import Unit
 
-_OFTEN = 5000  # times that a canary repeats a word: beyond every bound on counts
+_OFTEN = 5000  # repetitions of a word by a canary: beyond every bound on counts
 _DOCUMENTS = 30  # of an author: beyond what one document could do
-_SPARE = 3  # words more than topics: fewer would be no vocabulary
-_LISTED = 1000  # public words that most of an audit works with
+_SPARE = 3  # words more than topics: fewer make no vocabulary
+_LISTED = 1000  # public words used in most of an audit
 _FAR = 1e3  # length of a canary's vector: beyond every norm that vectors are clipped to
 
 Document = Mapping[str, int]
@@ -35,7 +35,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Design:
-    """One canary: who is planted, who is there in its place (None: nobody), and who is always there."""
+    """One canary: who is planted, who takes its place otherwise (None: nobody), and who is always there."""
 
     name: str
     canary: Person
@@ -78,7 +78,7 @@ def planted(corpus: Corpus, people: Sequence[Person]) -> Corpus:
 
 
 def _new_keys(known: NDArray[np.uint64], n: int) -> NDArray[np.uint64]:
-    """Hashes of authors that are not there yet."""
+    """Hashes of new authors."""
     taken = set(known.tolist())
     names = (f"canary {number}" for number in count(known.size))
     keys = (int(string_keys([name])[0]) for name in names)
@@ -86,30 +86,25 @@ def _new_keys(known: NDArray[np.uint64], n: int) -> NDArray[np.uint64]:
 
 
 def background(corpus: Corpus, units: int, seed: int = 0) -> Corpus:
-    """Some of the units with all their documents: the promise holds in any data, and few are quick to ask."""
+    """Some of the units with all their documents: the guarantee holds for any data, and few units are fast."""
     order = np.random.default_rng(seed)
     if corpus.author is None or corpus.author_key is None:
-        chosen = np.sort(order.permutation(corpus.n_documents)[:units])
-        return corpus.take(chosen)
+        return corpus.take(np.sort(order.permutation(corpus.n_documents)[:units]))
     authors = order.permutation(corpus.author_key.size)[:units]
     return corpus.take(np.flatnonzero(np.isin(corpus.author, authors)))
 
 
 def invented(corpus: Corpus, n: int) -> list[str]:
-    """Words that nobody wrote, of the form that the corpus has."""
+    """Words that nobody wrote, as long in n-grams as those of the corpus; without digits, which texts lose."""
     known = set(corpus.words)
     length = 1 if corpus.text is None else corpus.text.ngrams
-    words = (" ".join([f"canary{_letters(number)}"] * length) for number in count())
+    letters = ("".join(chr(97 + int(digit)) for digit in str(number)) for number in count())
+    words = (" ".join([f"canary{name}"] * length) for name in letters)
     return list(islice((word for word in words if word not in known), n))
 
 
-def _letters(number: int) -> str:
-    """A number in letters: words of texts have no digits."""
-    return "".join(chr(97 + int(digit)) for digit in str(number))
-
-
 def public_words(mechanism: Any, corpus: Corpus) -> tuple[str, ...]:
-    """Words that anybody may use: of the corpus if it was read with a list, else of the mechanism."""
+    """The public words: of the corpus if it was read with a list, else of the mechanism."""
     if corpus.vocabulary is not None:
         return corpus.vocabulary.words
     for part in (mechanism, getattr(mechanism, "vocabulary", None)):
@@ -120,7 +115,7 @@ def public_words(mechanism: Any, corpus: Corpus) -> tuple[str, ...]:
 
 
 def over_fewer_words(mechanism: Any, corpus: Corpus) -> Any:
-    """The same mechanism over some of its public words: any public list is as good, and a short one is quick."""
+    """The same mechanism over some of its public words: any public list will do, and a short one is fast."""
     part: Any = getattr(mechanism, "vocabulary", None)
     known = getattr(part, "public_words", ())
     if corpus.vocabulary is not None or len(known) <= _LISTED:
@@ -133,20 +128,22 @@ def over_fewer_words(mechanism: Any, corpus: Corpus) -> Any:
 
 
 def designs(mechanism: Mechanism[Any], corpus: Corpus, public: Sequence[str]) -> Iterator[Design]:
-    """Canaries that may move this mechanism's sums as far as they go; the audit takes the one that moves them most."""
+    """Canaries that may move this mechanism's sums to their bounds; the audit takes the one that moves them most."""
     relation = mechanism.guarantee.relation
     chosen: Any = mechanism
     if public:
         own, other = _spread(corpus, public)
         yield from _shapes(mechanism, own, other, relation, crowd=0)
     if not public or chosen.units_needed(1) is not None:
-        own, other = _halves(invented(corpus, 2 * _words_needed(mechanism)))
-        needed = chosen.units_needed(1)
+        # As many words as must be released for the rest to run at all.
+        least = int(getattr(getattr(mechanism, "topics", mechanism), "n_topics", 1)) + _SPARE
+        words, needed = invented(corpus, 2 * least), chosen.units_needed(1)
+        own, other = words[::2], words[1::2]
         yield from _shapes(mechanism, own, other, relation, crowd=0 if needed is None else ceil(2 * needed))
 
 
 def lone(mechanism: Mechanism[Any], corpus: Corpus) -> Design:
-    """Somebody with many words that nobody else wrote: more than any limit lets through."""
+    """A unit with many words that nobody else wrote: more than any limit allows."""
     most = _most_words(mechanism)
     words = invented(corpus, 3 * most)
     documents = [dict.fromkeys(words, 1)]
@@ -160,10 +157,10 @@ def _shapes(
 ) -> Iterator[Design]:
     """Short and long, of one word and of many, in one document and in many.
 
-    One person, who is always there, writes all of these words: they are no news. Words that must come out by
-    themselves have a ``crowd`` for each.
+    One person who is always there writes all of these words, so none is new. Words that must pass a threshold also get
+    a ``crowd`` each.
     """
-    # More words than count: the limit must hold, and what is left fills it.
+    # More words than the limit: it must hold, and what remains fills it.
     most = min(2 * _most_words(mechanism), len(own), len(other))
     witness = Person((dict.fromkeys([*own[:most], *other[:most]], 1),))
     around = (witness, *(Person(({word: 1},)) for word in (*own, *other) for _ in range(crowd)))
@@ -172,11 +169,11 @@ def _shapes(
         canary, instead = (Person(({**same, word: 1},)) for word in (own[0], other[0]))
         yield Design("one place of one document", canary, instead, around)
         return
-    shapes = [("one word, very often", 1, 1, _OFTEN), ("more words than count", most, 1, _OFTEN)]
+    shapes = [("one word, very often", 1, 1, _OFTEN), ("more words than the limit", most, 1, _OFTEN)]
     if mechanism.unit is Unit.AUTHOR:
         shapes = [
             ("many documents of one word", 1, _DOCUMENTS, _OFTEN),
-            ("many documents of more words than count", most, _DOCUMENTS, 1),
+            ("many documents of more words than the limit", most, _DOCUMENTS, 1),
             *shapes,
         ]
     for name, n_words, n_documents, often in shapes:
@@ -185,27 +182,18 @@ def _shapes(
 
 
 def _most_words(mechanism: Any) -> int:
-    """Distinct words that a unit may give, of all parts."""
+    """Distinct words that a unit may contribute, over all parts."""
     parts = [mechanism, *(getattr(mechanism, name, None) for name in ("vocabulary", "topics", "ngrams"))]
     limits = [getattr(part, "max_words", None) for part in parts]
     return max([limit for limit in limits if isinstance(limit, int)], default=50)
-
-
-def _words_needed(mechanism: Any) -> int:
-    """Words that must come out for the rest to run at all."""
-    return int(getattr(getattr(mechanism, "topics", mechanism), "n_topics", 1)) + _SPARE
 
 
 def _spread(corpus: Corpus, public: Sequence[str]) -> tuple[list[str], list[str]]:
     """Public words, the rarest in the corpus first, in two halves."""
     documents = np.bincount(corpus.word, minlength=len(corpus.words)).tolist()
     seen = dict(zip(corpus.words, documents, strict=True))
-    # Long words are rare in the language as well: models that vote for telling words vote for them.
+    # Long words are also rare in the language, and models that vote for distinctive words vote for them.
     words = sorted(public, key=lambda word: (seen.get(word, 0), -len(word), word))
     if len(words) < 2:
         raise InputError("an audit needs at least two public words to make canaries of.")
-    return _halves(words)
-
-
-def _halves(words: list[str]) -> tuple[list[str], list[str]]:
     return words[::2], words[1::2]

@@ -1,4 +1,4 @@
-"""Telling neighbours apart: many draws of noise with and without a canary, in stages so that gross holes stop early."""
+"""The distinguishing test: many draws of noise with and without a canary, in stages so that gross leaks stop early."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,13 +32,13 @@ _FIRST = 64  # trials of the first stage; each further one has four times as man
 
 @dataclass(frozen=True)
 class DistinguishingResult:
-    """How well neighbours were told apart: trials, limits of both errors, and whether the claim allows them."""
+    """How well neighbours were distinguished: trials, limits of both errors, and whether the claim allows them."""
 
     trials: int
     false_positives: float  # upper confidence limits
     false_negatives: float
     violated: bool
-    curve_bound: float  # on ε, if the trade-off has the form that is claimed
+    curve_bound: float  # on ε, if the trade-off has the claimed form
     bound: float  # on ε, whatever its form
     error: float  # of these limits
 
@@ -65,17 +65,16 @@ def stages(most: int) -> list[int]:
     return [*found, most]
 
 
-def tell_apart(
+def distinguish(
     score: Callable[[bool], float], curve: Curve, *, delta: float, trials: int, error: float, seconds: float
 ) -> DistinguishingResult:
     """Score fresh draws with and without the canary ("in" above 0), until the claim is refuted or the trials are done.
 
-    Each stage has its share of the ``error``, so that one may stop after any. Time ends the trials too: it does not
-    depend on the scores.
+    Each stage has its share of the ``error``, so the test may stop after any. The time limit does not depend on scores.
     """
     begun, plan = monotonic(), stages(trials)
     scores: tuple[list[float], list[float]] = ([], [])
-    told = DistinguishingResult(0, 1.0, 1.0, False, 0.0, 0.0, error)
+    result = DistinguishingResult(0, 1.0, 1.0, False, 0.0, 0.0, error)
     for most in plan:
         for number in range(len(scores[0]), most // 2):
             for world in (0, 1):
@@ -83,11 +82,11 @@ def tell_apart(
             if monotonic() - begun > seconds and number % 16 == 15:
                 break
             progress.report(2 * (number + 1) / trials)
-        told = _judged(scores, curve, delta, error / len(plan))
-        if told.violated or monotonic() - begun > seconds:
+        result = _judged(scores, curve, delta, error / len(plan))
+        if result.violated or monotonic() - begun > seconds:
             break
     progress.report(1.0)
-    return told
+    return result
 
 
 def _judged(scores: tuple[list[float], list[float]], curve: Curve, delta: float, error: float) -> DistinguishingResult:
@@ -108,15 +107,14 @@ def through_sums(case: Case, *, trials: int, error: float, seconds: float) -> Di
     guarantee = case.mechanism.guarantee
 
     def score(within: bool) -> float:
-        asked = tuple(question.again() for question in case.questions[within])
-        return case.log_ratio(asked)
+        return case.log_ratio(tuple(question.again() for question in case.questions[within]))
 
     curve = claimed_curve(guarantee.events, failures=False)
-    return tell_apart(score, curve, delta=guarantee.delta, trials=trials, error=error, seconds=seconds)
+    return distinguish(score, curve, delta=guarantee.delta, trials=trials, error=error, seconds=seconds)
 
 
 def lone_words_shown(questions: Iterator[Question], words: frozenset[str], *, failing: float) -> tuple[int, int, float]:
-    """(runs, runs in which a lone word came out, how likely so many are at most if the threshold holds)."""
+    """(runs, runs that released a lone word, largest probability of that many if the threshold holds)."""
     runs = shown = 0
     chance = 1.0
     for question in questions:
@@ -126,7 +124,7 @@ def lone_words_shown(questions: Iterator[Question], words: frozenset[str], *, fa
     return runs, shown, chance
 
 
-# From a released value (None: nothing was released) and the words of a canary: a number that tells in from out.
+# From a released value (None: nothing was released) and the words of a canary: a number that separates in from out.
 Score = Callable[[Any, Sequence[str]], float]
 
 _NOTHING = -1.0  # the score of no release; all others are at least 0
@@ -136,19 +134,19 @@ _NOTHING = -1.0  # the score of no release; all others are at least 0
 
 
 def released_weight(value: Any, words: Sequence[str]) -> float:
-    """Noisy weight of the canary's words in a vocabulary, or in that of topics; where it has none, how many are in."""
+    """Noisy weight of the canary's words in a vocabulary, or in that of topics; without weights, how many are in."""
     if value is None:
         return _NOTHING
     vocabulary = value.vocabulary if isinstance(value, TopicModel) else value
     if not isinstance(vocabulary, Vocabulary):
         return 0.0
     rows = [vocabulary.index[w] for w in words if w in vocabulary.index]
-    # A word that is there counts for something whatever its weight; a weight may be below zero.
+    # A released word counts whatever its weight, which may be below zero.
     return float(sum(1.0 if vocabulary.weights is None else max(vocabulary.weights[i], 1e-9) for i in rows))
 
 
 def heaviest_topic(value: Any, words: Sequence[str]) -> float:
-    """Expected count of the canary's words in the topic that has most of them."""
+    """Expected count of the canary's words in the topic with the most of them."""
     return _NOTHING if value is None else float(_counts(value, words).max(initial=0.0))
 
 
@@ -177,7 +175,7 @@ def ngram_share(value: Any, words: Sequence[str]) -> float:
 
 
 def _counts(value: Any, words: Sequence[str]) -> NDArray[np.float64]:
-    """What a topic's weights say about counts: noise of known size gives the scale, else the share of the topic."""
+    """Estimated counts from a topic's weights: noise of known size gives the scale, else the share of the topic."""
     if not isinstance(value, TopicModel):
         return np.zeros(1)
     rows = [value.vocabulary.index[w] for w in words if w in value.vocabulary.index]
@@ -206,7 +204,7 @@ def separation(inside: NDArray[np.float64], outside: NDArray[np.float64]) -> flo
 
 
 def released_value(mechanism: Mechanism[Any], corpus: BoundedCorpus, rng: Generator) -> Any:
-    """What a mechanism publishes, or None. That nothing is published is something that an attacker sees, too."""
+    """What a mechanism publishes, or None: an attacker also sees that nothing was published."""
     try:
         return mechanism(corpus, rng).value
     except NothingReleased:
@@ -214,20 +212,20 @@ def released_value(mechanism: Mechanism[Any], corpus: BoundedCorpus, rng: Genera
 
 
 def _rehearsed(values: Sequence[Sequence[Any]], words: Sequence[str]) -> Iterator[tuple[float, Score, int, float]]:
-    """How well each score tells the worlds apart, with its direction and threshold."""
+    """How well each score separates the two worlds, with its direction and threshold."""
     for score in SCORES.values():
         without, within = (np.array([score(value, words) for value in world]) for world in values)
         sign = 1 if within.mean() >= without.mean() else -1
         yield separation(within, without), score, sign, float(within.mean() + without.mean()) / 2
 
 
-_REHEARSALS = 24  # runs of each canary, by which score, direction and threshold are chosen; they count for nothing else
+_REHEARSALS = 24  # runs of each canary to choose score, direction and threshold; not used otherwise
 Pair = tuple[BoundedCorpus, BoundedCorpus]
 
 
 @dataclass(frozen=True, eq=False)
 class ReleasedCase:
-    """A canary, and the test of a released value that told it best in rehearsals: sign · (score − threshold) > 0."""
+    """A canary, and the test of a released value that did best in rehearsals: sign · (score − threshold) > 0."""
 
     mechanism: Mechanism[Any]
     corpora: Pair
@@ -239,27 +237,23 @@ class ReleasedCase:
 
     @classmethod
     def worst(cls, mechanism: Mechanism[Any], cases: Sequence[tuple[Design, Pair]]) -> "ReleasedCase":
-        """Of all canaries and scores those that tell best."""
+        """The canary and score that separate best."""
         best, most, notes = None, -1.0, []
         for design, corpora in cases:
             words = tuple(dict.fromkeys(word for document in design.canary.documents for word in document))
-            values = [
-                [released_value(mechanism, corpus, secure_rng()) for _ in range(_REHEARSALS // 2)] for corpus in corpora
-            ]
-            flat = [value for world in values for value in world]
-            if all(value is None for value in flat):
-                notes.append("Nothing was released with some of the canaries: the audit saw no value to judge.")
+            runs = range(_REHEARSALS // 2)
+            values = [[released_value(mechanism, corpus, secure_rng()) for _ in runs] for corpus in corpora]
+            if all(value is None for world in values for value in world):
+                notes.append("Nothing was released with some of the canaries: the audit had no value to test.")
                 continue
-            for told, score, sign, middle in _rehearsed(values, words):
-                if told > most:
-                    best, most = cls(mechanism, corpora, words, score, sign, middle, ()), told
+            for apart, score, sign, middle in _rehearsed(values, words):
+                if apart > most:
+                    best, most = cls(mechanism, corpora, words, score, sign, middle, ()), apart
         if best is None:
             _, corpora = cases[0]
             best = cls(mechanism, corpora, (), lambda value, words: 0.0 if value is None else 1.0, 1, 0.5, ())
         elif most == 0:
-            notes.append(
-                "No score differed between runs with and without the canary: it may never get into the release."
-            )
+            notes.append("No score differed between runs with and without the canary: it may never reach the release.")
         return replace(best, notes=tuple(dict.fromkeys(notes)))
 
     def __call__(self, within: bool) -> float:
@@ -273,4 +267,4 @@ def through_release(
 ) -> DistinguishingResult:
     """Fresh runs with and without the canary, against the curve of what is claimed."""
     curve = claimed_curve(claim.events)
-    return tell_apart(case, curve, delta=claim.delta, trials=trials, error=error, seconds=seconds)
+    return distinguish(case, curve, delta=claim.delta, trials=trials, error=error, seconds=seconds)

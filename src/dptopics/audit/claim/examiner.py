@@ -1,15 +1,14 @@
-"""Auditing what a mechanism claims: every way in which it could break its promise is tried, and so are controls.
+"""Auditing what a mechanism claims: every way to break the guarantee is tried, and so are under-noised controls.
 
-Kinds of evidence. *Sums*: the exact sums of two neighbours may not differ by more than is priced. *Answers*: what
-a mechanism is told follows from sum plus noise alone. *Noise*: what was drawn has the size and the law that are stated,
-anew for every cell, look and run. *Telling apart*: the likelihood ratio over all noisy sums errs as often as the
-claimed curve demands. *Lone words*: what only a canary wrote comes out as rarely as is priced. *Replay*: a run that is
-told the same answers releases the same, so that nothing flows past them. Sums, answers and replay are exact; the others
+Kinds of evidence. *Sums*: the exact sums of two neighbours must not differ by more than is priced. *Answers*: what
+a mechanism receives depends on sum plus noise alone. *Noise*: the draws have the stated size and distribution,
+independent in every cell, query and run. *Distinguishing*: the likelihood ratio over all noisy sums errs as often as
+the claimed curve demands. *Lone words*: words that only a canary wrote are released as rarely as is priced. *Replay*: a
+run given the same answers releases the same, so nothing bypasses them. Sums, answers and replay are exact; the others
 together raise a false alarm with probability at most ``ERROR``.
 
-Then all of it runs again with too little noise. An audit that does not see that says nothing; nor does one of a
-mechanism whose noise is drawn where it cannot be watched, because nobody knows what "too little" is there. NOT FOR
-RELEASE.
+Then all of it runs again with too little noise. An audit that does not detect that is inconclusive; so is one of
+a mechanism whose noise cannot be observed, because "too little" is undefined there. NOT FOR RELEASE.
 """
 
 from collections.abc import Iterator
@@ -40,23 +39,23 @@ from dptopics.privacy.events import Failure
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.rng import secure_rng
 
-ERROR = 1e-4  # of a whole audit: the chance that an honest mechanism is called violated
+ERROR = 1e-4  # of a whole audit: the probability that a correct mechanism is called violated
 _RUNS = 12  # of each question, for the law of the noise
-_WHOLE = 3  # complete runs, of which none may share noise with another
+_WHOLE = 3  # complete runs, whose noise must be independent
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How much work an audit may be. Public: it says nothing about the data."""
+    """How much work an audit may do. Public: it does not depend on the data."""
 
     trials: int = 2000
     runs: int = _RUNS
     units: int = 60  # of the data, as a background
-    seconds: float = 20.0  # for telling apart, and for what is released; a quarter of it for lone words
+    seconds: float = 20.0  # for the distinguishing test, and for what is released; a quarter of it for lone words
 
     @classmethod
     def thorough(cls) -> "Effort":
-        """Enough to see half of the noise by telling neighbours apart."""
+        """Enough to detect half of the noise by the distinguishing test."""
         return cls(trials=16_000, runs=40, units=200, seconds=500.0)
 
 
@@ -77,7 +76,7 @@ def audit_claim(
 
 @dataclass
 class _Audit:
-    """The work of one audit, and what it found so far."""
+    """One audit in progress, with its notes so far."""
 
     mechanism: Mechanism[Any]
     corpus: Corpus
@@ -94,15 +93,15 @@ class _Audit:
             case, findings = self._worst_case(some)
         if not findings and case is not None:
             findings += self._replayed(case, some)
-        told: list[DistinguishingResult] = []
+        results: list[DistinguishingResult] = []
         with progress.part(0.2, 0.6):
             if not findings and self.mechanism is not whole:
                 findings += self._noise_of_all(whole, some)
             if not findings:
-                findings += self._evidence(case, some, told)
+                findings += self._evidence(case, some, results)
         controls: dict[str, str] = {}
         with progress.part(0.6, 1.0):
-            if not findings and case is not None and case.books.in_sight:
+            if not findings and case is not None and case.accounting.in_sight:
                 controls = self._controls(case, some)
         return ClaimAudit(
             mechanism=self.mechanism.name,
@@ -111,8 +110,8 @@ class _Audit:
             controls=controls,
             notes=tuple(self.notes),
             canary="" if case is None else case.design.name,
-            reach=case.reach if case is not None and case.books.in_sight else None,
-            told=told[0] if told else None,
+            reach=case.reach if case is not None and case.accounting.in_sight else None,
+            distinguishing=results[0] if results else None,
             error=ERROR,
             seconds=monotonic() - begun,
         )
@@ -120,26 +119,26 @@ class _Audit:
     # --- canaries ---
 
     def _worst_case(self, some: Corpus) -> tuple[Case | None, list[Finding]]:
-        """The canary that moves the noisy sums most; and sums that move further than is priced."""
+        """The canary that moves the noisy sums most, and sums that move further than is priced."""
         best: Case | None = None
         for design in designs(self.mechanism, some, public_words(self.mechanism, some)):
             case = case_of(self.mechanism, design, self._bounded(design, some))
             if case is None:
                 continue
-            if case.books.problem:
-                return case, [Finding("books", f"{case.books.problem}.", None)]
+            if case.accounting.problem:
+                return case, [Finding("accounting", f"{case.accounting.problem}.", None)]
             most = max(case.moved, default=0.0)
             if most > 1 + 1e-9:
-                what = f"{self.mechanism.unit} moves a sum by {most:.3g} times what the noise is made for"
+                what = f"{self.mechanism.unit} moves a sum by {most:.3g} times its stated sensitivity"
                 return case, [Finding("sums", f"one {what} (canary: {design.name}).", None)]
             if best is None or case.reach > best.reach * 1.01:
                 best = case
         if best is None:
             self.notes.append("No canary could be followed through the mechanism's questions.")
-        elif not best.books.in_sight:
-            self.notes.append("It draws noise where the audit cannot watch, so that only what it releases was tested.")
+        elif not best.accounting.in_sight:
+            self.notes.append("It draws noise that the audit cannot observe, so only what it releases was tested.")
         elif not best.released:
-            self.notes.append("Nothing was released from the data that the audit made: its noisy sums were still seen.")
+            self.notes.append("Nothing was released from the audit's data; its noisy sums were still observed.")
         return best, []
 
     def _bounded(self, design: Design, some: Corpus) -> tuple[BoundedCorpus, BoundedCorpus]:
@@ -153,47 +152,47 @@ class _Audit:
     # --- evidence ---
 
     def _replayed(self, case: Case, some: Corpus) -> list[Finding]:
-        """What is told, and what is released, may follow the data through noise alone."""
-        if not case.books.in_sight:
+        """Answers and releases must depend on the data through noisy sums alone."""
+        if not case.accounting.in_sight:
             return []
         few = background(some, 1).bounded(unit=self.mechanism.unit, **self.limits)
         if tells_more(case, few):
-            return [Finding("answers", "a noisy sum tells more than the sum and its noise.", None)]
+            return [Finding("answers", "an answer depends on the data beyond its noisy sum.", None)]
         same = replayed(self.mechanism, case.corpora, seed=1)
         if same is None:
-            self.notes.append("Runs could not be repeated exactly, so leaks past the noisy sums were not searched for.")
+            self.notes.append(
+                "Runs could not be repeated exactly, so leaks that bypass the noisy sums were not tested."
+            )
         if same is not False:
             return []
-        return [Finding("replay", "the release depends on the data past its noisy sums.", None)]
+        return [Finding("replay", "the release depends on the data beyond its noisy sums.", None)]
 
-    def _evidence(self, case: Case | None, some: Corpus, told: list[DistinguishingResult]) -> list[Finding]:
-        """What chance may speak against, each kind with a quarter of the error."""
-        if case is None or not case.books.in_sight:
-            return self._of_release(some, told)
-        found = self._noise(case)
-        found = found or self._lone_words(some, self.mechanism)
-        if found:
+    def _evidence(self, case: Case | None, some: Corpus, results: list[DistinguishingResult]) -> list[Finding]:
+        """The statistical evidence, each kind with a quarter of the error."""
+        if case is None or not case.accounting.in_sight:
+            return self._of_release(some, results)
+        if found := self._noise(case) or self._lone_words(some, self.mechanism):
             return found
         result = through_sums(case, trials=self.effort.trials, error=ERROR / 4, seconds=self.effort.seconds)
-        told.append(result)
+        results.append(result)
         return [_apart(result, "transcript of noisy sums")] if result.violated else []
 
     def _noise(self, case: Case) -> list[Finding]:
-        """The law of what is drawn, in questions asked again and in complete runs."""
-        # Controls draw less, not twice: complete runs would show nothing new.
-        runs = [_looks(self.mechanism, case.corpora[1]) for _ in range(_WHOLE)] if share_of_noise() == 1 else []
+        """The distribution of the draws, in repeated questions and in complete runs."""
+        # Controls draw less noise, not the same noise twice: complete runs add nothing.
+        runs = [_queries(self.mechanism, case.corpora[1]) for _ in range(_WHOLE)] if share_of_noise() == 1 else []
         for _ in range(self.effort.runs):
             runs.append([query for one in case.questions[1] for query in one.again().queries])
         return _odd(runs, ERROR / 8)
 
     def _noise_of_all(self, whole: Mechanism[Any], some: Corpus) -> list[Finding]:
-        """The same over all public words, where the rest of the audit takes fewer: two complete runs."""
+        """The same over all public words, of which the rest of the audit uses some: two complete runs."""
         design = next(designs(whole, some, public_words(whole, some)))
         corpus = self._bounded(design, some)[1]
-        return _odd([_looks(whole, corpus) for _ in range(2)], ERROR / 8)
+        return _odd([_queries(whole, corpus) for _ in range(2)], ERROR / 8)
 
     def _lone_words(self, some: Corpus, mechanism: Mechanism[Any]) -> list[Finding]:
-        """Words that only one canary wrote: that they come out at all is paid from δ."""
+        """Words that only one canary wrote: δ pays for releasing any."""
         failing = sum(e.probability for e in self.mechanism.guarantee.events if isinstance(e, Failure))
         design = lone(mechanism, some)
         recorder = Recorder()
@@ -206,9 +205,8 @@ class _Audit:
         runs, shown, chance = lone_words_shown(self._again(asked[0]), words, failing=failing)
         if chance >= ERROR / 4:
             return []
-        return [
-            Finding("lone words", f"words of one {mechanism.unit} alone came out in {shown} of {runs} runs.", chance)
-        ]
+        what = f"words of a single {mechanism.unit} were released in {shown} of {runs} runs."
+        return [Finding("lone words", what, chance)]
 
     def _again(self, question: Question) -> Iterator[Question]:
         end = monotonic() + self.effort.seconds / 4
@@ -217,27 +215,23 @@ class _Audit:
             if monotonic() > end:
                 return
 
-    def _of_release(self, some: Corpus, told: list[DistinguishingResult]) -> list[Finding]:
-        """By what is released alone: for mechanisms whose noise cannot be watched."""
+    def _of_release(self, some: Corpus, results: list[DistinguishingResult]) -> list[Finding]:
+        """By what is released alone: for mechanisms whose noise cannot be observed."""
         mechanism = self.mechanism
         chosen = ReleasedCase.worst(
             mechanism, [(d, self._bounded(d, some)) for d in designs(mechanism, some, public_words(mechanism, some))]
         )
         self.notes += [note for note in chosen.notes if note not in self.notes]
         result = through_release(
-            chosen,
-            self.mechanism.guarantee,
-            trials=self.effort.trials,
-            error=ERROR / 2,
-            seconds=self.effort.seconds,
+            chosen, self.mechanism.guarantee, trials=self.effort.trials, error=ERROR / 2, seconds=self.effort.seconds
         )
-        told.append(result)
+        results.append(result)
         return [_apart(result, "release")] if result.violated else []
 
     # --- controls ---
 
     def _controls(self, case: Case, some: Corpus) -> dict[str, str]:
-        """Which under-noised controls this audit sees, and by which evidence."""
+        """Which under-noised controls this audit detects, and by which evidence."""
         seen: dict[str, str] = {}
         for name, share in CONTROLS.items():
             with under_noised(share):
@@ -251,15 +245,15 @@ class _Audit:
 
 
 def _claim(mechanism: Mechanism[Any]) -> Guarantee:
-    """The guarantee, if it says something that could be refuted."""
+    """The guarantee, if it is finite and can be refuted."""
     guarantee = mechanism.guarantee
     if not guarantee.events or guarantee.epsilon == float("inf"):
         raise PrivacyError("this mechanism claims no ε, so there is nothing to refute. Attack its model instead.")
     return guarantee
 
 
-def _looks(mechanism: Mechanism[Any], corpus: BoundedCorpus) -> list[Query]:
-    """Of one complete run."""
+def _queries(mechanism: Mechanism[Any], corpus: BoundedCorpus) -> list[Query]:
+    """The queries of one complete run."""
     recorder = Recorder()
     run(mechanism, corpus, recorder, secure_rng())
     return [query for one in recorder.questions for query in one.queries]
@@ -271,17 +265,17 @@ def _odd(runs: list[list[Query]], error: float) -> list[Finding]:
     return [Finding("noise", f"{one.what}.", one.p_value) for one in odd[:3]]
 
 
-def _apart(told: DistinguishingResult, where: str) -> Finding:
+def _apart(result: DistinguishingResult, where: str) -> Finding:
     what = (
-        f"the {where} tells runs with the canary from others better than the claimed curve allows: ε is at least "
-        f"{told.curve_bound:.2f} if the noise has the form that is claimed, {told.bound:.2f} whatever its form "
-        f"({told.trials:,} trials)."
+        f"the {where} distinguishes runs with the canary from others better than the claimed curve allows: ε is at "
+        f"least {result.curve_bound:.2f} if the noise has the claimed form, {result.bound:.2f} whatever its form "
+        f"({result.trials:,} trials)."
     )
-    return Finding("telling apart", what, told.error)
+    return Finding("distinguishing", what, result.error)
 
 
 def _half_threshold(mechanism: Any) -> Mechanism[Any] | None:
-    """The same with a vocabulary whose threshold is half of what it was, by a larger tail; None: it has none."""
+    """The same mechanism with half the vocabulary threshold, by a larger tail; None: it has no threshold."""
     part: Any = mechanism if hasattr(mechanism, "threshold") else getattr(mechanism, "vocabulary", None)
     if not hasattr(part, "threshold") or not hasattr(part, "tail"):
         return None

@@ -1,4 +1,4 @@
-"""What an audit of a claim says: a verdict in words, what it rests on, and what it would have seen. NOT FOR RELEASE."""
+"""The result of auditing a claim: the verdict, its evidence, and what it would have detected. NOT FOR RELEASE."""
 
 import json
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ from dptopics.privacy.guarantee import Guarantee
 CONTROLS = MappingProxyType({"no noise": 0.0, "an eighth of the noise": 1 / 8, "half of the noise": 1 / 2})
 HALF_THRESHOLD = "half of the threshold"
 INCONCLUSIVE = "INCONCLUSIVE"
-_CLOSE = 0.9  # of what is priced: a canary that moves less leaves room for holes
+_CLOSE = 0.9  # of what is priced: a canary that moves less may miss leaks
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One contradiction of the claim. ``p_value`` None: it is exact, no chance is involved."""
+    """One contradiction of the claim. ``p_value`` None: it is exact."""
 
     check: str
     what: str
@@ -35,10 +35,10 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimAudit(Audited):
-    """A claim, what speaks against it, and which under-noised controls the same audit saw through.
+    """A claim, the evidence against it, and which under-noised controls the same audit detected.
 
-    ``controls`` names each control that was run and the check that saw it; "" where none did. ``reach`` is how far the
-    canary moves the noisy sums, as a share of what is priced.
+    ``controls`` maps each control to the check that detected it, or to "". ``reach`` is how far the canary moves the
+    noisy sums, as a share of what is priced.
     """
 
     mechanism: str
@@ -48,7 +48,7 @@ class ClaimAudit(Audited):
     notes: tuple[str, ...]
     canary: str
     reach: float | None
-    told: DistinguishingResult | None
+    distinguishing: DistinguishingResult | None
     error: float
     seconds: float
     settings: dict[str, Any] = field(default_factory=dict)  # of what was audited, as plain data
@@ -60,12 +60,12 @@ class ClaimAudit(Audited):
 
     @property
     def caught(self) -> tuple[str, ...]:
-        """Controls that the audit saw."""
+        """Controls that the audit detected."""
         return tuple(name for name, check in self.controls.items() if check)
 
     @property
     def verdict(self) -> str:
-        """``violated``, what it found nothing of and would have caught, or ``INCONCLUSIVE``."""
+        """``violated``, the controls that would have been caught, or ``INCONCLUSIVE``."""
         if self.violated:
             return "violated"
         if not self.caught:
@@ -74,68 +74,74 @@ class ClaimAudit(Audited):
 
     @property
     def light(self) -> Light:
-        """Green only where all controls were seen and the canary fills what is priced."""
+        """Green only where all controls were detected and the canary reaches what is priced."""
         if self.violated:
             return Light.RED
-        seen_all = self.caught == tuple(self.controls) and not self.notes
-        return Light.GREEN if seen_all and self.reach is not None and self.reach > _CLOSE else Light.AMBER
+        detected_all = self.caught == tuple(self.controls) and not self.notes
+        return Light.GREEN if detected_all and self.reach is not None and self.reach > _CLOSE else Light.AMBER
 
     @property
     def headline(self) -> str:
-        """One line for whoever owns the data."""
+        """One line for the owner of the data."""
         unit = self.claim.unit
         if self.violated:
-            return f"this mechanism does not protect each {unit} as it claims. Do not publish what it makes."
+            return f"this mechanism does not protect each {unit} as it claims. Do not publish its output."
         if self.verdict == INCONCLUSIVE:
-            return f"this audit could not see whether each {unit} is protected as claimed. It says nothing."
-        return f"nothing got past the noise that protects each {unit}, and too little noise would have been seen."
+            return f"this audit could not determine whether each {unit} is protected as claimed."
+        n, caught = len(self.controls), len(self.caught)
+        which = "every under-noised control was" if caught == n else f"{caught} of {n} under-noised controls were"
+        return f"no violation found; {which} detected."
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What would make it say more."""
+        """How to make the audit more conclusive."""
         found = []
         missed = [name for name, check in self.controls.items() if not check]
         if not self.violated and missed:
-            found.append(f"It did not see: {', '.join(missed)}. More trials may (--thorough).")
+            found.append(f"It did not detect: {', '.join(missed)}. More trials may (--thorough).")
         if not self.violated and not self.controls:
             found.append(
-                "Controls with too little noise could not be made. Attack its models instead (--shadows 128), and read "
-                "on its page why it is not proved."
+                "Under-noised controls could not be made. Attack its models instead (--shadows 128), and read in its "
+                "documentation why it is not proved."
             )
         if self.reach is not None and self.reach <= _CLOSE and not self.violated:
             found.append(
                 f"The best canary ({self.canary}) moves the noisy sums by {self.reach:.0%} of what is priced: smaller "
-                "holes stay unseen. Another canary may fill it."
+                "leaks would not be detected. Another canary may reach further."
             )
         return tuple(found)
 
     def summary(self) -> Summary:
         """The light, the controls, and the reasons."""
-        rows = [("what you would publish", "VIOLATED" if self.violated else "nothing found", self._by)]
-        rows += [(f"control: {name}", "seen" if check else "NOT SEEN", check) for name, check in self.controls.items()]
+        by = ", ".join(dict.fromkeys(one.check for one in self.findings))
+        rows = [("what you would publish", "VIOLATED" if self.violated else "nothing found", by)]
+        for name, check in self.controls.items():
+            rows.append((f"control: {name}", "detected" if check else "NOT DETECTED", check))
         return Summary(self.light, self.headline, ("Noise", "Audit", "By"), tuple(rows), tuple(self._reasons()))
 
-    @property
-    def _by(self) -> str:
-        return ", ".join(dict.fromkeys(one.check for one in self.findings))
-
     def _reasons(self) -> list[str]:
-        """The account for the owner."""
+        """The evidence, for the owner."""
         claim = self.claim
         found = [f"Verdict: {self.verdict}."]
-        found += [f"Found by {one.check}: {one.what}{_chance(one)}" for one in self.findings]
+        for one in self.findings:
+            chance = "Exact." if one.p_value is None else f"By chance: at most {one.p_value:.1g}."
+            found.append(f"Found by {one.check}: {one.what} ({chance})")
         found.append(
             f"Claim of {self.mechanism}: ε = {claim.epsilon:.4g}, δ = {claim.delta:.4g} ({claim.unit}, "
             f"{claim.relation})."
         )
-        if self.told is not None:
+        if test := self.distinguishing:
             found.append(
-                f"Telling apart, {self.told.trials:,} trials: ε is at least {_down(self.told.curve_bound)} if the "
-                f"noise has the claimed form, {_down(self.told.bound)} whatever its form."
+                f"Distinguishing test, {test.trials:,} trials: ε is at least {_down(test.curve_bound)} if the noise "
+                f"has the claimed form, {_down(test.bound)} whatever its form."
             )
         if self.reach is not None:
             found.append(f"Canary: {self.canary}; it moves the noisy sums by {self.reach:.0%} of what is priced.")
-        return [*found, *self.notes, *self.advice, _meaning(self.error)]
+        meaning = (
+            f"A correct mechanism is called violated with probability at most {self.error:g}. Finding nothing is not a "
+            "proof: it covers only these canaries and checks."
+        )
+        return [*found, *self.notes, *self.advice, meaning]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, for a file that stays with the owner."""
@@ -151,7 +157,7 @@ class ClaimAudit(Audited):
             "controls": {name: check or None for name, check in self.controls.items()},
             "canary": self.canary,
             "reach": self.reach,
-            "telling_apart": None if self.told is None else self.told.to_dict(),
+            "distinguishing_test": None if self.distinguishing is None else self.distinguishing.to_dict(),
             "notes": list(self.notes),
             "advice": list(self.advice),
             "false_alarm": self.error,
@@ -166,38 +172,32 @@ class ClaimAudit(Audited):
 
 
 def plot_curve(audit: ClaimAudit, folder: Path) -> bool:
-    """The claimed trade-off curve and the corner that was measured; False if there is nothing to draw, or with."""
+    """The claimed trade-off curve and the measured errors; False without a measurement or matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         return False
-    if audit.told is None:
+    if audit.distinguishing is None:
         return False
     curve = claimed_curve(audit.claim.events, failures=False)
     grid = np.linspace(0.001, 0.999, 200)
     figure = Figure(figsize=(5, 5), layout="constrained")
     axes = figure.subplots()
     axes.plot(grid, [curve(float(rate)) for rate in grid], "k-", label=f"claimed: ε = {audit.claim.epsilon:.3g}")
-    axes.plot(audit.told.false_positives, audit.told.false_negatives, "o", label="measured: errors at most")
+    axes.plot(
+        audit.distinguishing.false_positives,
+        audit.distinguishing.false_negatives,
+        "o",
+        label="measured: errors at most",
+    )
     axes.plot(grid, 1 - grid, "k:", linewidth=1, label="guessing")
-    axes.set(xlabel="false positive rate", ylabel="false negative rate", title="Telling apart: not for release")
+    axes.set(xlabel="false positive rate", ylabel="false negative rate", title="Distinguishing test: not for release")
     axes.set(xlim=(0, 1), ylim=(0, 1))
     axes.legend(fontsize=8)
     figure.savefig(folder / "curve.png", dpi=150)
     return True
 
 
-def _chance(finding: Finding) -> str:
-    return " (Exact.)" if finding.p_value is None else f" (By chance: at most {finding.p_value:.1g}.)"
-
-
 def _down(bound: float) -> str:
     """Rounded down: a lower bound must not be raised by its display."""
     return "∞" if bound == inf else f"{int(bound * 100) / 100:.2f}"
-
-
-def _meaning(error: float) -> str:
-    return (
-        f"An honest mechanism is called violated with probability at most {error:g}. That nothing was found is no "
-        "proof: it holds for these canaries and checks."
-    )

@@ -1,9 +1,9 @@
-"""What a run gets to know of the data, one question after another: recorded, asked again, or played back.
+"""What a run learns about the data, question by question: recorded, asked again, or played back.
 
-All that a sound mechanism knows goes through :func:`dptopics.mechanisms.queries.private_query`. A recorded question
-can be asked again with new noise, which costs one sum instead of a whole run. The same questions can be asked of other
-data by a run that is told what the first run was told (:class:`Follower`), so that two data sets can be compared sum by
-sum. And a run that is played back must end in the same release whatever the data (:class:`Player`). NOT FOR RELEASE.
+All that a sound mechanism learns passes :func:`dptopics.mechanisms.queries.private_query`. A recorded question can be
+asked again with new noise, which costs one sum instead of a whole run. The same questions can be asked of other data by
+a run that receives the answers of the first run (:class:`Follower`), so two data sets can be compared sum by sum. And
+a replayed run must end in the same release whatever the data (:class:`Player`). NOT FOR RELEASE.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,16 +27,16 @@ T = TypeVar("T")
 
 
 class LeftThePath(Exception):
-    """A run asked for more, or for something else, than the run that it follows."""
+    """A run asked more questions, or other ones, than the run that it follows."""
 
 
 class Enough(Exception):
-    """The last look was taken: what follows is post-processing, and takes time."""
+    """The last query was made: what follows is slow post-processing."""
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What was asked, what noise was drawn for it, and what the mechanism was told."""
+    """What was asked, the noise drawn for it, and the answer that the mechanism received."""
 
     draw: Callable[[], Any]
     queries: tuple[Query, ...]
@@ -44,14 +44,14 @@ class Question:
 
     def again(self) -> "Question":
         """The same question of the same data, with new noise."""
-        watcher = _Looks()
+        watcher = _Queries()
         with watched_by(watcher):
             answer = self.draw()
         return Question(self.draw, tuple(watcher.queries), answer)
 
 
-class _Looks:
-    """Keeps looks."""
+class _Queries:
+    """Records queries."""
 
     def __init__(self) -> None:
         self.queries: list[Query] = []
@@ -63,12 +63,8 @@ class _Looks:
         return draw()
 
 
-class Recorder(_Looks):
-    """Keeps every question.
-
-    With a ``seeded`` generator each question draws from a random substream of its own, so that whatever else the run
-    draws does not depend on how much noise was drawn.
-    """
+class Recorder(_Queries):
+    """Records every question. With a ``seeded`` generator each question draws from a substream of its own."""
 
     def __init__(self, seeded: Generator | None = None) -> None:
         super().__init__()
@@ -78,12 +74,12 @@ class Recorder(_Looks):
 
     @property
     def answers(self) -> list[Any]:
-        """What the run was told."""
+        """What the run received."""
         return [question.answer for question in self.questions]
 
     def private_query(self, draw: Callable[[], T]) -> T:
-        """Ask, and keep the question."""
-        if self._inside:  # a look within a look: the outer one is what the mechanism gets to know
+        """Ask, and record the question."""
+        if self._inside:  # a query within a query: the mechanism learns the outer one
             return draw()
         self._inside = True
         try:
@@ -112,7 +108,7 @@ class Recorder(_Looks):
 
 
 class Player(Recorder):
-    """Answers as recorded, whatever the data. Looks that it sees were taken past it."""
+    """Answers as recorded, whatever the data. Queries that it observes bypassed it."""
 
     def __init__(self, answers: Sequence[Any], seeded: Generator | None = None) -> None:
         super().__init__(seeded)
@@ -130,7 +126,7 @@ class Player(Recorder):
 
 
 class Follower(Player):
-    """Looks at the data, keeps the questions, and answers as recorded; ``stop`` ends the run after the last answer."""
+    """Queries the data, records the questions, and answers as recorded; ``stop`` ends the run after the last."""
 
     def __init__(self, answers: Sequence[Any], *, seeded: Generator | None = None, stop: bool = False) -> None:
         super().__init__(answers, seeded)
@@ -146,7 +142,7 @@ class Follower(Player):
 
 
 def run(mechanism: Mechanism[T], corpus: BoundedCorpus, watcher: Recorder, rng: Generator) -> Release[T] | None:
-    """The release, or None where the watcher had enough or nothing was released."""
+    """The release, or None where the watcher stopped the run or nothing was released."""
     with watched_by(watcher):
         try:
             return mechanism(corpus, rng)
@@ -172,30 +168,30 @@ def _copy(answer: T) -> T:
 
 
 Floats = NDArray[np.float64]
-_FEW = 256  # cells of each look that are compared with those of others
-_MANY = 20_000  # cells for the shape of the law
+_FEW = 256  # cells of each query that are compared with those of others
+_MANY = 20_000  # cells for the shape of the distribution
 _SMALLEST = 8  # cells that a correlation needs
 _COARSE = 1000.0  # steps: below, rounding shows
 
 
 @dataclass(frozen=True)
 class Oddity:
-    """Something about the noise, and how likely it would be by chance."""
+    """A property of the noise, and its probability by chance."""
 
     what: str
     p_value: float
 
 
 def oddities(runs: Sequence[Sequence[Query]]) -> list[Oddity]:
-    """One for each test: looks of several runs, in the order in which they were taken."""
+    """One for each test, from the queries of several runs in order."""
     found: list[Oddity] = []
     for place, queries in enumerate(zip(*runs, strict=False)):
-        found += _of_one(queries, f"look {place + 1} of {len(runs[0])}")
+        found += _of_one(queries, f"query {place + 1} of {len(runs[0])}")
     return found + _between([query for queries in runs for query in queries])
 
 
 def _of_one(queries: Sequence[Query], where: str) -> list[Oddity]:
-    """The same look in several runs."""
+    """The same query in several runs."""
     cells = [(query.drawn / query.scale).ravel() for query in queries]
     kind, n = queries[0].kind, sum(part.size for part in cells)
     if kind is Noise.GAUSSIAN:
@@ -206,7 +202,7 @@ def _of_one(queries: Sequence[Query], where: str) -> list[Oddity]:
     if queries[0].scale >= _COARSE and less > 1e-12:
         pooled = np.concatenate([part[:_MANY] for part in cells])[:_MANY]
         law = norm.cdf if kind is Noise.GAUSSIAN else _laplace
-        # Noise that is wider than stated hides more: only the middle must not be too full.
+        # Noise wider than stated hides more: the test is one-sided.
         shape = kstest(np.abs(pooled), lambda x: 2 * law(x) - 1, alternative="greater")
         found.append(Oddity(f"{where}: the noise is not {kind}", float(shape.pvalue)))
     found += [Oddity(f"{where}: {what}", p) for query in queries[:2] for what, p in _shared(query)]
@@ -232,7 +228,7 @@ def _shared(query: Query) -> list[tuple[str, float]]:
 
 
 def _between(queries: Sequence[Query]) -> list[Oddity]:
-    """Draws that two looks share, as they are or scaled: between runs and between parts."""
+    """Draws that two queries share, as they are or scaled: between runs and between parts."""
     found = []
     by_size: dict[int, list[Query]] = {}
     for query in queries:
@@ -243,14 +239,14 @@ def _between(queries: Sequence[Query]) -> list[Oddity]:
         if size >= _SMALLEST:
             normal = np.array([_normal(query).ravel()[:size] for query in group])
             alike = np.abs(normal @ normal.T) / np.sqrt((normal**2).sum(axis=1).clip(1e-300))[:, None]
-            # Given one look, the product with another has a normal law.
+            # Given one query, the product with another is normal.
             most = max(float(alike[i, j]) for i, j in combinations(range(len(group)), 2))
             pairs = len(group) * (len(group) - 1) / 2
-            found.append(Oddity("two looks share their noise", min(1.0, pairs * 2 * float(norm.sf(most)))))
+            found.append(Oddity("two queries share their noise", min(1.0, pairs * 2 * float(norm.sf(most)))))
         else:
             scale = min(query.scale for query in group)
             cells = np.concatenate([query.drawn.ravel()[:1] for query in group])
-            found.append(Oddity("two looks share their noise", _repeats(cells, scale)))
+            found.append(Oddity("two queries share their noise", _repeats(cells, scale)))
     return found
 
 
@@ -263,10 +259,10 @@ def _normal(query: Query) -> Floats:
 
 
 def _repeats(cells: NDArray[np.int64], scale: float) -> float:
-    """How likely so many equal numbers are: a pair is equal with probability at most 1/(2·scale) or so."""
+    """Probability of so many equal numbers: a pair is equal with probability about 1/(2·scale) at most."""
     repeated = cells.size - np.unique(cells).size
     if repeated == 0:
         return 1.0
-    if scale < _COARSE:  # rounding makes equal numbers: only one value for all is odd
+    if scale < _COARSE:  # rounding makes equal numbers: only a single value for all is suspicious
         return float(binom.sf(cells.size - 2, cells.size - 1, 1 / (1 + scale))) if np.unique(cells).size == 1 else 1.0
     return float(poisson.sf(repeated - 1, cells.size**2 / (2 * scale)))

@@ -1,1 +1,1 @@
-"""Membership inference: how well an attacker tells whose documents made a topic model. Not for release."""
+"""Membership inference: how well an attacker finds whose documents trained a topic model. Not for release."""

@@ -1,4 +1,4 @@
-"""A whole membership-inference audit: shadows, attacks, who is exposed and why. NOT FOR RELEASE."""
+"""A whole membership-inference audit: shadow models, attacks, who is exposed and why. NOT FOR RELEASE."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ from dptopics.data.corpus import Corpus
 from dptopics.privacy.events import Relation
 from dptopics.privacy.guarantee import Guarantee
 
-_RARE = 5  # a word of at most so many documents is rare
+_RARE = 5  # a word in at most this many documents is rare
 _SHOWN = 0.05  # a smaller mean would read 0.0
 _MOST = 20  # documents named in audit.json; documents.csv has all
 _GRID = np.round(np.geomspace(1e-4, 1, 49), 8)  # false positive rates of the curves in audit.json
@@ -36,10 +36,10 @@ _GRID = np.round(np.geomspace(1e-4, 1, 49), 8)  # false positive rates of the cu
 
 @dataclass(frozen=True, eq=False)
 class MembershipAudit(Audited):
-    """What the attacks found; for a mechanism also its ``claim``.
+    """What the attacks found; for a mechanism also its ``claim``. ``exposure``: every document, most exposed first.
 
-    ``exposure`` has every document, the most exposed first. The rates are over documents of few models, which are not
-    independent trials: they describe the attack, and only :mod:`dptopics.audit.claim` can call the claim violated.
+    Rates are over documents of few models, which are not independent trials: they describe the attack, and only
+    :mod:`dptopics.audit.claim` can call the claim violated.
     """
 
     attacks: tuple[Attack, ...]
@@ -57,12 +57,12 @@ class MembershipAudit(Audited):
 
     @property
     def level(self) -> float:
-        """Of each interval, so that all hold together with 95 % although the best attack is chosen by looking."""
+        """Of each interval, so that all hold simultaneously with 95 % although the best attack is selected."""
         return corrected(len(self.attacks) * len(self.rates))
 
     @cached_property
     def ranked(self) -> tuple[Attack, ...]:
-        """The attacks, those that surely find most members first (by their lower limits, then by their rates)."""
+        """The attacks, best first: by their lower limits, then by their rates."""
 
         def order(one: Attack) -> tuple[float, ...]:
             low = [-one.interval(rate, level=self.level)[0] for rate in self.rates]
@@ -72,7 +72,7 @@ class MembershipAudit(Audited):
 
     @property
     def best(self) -> Attack:
-        """The attack that surely finds most members at the smallest false positive rate."""
+        """The attack with the largest lower limit at the smallest false positive rate."""
         return self.ranked[0]
 
     def verdict(self) -> str:
@@ -92,13 +92,13 @@ class MembershipAudit(Audited):
             )
         if self.duplicates:
             lines.append(
-                f"{self.duplicates} documents are copies of others: a copy in the other half gives its twin away, so "
-                "their rates are not about their own membership."
+                f"{self.duplicates} documents are copies of others: a copy in the other half reveals its twin, so "
+                "their rates do not measure their own membership."
             )
         return " ".join(lines)
 
     def summary(self) -> Summary:
-        """One line with a light, the table with the best attacks first, and who is exposed."""
+        """A light with one line, the table with the best attacks first, and who is exposed."""
         lights = []
         for rate in self.rates:
             limits = [one.interval(rate, level=self.level) for one in self.attacks]
@@ -106,7 +106,7 @@ class MembershipAudit(Audited):
         light, headline = min(lights, key=lambda one: list(Light).index(one[0]))  # the most serious, by the first rate
         heads = ("Attack", *(f"Found at {_percent(rate)} false alarms" for rate in self.rates), "AUC")
         rows = tuple(
-            (one.name, *(_found(one.at(rate, self.level)) for rate in self.rates), f"{one.area():.3f}")
+            (one.name, *(_found(one, rate, self.level) for rate in self.rates), f"{one.area():.3f}")
             for one in self.ranked
         )
         return Summary(light, headline, heads, rows, (self.verdict(), *self._reasons()))
@@ -117,21 +117,21 @@ class MembershipAudit(Audited):
         rare = np.array([one["rare_words"] for one in self.exposure])
         length = np.array([one["words"] for one in self.exposure])
         many = shift > 2
-        told = (
+        moved = (
             f"{int(many.sum())} of {shift.size} documents move a model by more than two standard deviations when they "
-            "are in it (documents.csv has all of them)"
+            "are in it (documents.csv lists all)"
         )
         if not many.any() or many.all():
-            return (f"{told}.",)
+            return (f"{moved}.",)
         of_few, others = (float(np.mean(rare[part])) for part in (many, ~many))
         words = f"{np.mean(length[many]):.0f} words on average, the others {np.mean(length[~many]):.0f}"
         if max(of_few, others) < _SHOWN:
-            return (f"{told}: they have {words}, and hardly any of these is a word of at most {_RARE} documents.",)
-        few = f"{of_few:.1f} of these are in at most {_RARE} documents, of the others {others:.1f}"
-        return (f"{told}: they have {words}; {few}.",)
+            return (f"{moved}: they have {words}, hardly any of which are in at most {_RARE} documents.",)
+        few = f"{of_few:.1f} of these are in at most {_RARE} documents, for the others {others:.1f}"
+        return (f"{moved}: they have {words}; {few}.",)
 
     def allowed(self, false_positive_rates: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Largest true positive rate under the claim: one unit exchanged for another is one removed and one added."""
+        """Largest true positive rate under the claim: replacing a unit removes one and adds one."""
         assert self.claim is not None
         epsilon, delta = self.claim.epsilon, self.claim.delta
         if self.claim.relation is Relation.ADD_OR_REMOVE:
@@ -180,8 +180,8 @@ def audit_membership(
 ) -> MembershipAudit:
     """Attack ``repeats`` models (None: all) by their words, with all statistics, online and offline, and by baselines.
 
-    The models attacked are shadows themselves, each with the others as its shadows: more of them cost no training and
-    make the rates steadier. ``train`` must use the columns of ``corpus.counts()``.
+    The attacked models are shadows themselves, each with the others as its shadows: more of them need no training and
+    stabilize the rates. ``train`` must use the columns of ``corpus.counts()``.
     """
     counts = corpus.counts()
     author = corpus.author if by_author else None
@@ -216,9 +216,9 @@ def _percent(rate: float) -> str:
     return f"{100 * rate:g} %"
 
 
-def _found(at: dict[str, Any]) -> str:
-    low, high = at["interval"]
-    return f"{at['true_positive_rate']:.1%} ({low:.1%} to {high:.1%})"
+def _found(one: Attack, rate: float, level: float) -> str:
+    low, high = one.interval(rate, level=level)
+    return f"{one.true_positive_rate(rate):.1%} ({low:.1%} to {high:.1%})"
 
 
 def too_few(n_outsiders: int, rate: float) -> str:
@@ -230,10 +230,9 @@ def too_few(n_outsiders: int, rate: float) -> str:
 
 
 def exposed(shadows: Shadows, counts: Counts) -> list[dict[str, Any]]:
-    """All documents, first those whose presence moves ζ most (in standard deviations), with what makes them stand out.
+    """All documents, first those that move ζ most (in standard deviations), with their length and rare words.
 
-    That is their length, and their words of few documents. Rows are named by their number, the first is 1, never by
-    their words.
+    Rows are named by their number, starting at 1, never by their words.
     """
     value, member = shadows.statistics[:, :, 0], shadows.member
     inside, outside = _mean(value, member), _mean(value, ~member)

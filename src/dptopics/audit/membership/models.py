@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from subprocess import run
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 from zipfile import BadZipFile
 
 import numpy as np
@@ -35,7 +35,7 @@ _KINDS = (
 )
 _PICKLED = {".joblib", ".pkl", ".pickle", ".model", ".gensim", ".lda", ".save", ""}
 _TRUST = (
-    "this file is a pickle: reading it runs whatever code it holds. If you made it yourself, or trust who did as you "
+    "this file is a pickle: reading it runs any code in it. If you made it yourself, or trust its author as you "
     "would trust a program from them, add --trust-pickle."
 )
 
@@ -64,13 +64,13 @@ def read_target(path: Path, *, trust_pickle: bool = False) -> Target:
         return of_model(_unpickled(path))
     except InputError:
         raise
-    except Exception:  # what other libraries say of a file may quote it
+    except Exception:  # errors of other libraries may quote the file
         raise _unreadable(path) from None
 
 
 def of_model(model: Any, words: Any = None) -> Target:
     """A live model: of this library, gensim, tomotopy or BERTopic, a scikit-learn pipeline of a vectorizer and a model,
-    or a scikit-learn model with its ``words`` (a list, or the vectorizer); a pair (model, words) is taken apart."""
+    or a scikit-learn model with its ``words`` (a list, or the vectorizer), also as a pair (model, words)."""
     if isinstance(model, tuple) and len(model) == 2:
         first, second = model
         model, words = (second, first) if hasattr(first, "get_feature_names_out") else (first, second)
@@ -90,16 +90,16 @@ def _converted(model: Any, words: Any) -> TopicModel:
         model, words = model.steps[-1][1], named[-1] if named and words is None else words
     if not hasattr(model, "components_"):
         raise InputError(
-            f"{type(model).__name__} is no topic model that can be attacked. Give a model of gensim, tomotopy, "
+            f"{type(model).__name__} is not a topic model that can be attacked. Give a model of gensim, tomotopy, "
             "BERTopic or scikit-learn (with its vectorizer), or an .npz file."
         )
     if words is None:
-        raise InputError("a scikit-learn model does not know its words. Save it in a pipeline with its vectorizer.")
+        raise InputError("a scikit-learn model does not store its words. Save it in a pipeline with its vectorizer.")
     return interop.from_sklearn(model, words)
 
 
 def _unreadable(path: Path) -> InputError:
-    return InputError(f"{str(path)!r} is no topic model. Give {_KINDS}.")
+    return InputError(f"{str(path)!r} is not a topic model. Give {_KINDS}.")
 
 
 def _release(path: Path) -> Target:
@@ -169,10 +169,7 @@ np.savez(sys.argv[3], topic_word=topics, words=np.array(list(model.used_vocabs),
 
 
 def _tomotopy(path: Path) -> Target:
-    """Its own format, read in another process: tomotopy ends its process over a file of another class, or a broken one.
-
-    A file does not tell its class, so the usual ones are tried in turn.
-    """
+    """Read in another process, because tomotopy crashes on files of another class; the usual classes are tried."""
     if find_spec("tomotopy") is None:
         raise InputError("tomotopy's files need an extra package. Run: pip install 'dptopics[tomotopy]'")
     with open(path, "rb") as file:
@@ -188,13 +185,15 @@ def _tomotopy(path: Path) -> Target:
 
 
 def _skops(path: Path) -> Any:
-    """skops lists the types in a file before it makes any: only those that it trusts by itself are loaded."""
+    """skops lists the types in a file before it creates any: only types that it trusts by default are loaded."""
     try:
         from skops import io
     except ImportError:
         raise InputError("skops files need an extra package. Run: pip install skops") from None
     if io.get_untrusted_types(file=path):
-        raise InputError(f"{str(path)!r} holds types that skops does not trust: it is not read. Save the model alone.")
+        raise InputError(
+            f"{str(path)!r} contains types that skops does not trust, so it is not read. Save the model alone."
+        )
     return io.load(path)
 
 
@@ -205,15 +204,12 @@ def _unpickled(path: Path) -> Any:
     model = joblib.load(path)
     kind = type(model)
     if kind.__module__.startswith("gensim.") and hasattr(kind, "load"):
-        return kind.load(str(path))  # gensim keeps large arrays in files beside this one
+        return kind.load(str(path))  # gensim keeps large arrays in separate files next to this one
     return model
 
 
 def of_learner(learner: Learner, counts: Counts) -> Trainer:
-    """A learner on some documents of ``counts``, with a seed of its own each time: an attacker does not know it.
-
-    A learner with a ``key`` field gets another key, an adapted scikit-learn, gensim or tomotopy model another seed.
-    """
+    """A learner on some documents of ``counts``, with a new seed each time: an attacker does not know it."""
 
     def train(documents: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
         return learn(seeded(learner, seed), counts.take(documents))
@@ -222,8 +218,7 @@ def of_learner(learner: Learner, counts: Counts) -> Trainer:
 
 
 def seeded(learner: Learner, seed: int) -> Learner:
-    """The learner with another seed, by whatever name it has one; a learner without randomness stays as it is."""
-    chosen: Any = learner
+    """The learner with another seed, whatever its name (``key``, ``random_state``, …); without one, unchanged."""
     if isinstance(learner, SklearnLearner):
         from sklearn.base import clone
 
@@ -238,16 +233,13 @@ def seeded(learner: Learner, seed: int) -> Learner:
     if isinstance(learner, TomotopyLearner):
         return replace(learner, settings=dict(learner.settings) | {"seed": seed})
     if is_dataclass(learner) and not isinstance(learner, type) and hasattr(learner, "key"):
-        chosen = replace(chosen, key=seed)
-    result: Learner = chosen
-    return result
+        keyed: Any = learner
+        return cast(Learner, replace(keyed, key=seed))
+    return learner
 
 
 def audited_learner(name: str, n_topics: int) -> Learner:
-    """The learner that an audit attacks, by name: gibbs, sklearn, gensim, tomotopy, or one of ``named_learner``.
-
-    Each is set as people use it: scikit-learn's, gensim's and tomotopy's LDA at their defaults.
-    """
+    """A learner to attack, by name: gibbs, sklearn, gensim or tomotopy at their defaults, or a ``named_learner``."""
     if name == "gibbs":
         return GibbsLda(n_topics=n_topics, alpha=1 / n_topics, beta=1 / n_topics)
     if name == "sklearn":
@@ -268,8 +260,7 @@ def audited_learner(name: str, n_topics: int) -> Learner:
 def of_mechanism(mechanism: Mechanism[TopicModel], corpus: Corpus, *, max_docs: int | None = None) -> Trainer:
     """A mechanism on some documents of ``corpus``; columns are those of ``corpus.counts()``.
 
-    Words that were not released have no mass in any topic, so the attack leaves them out. An empty release knows no
-    word at all. The noise is seeded: these runs show how the mechanism behaves, nothing of them is published.
+    Words that were not released have no mass in any topic. The noise is seeded: nothing of these runs is published.
     """
     column = {word: i for i, word in enumerate(corpus.words)}
 

@@ -1,4 +1,4 @@
-"""The membership attack of Ramadan, Withers & Orr (section 5) on n-gram releases. The owner's door: NOT FOR RELEASE."""
+"""The membership attack of Ramadan, Withers & Orr (section 5) on n-gram releases. NOT FOR RELEASE."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from dptopics.release.ngrams import NgramTable
 
 @dataclass(frozen=True)
 class NgramAttack:
-    """How often the release with the most contributing author is the nearer one to that author. NOT FOR RELEASE."""
+    """How often the release that includes the most contributing author is the closer one. NOT FOR RELEASE."""
 
     mechanism: str
     probability: float
@@ -30,7 +30,7 @@ class NgramAttack:
     def __str__(self) -> str:
         return (
             f"NOT FOR RELEASE. {self.mechanism}: the attack is right in {self.probability:.1%} of {self.repeats} "
-            f"pairs; chance is 50%, the guarantee's ε would allow up to {self.limit:.1%}."
+            f"pairs; chance is 50%, the guarantee allows up to {self.limit:.1%}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -46,18 +46,13 @@ class NgramAttack:
 
 
 def attack_most_contributing(
-    mechanism: Mechanism[NgramTable],
-    corpus: Corpus,
-    *,
-    repeats: int,
-    rng: Generator,
-    max_docs: int | None = None,
+    mechanism: Mechanism[NgramTable], corpus: Corpus, *, repeats: int, rng: Generator, max_docs: int | None = None
 ) -> NgramAttack:
     """Run ``mechanism`` on the corpus with and without its most contributing unit, ``repeats`` times each.
 
-    The attack is right where the unit's own distribution has the smaller KL divergence from the release that holds it.
-    Ties count one half. ``limit``: a guess which of two releases came from which data set is a test between P × Q and
-    Q × P, two steps of (ε, δ) apart, so that it is right with probability at most (e^(2ε) + (1 + e^ε)·δ)/(1 + e^(2ε)).
+    The attack is right where the unit's own distribution has the smaller KL divergence from the release that holds it;
+    ties count one half. ``limit``: guessing which of two releases came from which data set is a test between P × Q and
+    Q × P, two steps of (ε, δ) apart, and is right with probability at most (e^(2ε) + (1 + e^ε)·δ)/(1 + e^(2ε)).
     """
     if corpus.vocabulary is None:
         raise InputError("this attack needs a corpus over a public list of n-grams.")

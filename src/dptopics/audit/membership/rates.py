@@ -1,4 +1,4 @@
-"""How many members an attack finds, how sure that is, and what too few outsiders cannot say. NOT FOR RELEASE."""
+"""How many members an attack finds, with confidence limits, and which rates the data can support. NOT FOR RELEASE."""
 
 import hashlib
 import json
@@ -15,16 +15,16 @@ from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainccinv, betaincinv
 from scipy.stats import binom, norm, t
 
+from dptopics.audit.claim.curves import share_at_least, share_at_most
 from dptopics.core import progress
 from dptopics.core.counts import Counts
 from dptopics.core.errors import InputError
 from dptopics.kernels.zeta import zeta
 
 LEVEL = 0.95  # of all the intervals of one table together
-_SMALLEST = 0.001  # false positive rate that is asked for first
+_SMALLEST = 0.001  # false positive rate of first interest
 _FEWEST = 20  # documents or authors: half of them outsiders, which is one for a false positive rate of 10 %
 
 
@@ -32,8 +32,7 @@ _FEWEST = 20  # documents or authors: half of them outsiders, which is one for a
 class Attack:
     """Scores of documents (or authors), higher for "was in the data", and the truth.
 
-    ``unit`` and ``target`` number the document (or author) and the attacked model of each score; without them every
-    score counts as independent of the others.
+    ``unit`` and ``target`` number the document (or author) and attacked model of each score; without, all independent.
     """
 
     name: str
@@ -44,12 +43,12 @@ class Attack:
 
     @cached_property
     def n_outsiders(self) -> int:
-        """Different documents (or authors) that some attacked model did not have."""
+        """Distinct documents (or authors) that some attacked model did not see."""
         outside = ~self.member
         return int(outside.sum() if self.unit is None else np.count_nonzero(np.bincount(self.unit[outside])))
 
     def true_positive_rate(self, false_positive_rate: float) -> float:
-        """Share of members found when at most so small a share of non-members is accused."""
+        """Share of members found when at most this share of non-members is accused."""
         return float(self.roc(np.array([false_positive_rate]))[0])
 
     def roc(self, false_positive_rates: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -61,20 +60,16 @@ class Attack:
 
     @cached_property
     def _outside(self) -> NDArray[np.float64]:
-        """Scores of the others, falling."""
+        """Scores of non-members, descending."""
         return np.asarray(np.sort(self.score[~self.member])[::-1])
 
     @cached_property
     def _inside(self) -> NDArray[np.float64]:
-        """Scores of the members, rising."""
+        """Scores of members, ascending."""
         return np.sort(self.score[self.member])
 
     def area(self) -> float:
-        """Area under the ROC curve: the chance that a member scores above a non-member."""
-        return self._area
-
-    @cached_property
-    def _area(self) -> float:
+        """Area under the ROC curve: the probability that a member scores above a non-member."""
         rising = self._outside[::-1]
         below = np.searchsorted(rising, self._inside, side="left") + np.searchsorted(rising, self._inside, side="right")
         return float(np.mean(below) / 2 / rising.size)  # a tie counts one half
@@ -82,11 +77,11 @@ class Attack:
     def interval(self, false_positive_rate: float, *, level: float = LEVEL) -> tuple[float, float]:
         """Confidence interval of the true positive rate at a false positive rate, over documents and models.
 
-        The threshold that truly accuses such a share of outsiders lies between two order statistics of theirs; the
-        share of members above each of the two is bounded by Clopper and Pearson. Each of the four limits fails with a
-        quarter of the error. Too few outsiders to bound the threshold from above give a lower limit of 0. Scores of
-        one document under several models, and of one model, hang together: they count as as many independent ones as
-        their variance says (Korn and Graubard 1998), by clusters both ways (Cameron, Gelbach and Miller 2011).
+        The threshold that accuses this share of outsiders lies between two of their order statistics; the share of
+        members above each is bounded by Clopper and Pearson. Each of the four limits fails with a quarter of the error.
+        With too few outsiders to bound the threshold from above the lower limit is 0. Scores of one document, or of one
+        model, are correlated: they count at their effective sample size (Korn and Graubard 1998), with two-way clusters
+        (Cameron, Gelbach and Miller 2011).
         """
         if not 0 < false_positive_rate < 1 or not 0 < level < 1:
             raise InputError(f"rates and levels must lie between 0 and 1, got {false_positive_rate} and {level}.")
@@ -97,7 +92,7 @@ class Attack:
 
     @cached_property
     def _intervals(self) -> dict[tuple[float, float], tuple[float, float]]:
-        """Those that were asked for already."""
+        """Those computed so far."""
         return {}
 
     def _interval(self, false_positive_rate: float, level: float) -> tuple[float, float]:
@@ -105,7 +100,9 @@ class Attack:
         allowed = min(int(false_positive_rate * outside.size * (1 + 1e-12)), outside.size - 1)
         error = (1 - level) / 4
         size = self._effective(~self.member, outside[allowed])
-        few = int(binom.ppf(error, size, false_positive_rate)) - 1  # fewer are above the true threshold: error at most
+        few = (
+            int(binom.ppf(error, size, false_positive_rate)) - 1
+        )  # fewer are above the true threshold with probability ≤ error
         many = int(binom.isf(error, size, false_positive_rate)) + 1
         scale = outside.size / size
         above = outside[int(few * scale)] if few >= 0 else np.inf
@@ -113,10 +110,10 @@ class Attack:
         size = self._effective(self.member, outside[allowed])
         low = 1 - float(np.searchsorted(inside, above, side="right")) / inside.size
         high = 1 - float(np.searchsorted(inside, below, side="left")) / inside.size
-        return share_at_least(low, size, error), share_at_most(high, size, error)
+        return float(share_at_least(low * size, size, error)), float(share_at_most(high * size, size, error))
 
     def _effective(self, chosen: NDArray[np.bool_], threshold: float) -> int:
-        """As many independent scores would estimate the share above the threshold as well."""
+        """The number of independent scores that would estimate the share above the threshold equally well."""
         hit = (self.score[chosen] > threshold).astype(float)
         if self.unit is None:
             return int(hit.size)
@@ -125,7 +122,7 @@ class Attack:
             return int(np.count_nonzero(np.bincount(unit)))
         share, n = hit.mean(), hit.size
         by_unit = _clustered(hit - share, unit)
-        # A model and its complement share the split: they are one.
+        # A model and its complement share the split: one cluster.
         by_model = 0.0 if self.target is None else _clustered(hit - share, self.target[chosen] // 2)
         variance = max(by_unit, by_model, by_unit + by_model - share * (1 - share) / n)
         return int(np.clip(share * (1 - share) / variance, 1, n))
@@ -154,24 +151,12 @@ class Attack:
 
 
 def _clustered(residual: NDArray[np.float64], cluster: NDArray[np.int64]) -> float:
-    """Variance of a mean over clusters; wider for few clusters, and 0 where there is only one to look at."""
+    """Variance of a mean over clusters; wider for few clusters, and 0 for a single one."""
     total, n = np.bincount(cluster, weights=residual), int(np.count_nonzero(np.bincount(cluster)))
     if n < 2:
         return 0.0
     few = (t.isf(0.025, n - 1) / norm.isf(0.025)) ** 2
     return float(np.sum(total**2) / residual.size**2 * n / (n - 1) * few)
-
-
-def share_at_least(share: float, size: int, error: float) -> float:
-    """Lower confidence limit of a probability (Clopper and Pearson, one-sided); the size may be an effective one."""
-    hits = share * size
-    return 0.0 if hits <= 0 else float(betaincinv(hits, size - hits + 1, error))
-
-
-def share_at_most(share: float, size: int, error: float) -> float:
-    """Upper confidence limit of a probability (Clopper and Pearson, one-sided); the size may be an effective one."""
-    hits = share * size
-    return 1.0 if hits >= size else float(betainccinv(hits + 1, size - hits, error))
 
 
 def binomial_interval(hits: int, runs: int, *, level: float = LEVEL) -> tuple[float, float]:
@@ -181,11 +166,11 @@ def binomial_interval(hits: int, runs: int, *, level: float = LEVEL) -> tuple[fl
     (0.0, 0.036)
     """
     error = (1 - level) / 2
-    return share_at_least(hits / runs, runs, error), share_at_most(hits / runs, runs, error)
+    return float(share_at_least(hits, runs, error)), float(share_at_most(hits, runs, error))
 
 
 def check_enough(n_units: int, unit: str) -> None:
-    """Refuse an attack whose rates could not be told from chance."""
+    """Refuse an attack whose rates could not be distinguished from chance."""
     if n_units < _FEWEST:
         raise InputError(
             f"{n_units} {unit}s are too few for any statement: half of them are outsiders, and a false positive rate "
@@ -194,7 +179,7 @@ def check_enough(n_units: int, unit: str) -> None:
 
 
 def smallest_rate(n_outsiders: int) -> float:
-    """The smallest of 0.1 %, 0.2 %, 0.5 %, 1 % … that so many outsiders can show: one of them is accused.
+    """The smallest of 0.1 %, 0.2 %, 0.5 %, 1 % … at which at least one of the outsiders is accused.
 
     >>> [smallest_rate(n) for n in (5000, 999, 60, 3)]
     [0.001, 0.002, 0.02, 0.5]
@@ -205,14 +190,14 @@ def smallest_rate(n_outsiders: int) -> float:
 
 
 def shown_rates(n_outsiders: int) -> tuple[float, ...]:
-    """The false positive rates of a table: the smallest that is supported, and a larger one."""
+    """The false positive rates of a table: the smallest supported one, and a larger one."""
     first = smallest_rate(n_outsiders)
     second = next((rate for rate in (0.01, 0.1) if rate > first), None)
     return (first,) if second is None else (first, second)
 
 
 def corrected(n_attacks: int, level: float = LEVEL) -> float:
-    """Level of each interval so that all of them hold together: the best of many attacks is chosen by looking."""
+    """Level of each interval so that all hold simultaneously (Bonferroni): the best of many attacks is selected."""
     return 1 - (1 - level) / max(1, n_attacks)
 
 
@@ -220,16 +205,16 @@ Floats = NDArray[np.float64]
 
 
 def present_words(topics: Floats) -> NDArray[np.bool_]:
-    """Words above the floor of some topic: the floor is what smoothing gives to a word that the data never held."""
+    """Words above the floor of some topic, which is what smoothing gives to a word not in the data."""
     return np.asarray((topics > topics.min(axis=1, keepdims=True) * 1.01).any(axis=0))
 
 
 def decoded_counts(topics: Floats) -> Floats | None:
-    """How often each word was written, from φ_kw = (n_kw + β)/(n_k + Vβ): None where that does not give whole numbers.
+    """How often each word was written, from φ_kw = (n_kw + β)/(n_k + Vβ); None where the result is not integral.
 
-    A row divided by its smallest entry is n_kw/β + 1 where some word has no token in the topic. Added over topics and
-    divided by the smallest positive sum (a word that was written once), it is the count of the word. Variational
-    learners spread a token over topics, and their sums are whole all the same.
+    A row divided by its smallest entry is n_kw/β + 1 where some word has no token in the topic. Summed over topics and
+    divided by the smallest positive sum (a word written once), it is the word's count. Variational learners split
+    tokens between topics, but their sums are integral too.
     """
     floor = topics.min(axis=1, keepdims=True)
     if np.any(floor <= 0) or not np.all(np.isfinite(topics)):
@@ -253,10 +238,9 @@ def document_statistics(
     """Four statistics of each document under a topics × words matrix, in the order of ``STATISTICS``.
 
     ζ is the log-likelihood of the document under its best topic shares θ̂ (Manzonelli et al. 2024, equation 3); the
-    others describe θ̂ (Huang et al. 2022): Σ θ log θ, log(max θ/(1 − max θ)), and the deviation of its entries. A
-    document without a word that the model knows has ζ = 0 and equal shares: every number is defined. Zeros are words
-    that a topic cannot produce; rows need not sum to 1, and a row of twice the weight counts twice. With one topic θ̂
-    never varies, and ζ alone tells members from others.
+    others describe θ̂ (Huang et al. 2022): Σ θ log θ, log(max θ/(1 − max θ)), and the standard deviation of its
+    entries. A document without known words has ζ = 0 and equal shares. Rows need not sum to 1: a row of twice the
+    weight counts twice.
     """
     topics = np.asarray(topics, np.float64)
     if topics.ndim != 2 or topics.shape[0] < 1 or topics.shape[1] != counts.n_words:
@@ -278,12 +262,12 @@ Trainer = Callable[[NDArray[np.int64], int], NDArray[np.float64]]  # documents, 
 
 @dataclass(frozen=True, eq=False)
 class Shadows:
-    """Models trained on halves, and what they say of every document. Shadow 2i + 1 has the complement of shadow 2i."""
+    """Models trained on halves, and their statistics of every document. Shadow 2i + 1 has the complement of 2i."""
 
     member: NDArray[np.bool_]  # shadows × documents
     statistics: NDArray[np.float64]  # shadows × documents × statistics
     present: NDArray[np.bool_] = field(default_factory=lambda: np.ones((0, 0), bool))  # shadows × words above the floor
-    totals: NDArray[np.float64] = field(default_factory=lambda: np.ones((0, 0)))  # counts decoded; NaN: not to be had
+    totals: NDArray[np.float64] = field(default_factory=lambda: np.ones((0, 0)))  # counts decoded; NaN: not available
 
     @property
     def n_shadows(self) -> int:
@@ -319,14 +303,14 @@ def train_shadows(
     """Train all shadows (those already in ``folder`` are read back) and compute every document's statistics.
 
     ``train`` maps documents of ``counts`` and a seed to topics; see :mod:`dptopics.audit.membership.models`. With
-    ``author`` (a number for each document) whole authors are in or out. ``settings`` describe the learner; a folder
-    made with others, or with other data, is refused. With ``words`` (what the columns stand for) the folder also serves
-    to attack models trained elsewhere: :func:`dptopics.audit.membership.target_attack.read_shadows`.
+    ``author`` (a number for each document) whole authors are in or out. ``settings`` describe the learner; a folder of
+    other settings or data is refused. With ``words`` (of the columns) the folder also serves to attack models trained
+    elsewhere: :func:`dptopics.audit.membership.target_attack.read_shadows`.
     """
     units = np.arange(counts.n_documents) if author is None else np.unique(author, return_inverse=True)[1]
     member = halves(int(units.max()) + 1, n_shadows, key)[:, units]
     if folder is not None:
-        # Who wrote what decides the halves: shadows of another author column are of other data.
+        # Authors decide the halves: shadows of another author column are of other data.
         whose = None if author is None else hashlib.sha256(units.astype(np.int64).tobytes()).hexdigest()
         described = {"n_shadows": n_shadows, "key": key, "author": whose} | (settings or {})
         _claim(Path(folder), counts, described)
@@ -337,7 +321,7 @@ def train_shadows(
         path = None if folder is None else Path(folder) / f"shadow-{shadow:04d}.npz"
         if path is not None and (saved := _read(path, counts)) is not None:
             return saved
-        # Single precision halves the folder, and moves ζ by less than its own tolerance.
+        # Single precision halves the folder and moves ζ by less than its tolerance.
         topics = np.asarray(train(np.flatnonzero(member[shadow]), key * 1_000_003 + shadow), np.float32)
         found = document_statistics(counts, topics.astype(np.float64))
         if path is not None:
@@ -364,7 +348,7 @@ def _said(statistics: NDArray[np.float64], topics: NDArray[np.float32]) -> _Said
 
 
 def _read(path: Path, counts: Counts) -> _Said | None:
-    """A shadow that was trained before; None where there is none, or the file is damaged: it is trained again."""
+    """A shadow trained before; None where it is missing or damaged, and is trained again."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
             statistics, topics = np.asarray(saved["statistics"]), np.asarray(saved["topics"])
@@ -386,14 +370,14 @@ def _in_parallel(work: Callable[[int], Any], n: int) -> Iterator[tuple[int, Any]
 
 
 def _save(path: Path, **arrays: Any) -> None:
-    """Whole or not at all: a crash leaves no half-written file."""
+    """Written atomically: a crash leaves no partial file."""
     partial = path.with_name(f"{path.stem}.partial-{os.getpid()}.npz")
     np.savez(partial, **arrays)
     partial.replace(path)
 
 
 def _claim(folder: Path, counts: Counts, settings: dict[str, Any]) -> None:
-    """Use a folder for these settings and this data only. It holds models of private data: for its owner alone."""
+    """Use a folder for these settings and this data only; it holds models of private data, readable by its owner."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     digest = hashlib.sha256(counts.doc_start.tobytes() + counts.word.tobytes() + counts.count.tobytes()).hexdigest()
     wanted = json.dumps({"not_for_release": True, "data": digest, **settings}, sort_keys=True, default=str)
@@ -402,5 +386,5 @@ def _claim(folder: Path, counts: Counts, settings: dict[str, Any]) -> None:
         path.write_text(wanted)
     elif path.read_text() != wanted:
         raise InputError(
-            f"the folder {str(folder)!r} holds shadows of other data or settings. Choose another folder, or remove it."
+            f"the folder {str(folder)!r} has shadows of other data or settings. Choose another folder, or remove it."
         )

@@ -15,26 +15,23 @@ from dptopics.core.errors import InputError
 
 Floats = NDArray[np.float64]
 
-ALIKE = 8.0  # shadows that the variance of documents alike counts for; chosen on airline tweets and Daily KOS
-_GROUPS = 20  # of documents alike
+ALIKE = 8.0  # shadows that the variance of similar documents counts as; chosen on airline tweets and Daily KOS
+_GROUPS = 20  # of similar documents
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Sums over the shadows without (0) and with (1) each document, around a common centre.
+    """Sums over the shadows without (0) and with (1) each document, around a common centre."""
 
-    ``n``: sides × documents. ``total``: sides × documents × statistics. ``square``: one more axis of statistics.
-    """
-
-    n: Floats
-    total: Floats
-    square: Floats
+    n: Floats  # sides × documents
+    total: Floats  # sides × documents × statistics
+    square: Floats  # sides × documents × statistics × statistics
     centre: Floats
     alike: float = ALIKE
 
     @classmethod
     def of(cls, said: Floats, seen: NDArray[np.bool_], *, alike: float = ALIKE) -> Self:
-        """``said``: shadows × documents × statistics; ``seen`` tells which shadows had which document."""
+        """``said``: shadows × documents × statistics; ``seen``: which shadows had which document."""
         centre = said.mean(axis=0)
         centred = said - centre  # sums of squares around 0 would lose digits
         sides = np.stack([~seen, seen]).astype(np.float64)
@@ -43,7 +40,7 @@ class Moments:
         return cls(sides.sum(axis=1), total, square, centre, alike)
 
     def without(self, said: Floats, seen: NDArray[np.bool_]) -> Self:
-        """The same, had this one shadow not been trained."""
+        """The same without this one shadow."""
         sides = np.stack([~seen, seen]).astype(np.float64)
         centred = said - self.centre
         total = self.total - sides[:, :, None] * centred
@@ -63,25 +60,25 @@ class Moments:
         return self._normal(1)
 
     def outside(self) -> tuple[Floats, Floats]:
-        """The same over those that had it not."""
+        """The same over those that did not."""
         return self._normal(0)
 
     def _normal(self, side: int) -> tuple[Floats, Floats]:
-        """Few shadows tell a variance badly, so it is drawn towards that of documents alike (Smyth 2004)."""
+        """Few shadows estimate a variance poorly, so it is shrunk towards that of similar documents (Smyth 2004)."""
         mean = self.means()[side, :, 0]
         freedom = np.maximum(self.n[side] - 1, 0)
         scatter = np.maximum(self._scatter()[side, :, 0, 0], 0.0)
-        typical = _of_documents_alike(mean, scatter, freedom)
+        typical = _of_similar_documents(mean, scatter, freedom)
         variance = (scatter + self.alike * typical) / np.maximum(freedom + self.alike, 1)
-        return mean, np.sqrt(variance) + 1e-6 * (1 + np.abs(mean))  # which never quite vanishes
+        return mean, np.sqrt(variance) + 1e-6 * (1 + np.abs(mean))  # never 0
 
     def _scatter(self) -> Floats:
         n = np.maximum(self.n, 1)[:, :, None, None]
         return np.asarray(self.square - np.einsum("zdk,zdl->zdkl", self.total, self.total) / n)
 
 
-def _of_documents_alike(mean: Floats, scatter: Floats, freedom: Floats) -> Floats:
-    """The mean variance of documents with about the same mean: those of the same length and rareness."""
+def _of_similar_documents(mean: Floats, scatter: Floats, freedom: Floats) -> Floats:
+    """The mean variance of documents with about the same mean: of similar length and rarity."""
     order = np.argsort(mean, kind="stable")
     group = np.empty(mean.size, np.int64)
     group[order] = np.arange(mean.size) * min(_GROUPS, max(1, mean.size // 25)) // max(1, mean.size)
@@ -89,7 +86,9 @@ def _of_documents_alike(mean: Floats, scatter: Floats, freedom: Floats) -> Float
     return np.asarray((total / np.maximum(np.bincount(group, weights=freedom), 1))[group])
 
 
-_REACH = 3.0  # deviations beyond either mean; chosen, with the shared covariance, on airline tweets and Daily KOS
+_REACH = (
+    3.0  # standard deviations beyond either mean; chosen, with the shared covariance, on airline tweets and Daily KOS
+)
 
 
 def attack(
@@ -103,10 +102,10 @@ def attack(
 ) -> Attack:
     """LiRA against ``targets`` of the models, each with the others (but its complement) as shadows; scores pooled.
 
-    Online: log N(t; in) − log N(t; out) for each document. Offline: −log P[N(out) > t]. Several statistics are taken
+    Online: log N(t; in) − log N(t; out) for each document. Offline: −log P[N(out) > t]. Several statistics are modelled
     as multivariate normals of one covariance (online only). With ``author`` the scores of an author's documents are
-    added up. A document's variance is drawn towards that of documents alike, which counts as ``alike`` shadows; with 0
-    it is the attack as published.
+    summed. A document's variance is shrunk towards that of similar documents, which counts as ``alike`` shadows; 0
+    gives the attack as published.
     """
     columns = [_column(name) for name in statistics]
     if not 1 <= targets <= shadows.n_shadows:
@@ -115,20 +114,24 @@ def attack(
         raise InputError("the offline attack takes one statistic at a time.")
     values = shadows.statistics[:, :, columns]
     moments = Moments.of(values, shadows.member, alike=alike)
+    scores = in_turn(values, shadows.member, moments, targets, online=online)
+    kind = "online" if online else "offline"
+    return pooled(f"LiRA {kind}: {', '.join(statistics)}", scores, shadows.member[:targets], author)
+
+
+def in_turn(said: Floats, seen: NDArray[np.bool_], moments: Moments, targets: int, *, online: bool) -> Floats:
+    """Scores with each of the first shadows as the target, and the others but its complement as shadows."""
     scores = []
     for target in range(targets):
         others = moments
         for left_out in (target, target ^ 1):
-            others = others.without(values[left_out], shadows.member[left_out])
-        scores.append(rate(values[target], others, online=online))
-    kind = "online" if online else "offline"
-    return pooled(f"LiRA {kind}: {', '.join(statistics)}", np.stack(scores), shadows.member[:targets], author)
+            others = others.without(said[left_out], seen[left_out])
+        scores.append(rate(said[target], others, online=online))
+    return np.stack(scores)
 
 
-def pooled(
-    name: str, scores: NDArray[np.float64], member: NDArray[np.bool_], author: NDArray[np.int32] | None
-) -> Attack:
-    """Scores of models × documents as one attack; those of an author's documents are added up."""
+def pooled(name: str, scores: Floats, member: NDArray[np.bool_], author: NDArray[np.int32] | None) -> Attack:
+    """Scores of models × documents as one attack; those of an author's documents are summed."""
     if author is not None:
         number = np.unique(author, return_inverse=True)[1]
         scores = np.stack([np.bincount(number, weights=row) for row in scores])
@@ -139,10 +142,10 @@ def pooled(
 
 
 def rate(observed: NDArray[np.float64], moments: Moments, *, online: bool) -> NDArray[np.float64]:
-    """Score of each document: what the target says of it (documents × statistics) against what the shadows say."""
+    """Score of each document: its statistics under the target (documents × statistics) against the shadows."""
     if not online:
-        mean, deviation = moments.outside()
-        return np.asarray(-log_ndtr((mean - observed[:, 0]) / deviation))  # log P[N > t]; 1 − P would saturate
+        mean, spread = moments.outside()
+        return np.asarray(-log_ndtr((mean - observed[:, 0]) / spread))  # log P[N > t]; 1 − P would saturate
     if observed.shape[1] > 1:
         return _log_ratio(observed, moments)
     return _log_normal(observed[:, 0], *moments.inside()) - _log_normal(observed[:, 0], *moments.outside())
@@ -160,22 +163,20 @@ def _column(name: str) -> int:
     return STATISTICS.index(name)
 
 
-def _log_normal(
-    observed: NDArray[np.float64], mean: NDArray[np.float64], deviation: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _log_normal(observed: Floats, mean: Floats, spread: Floats) -> Floats:
     """log density of each document's observed statistic under a normal (up to 2π)."""
-    return np.asarray(-0.5 * ((observed - mean) / deviation) ** 2 - np.log(deviation))
+    return np.asarray(-0.5 * ((observed - mean) / spread) ** 2 - np.log(spread))
 
 
 def _log_ratio(observed: NDArray[np.float64], moments: Moments) -> NDArray[np.float64]:
     """log ratio of two multivariate normals, in and out, that share one covariance.
 
-    The statistics of θ̂ pile up at the corners of the simplex. With a covariance for each side the ratio grows with the
-    square of the distance, and outsiders far out in such tails push the threshold beyond most members; with one for
-    both it grows in proportion, and nothing counts as further out than a few standard deviations.
+    The statistics of θ̂ accumulate at the corners of the simplex. With one covariance per side the ratio grows
+    quadratically, and outsiders in the tails push the threshold beyond most members; with a shared one it grows
+    linearly, and values are clipped at a few standard deviations.
     """
     (outside, inside), covariance = moments.means(), moments.shared_covariance()
-    # A little of the diagonal keeps matrices of few shadows, and of statistics that never vary, invertible.
+    # A ridge keeps matrices of few shadows, and of constant statistics, invertible.
     ridge = 0.05 * np.einsum("dkk->dk", covariance) + 1e-9 * (1 + outside**2)
     covariance = 0.95 * covariance + np.einsum("dk,kl->dkl", ridge, np.eye(observed.shape[1]))
     weight = np.linalg.solve(covariance, (inside - outside)[:, :, None])[:, :, 0]
@@ -194,8 +195,8 @@ def presence_attack(
 ) -> Attack:
     """Is every word of the document (or author) in the model, and how likely would that be without it?
 
-    The score is −Σ log P(word is there | the document is not), each other document being in by a fair coin; a word that
-    is missing speaks as strongly against as a word that nobody else wrote speaks for it.
+    The score is −Σ log P(word is present | document is not), every other document being in by a fair coin; a missing
+    word counts as strongly against membership as a word that nobody else wrote counts for it.
     """
     used = _units(counts, author)
     scores = np.stack([presence(used, shadows.present[target]) for target in range(targets)])
@@ -206,7 +207,7 @@ def presence(used: Any, present: NDArray[np.bool_], *, share: float = 0.5) -> Fl
     """Scores of units; ``used`` is sparse, units × words; ``share`` of the units are in the data."""
     users = np.asarray((used > 0).sum(axis=0)).ravel()
     alone = users <= 1
-    there = np.log1p(-((1 - share) ** np.where(alone, 1.0, users - 1.0)))  # that somebody else brought the word
+    there = np.log1p(-((1 - share) ** np.where(alone, 1.0, users - 1.0)))  # that somebody else used the word
     worth = np.where(present, np.minimum(np.where(alone, _CERTAIN, -there), _CERTAIN), -_CERTAIN)
     return np.asarray((used > 0).astype(np.float64) @ worth)
 
@@ -214,7 +215,7 @@ def presence(used: Any, present: NDArray[np.bool_], *, share: float = 0.5) -> Fl
 def counts_attack(
     shadows: Shadows, counts: Counts, *, targets: int, author: NDArray[np.int32] | None = None
 ) -> Attack | None:
-    """Which documents add up to the counts that the models give away? None where one of them gives none away."""
+    """Which documents add up to the counts that the models reveal? None where a model reveals none."""
     totals = shadows.totals[:targets]
     if np.isnan(totals).any():
         return None
@@ -225,13 +226,13 @@ def counts_attack(
 def who_adds_up(tokens: Any, totals: Floats) -> Floats:
     """Least squares for xᵀC = n with 0 ≤ x ≤ 1, for all models at once: models × units, 1 for those inside.
 
-    ``tokens`` C is sparse, units × words; ``totals`` n models × words. A word counts by one over its frequency, so that
-    rare ones decide. Projected gradients with momentum (FISTA; Beck and Teboulle 2009).
+    ``tokens`` C is sparse, units × words; ``totals`` n models × words. Words are weighted by inverse frequency, so rare
+    ones decide. Projected gradients with momentum (FISTA; Beck and Teboulle 2009).
     """
     from scipy import sparse
 
     weight = 1 / np.sqrt(np.maximum(np.asarray(tokens.sum(axis=0)).ravel(), 1.0))
-    # Single precision is twice as fast, and finer than any difference between in and out.
+    # Single precision is twice as fast, and precise enough to separate in from out.
     rows = sparse.csr_array(tokens.multiply(weight[None, :])).astype(np.float32)
     columns, wanted = sparse.csr_array(rows.T), np.ascontiguousarray((totals * weight).T, np.float32)
     steepest = np.ones((rows.shape[0], 1), np.float32)
@@ -262,9 +263,8 @@ def _units(counts: Counts, author: NDArray[np.int32] | None) -> Any:
 
 
 def _by_unit(name: str, scores: Floats, shadows: Shadows, author: NDArray[np.int32] | None, targets: int) -> Attack:
-    """Scores are of units already; membership is of documents."""
+    """Scores are per unit already; membership is per document."""
     member = shadows.member[:targets]
     if author is not None:
-        first = np.unique(author, return_index=True)[1]
-        member = member[:, first]  # whole authors are in or out
+        member = member[:, np.unique(author, return_index=True)[1]]  # whole authors are in or out
     return pooled(name, scores, member, None)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dptopics.audit.membership.models import read_target as read_target
 from dptopics.audit.membership.rates import document_statistics, present_words
-from dptopics.audit.membership.scores import Moments, presence, rate
+from dptopics.audit.membership.scores import Moments, in_turn, presence, rate
 from dptopics.audit.summary import Audited, Light, Summary, write_page
 from dptopics.core import progress
 from dptopics.core.errors import InputError
@@ -24,15 +24,15 @@ from dptopics.kernels.counts import distributions
 from dptopics.release.topic_model import fingerprint
 
 _ASSUMED = (
-    "Chances hold as long as the model was trained as the shadows were, on about as many documents: outsiders of the "
-    "shadows stand in for outsiders of the model."
+    "The p-values hold if the model was trained as the shadows were, on about as many documents: outsiders of the "
+    "shadows represent outsiders of the model."
 )
-_RARE = 1e-3  # chance of a document that was not in the data to look as much as if it had been
+_RARE = 1e-3  # p-value at which a document counts as used
 
 
 @dataclass(frozen=True, eq=False)
 class SavedShadows:
-    """Shadow models in a folder, with the documents that each of them had (by a hash of their content)."""
+    """Shadow models in a folder, with the documents of each (by a hash of their content)."""
 
     folder: Path
     words: Sequence[str]
@@ -40,7 +40,7 @@ class SavedShadows:
     doc_key: NDArray[np.uint64]
 
     def topics(self) -> Iterator[NDArray[np.float64]]:
-        """The topic-word matrices, one after another: they need not fit into memory together."""
+        """The topic-word matrices one by one: together they may not fit into memory."""
         for shadow in range(self.member.shape[0]):
             with np.load(self.folder / f"shadow-{shadow:04d}.npz", allow_pickle=False) as saved:
                 yield saved["topics"].astype(np.float64)
@@ -62,20 +62,22 @@ def read_shadows(folder: Path) -> SavedShadows:
         with np.load(folder / "corpus.npz", allow_pickle=False) as saved:
             member, doc_key, words = saved["member"], saved["doc_key"], saved["words"].tolist()
     except (OSError, KeyError, ValueError, EOFError, BadZipFile, zlib.error):
-        raise InputError(f"the folder {str(folder)!r} holds no shadows. Run an audit with --out there first.") from None
+        raise InputError(
+            f"the folder {str(folder)!r} contains no shadows. Run an audit with --out there first."
+        ) from None
     missing = sum(not (folder / f"shadow-{shadow:04d}.npz").exists() for shadow in range(member.shape[0]))
     if missing:
-        raise InputError(f"{missing} of {member.shape[0]} shadows are missing: run that audit again, it goes on.")
+        raise InputError(f"{missing} of {member.shape[0]} shadows are missing: run that audit again to complete them.")
     return SavedShadows(folder, words, member, doc_key)
 
 
 @dataclass(frozen=True, eq=False)
 class TargetAttack(Audited):
-    """Scores of documents against one model. Who was in its data is not known here, so there are no rates.
+    """Scores of documents against one model. Its members are not known here, so there are no rates.
 
     ``chance`` is the p-value of "was not in the data": the share of outsiders of the shadows, each attacked in turn as
-    if it were the target, that look as much like a member as this document. It holds as long as the target was trained
-    as the shadows were, on about as many documents.
+    if it were the target, that score as high as this document. It holds if the target was trained as the shadows were,
+    on about as many documents.
     """
 
     offline: NDArray[np.float64]  # −log of the chance of such a ζ under a normal; not calibrated
@@ -88,33 +90,33 @@ class TargetAttack(Audited):
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """Documents that some shadow had, so that the online attack can be run."""
+        """Documents that some shadow had, so the online attack is possible."""
         return np.isfinite(self.online)
 
     @property
     def accused(self) -> int:
-        """Documents that look used, by a test that accuses at most 1 in 1,000 outsiders."""
+        """Documents that appear used, by a test that accuses at most 1 in 1,000 outsiders."""
         return int(np.count_nonzero(self.chance <= _RARE))
 
     def verdict(self) -> str:
         """Two sentences for the owner."""
         n = self.offline.size
         return (
-            f"{self.accused} of {n} documents look as if they had been in the data, by a test that accuses 1 in 1,000 "
+            f"{self.accused} of {n} documents appear to have been in the data, by a test that accuses 1 in 1,000 "
             f"outsiders: {_RARE * n:.3g} would be expected by chance. {self._compared()}"
         )
 
     def _compared(self) -> str:
-        """Which documents get both attacks, and why others do not."""
+        """Which documents both attacks apply to, and why not to others."""
         n, both = self.offline.size, int(self.known.sum())
         if both == n:
-            return "Some shadows had each of them and others did not, so both attacks are made."
+            return "Each was in some shadows and not in others, so both attacks are made."
         reasons = {
             "new to the shadows": self.n_new,
-            "in nearly all of the shadows, as short texts and copies are, or in nearly none": n - both - self.n_new,
+            "in nearly all shadows, as short texts and copies are, or in nearly none": n - both - self.n_new,
         }
-        told = " and ".join(f"{number} were {why}" for why, number in reasons.items() if number)
-        return f"Both attacks are made on {both} of them; {told}: these get the offline attack only."
+        why_not = " and ".join(f"{number} were {why}" for why, number in reasons.items() if number)
+        return f"Both attacks are made on {both} of them; {why_not}: only the offline attack applies to these."
 
     def rows(self) -> list[dict[str, Any]]:
         """Every document, the most exposed first."""
@@ -128,18 +130,15 @@ class TargetAttack(Audited):
         ]
 
     def summary(self) -> Summary:
-        """A light, the rows that look most as if they had been used, and what to make of them."""
+        """A light, the rows most likely used, and how to read them."""
         n, accused = self.chance.size, self.accused
         expected = _RARE * n
         if accused > max(10 * expected, 5):
-            light, line = Light.RED, f"{accused} of {n} documents can be told to have been used by this model"
+            light, line = Light.RED, f"{accused} of {n} documents can be identified as used by this model"
         elif accused > 3 * expected + 3:
-            light, line = Light.AMBER, f"{accused} of {n} documents look used by this model"
+            light, line = Light.AMBER, f"{accused} of {n} documents appear used by this model"
         else:
-            light, line = (
-                Light.GREEN,
-                f"{accused} of {n} documents look used by this model, as many as by chance",
-            )
+            light, line = (Light.GREEN, f"{accused} of {n} documents appear used by this model, as many as by chance")
         heads = ("Row", "Chance if not in the data", "Log ratio")
         rows = tuple(
             (str(r["row"]), f"{r['chance']:.2g}", "-" if r["log_ratio"] is None else f"{r['log_ratio']:.1f}")
@@ -176,9 +175,9 @@ def attack_target(
 ) -> TargetAttack:
     """ζ of every document of ``corpus`` under a model trained elsewhere, against the shadows: nothing is trained.
 
-    Documents that the shadows had get the online and the offline attack, new ones the offline attack. Only words that
-    both the model and the shadows know are counted, and topics are taken as distributions over those: else a model of
-    another vocabulary would differ from the shadows for that alone. Texts must be read as they were for the shadows.
+    Documents that the shadows had get the online and the offline attack, new ones the offline attack. Topics are
+    distributions over the words that the model and the shadows share: otherwise another vocabulary alone would make a
+    difference. Texts must be read as they were for the shadows.
     """
     topics = np.asarray(topics, np.float64)
     if topics.ndim != 2 or topics.shape[1] != len(words):
@@ -211,8 +210,9 @@ def attack_target(
     online = np.where(both, rate(observed, moments, online=True), np.nan)
     offline = rate(observed, moments, online=False)
     words_there = presence(used, _present(topics, words, known_words))
-    # The better of two tests, each at half of the chance.
-    chance = np.minimum(calibrated(offline, _in_turn(said, seen, moments), seen), calibrated(words_there, there, seen))
+    turns = in_turn(said, seen, moments, said.shape[0], online=False)
+    # The better of two tests, each at half of the level.
+    chance = np.minimum(calibrated(offline, turns, seen), calibrated(words_there, there, seen))
     return TargetAttack(
         offline, online, np.minimum(1.0, 2 * chance), said.shape[0], len(shared), fingerprint(topics, words),
         n_new=int(np.count_nonzero(~seen.any(axis=0))),
@@ -222,10 +222,10 @@ def attack_target(
 def calibrated(
     score: NDArray[np.float64], shadow_scores: NDArray[np.float64], seen: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """p-values of documents that were not in the data, whatever the law of the scores (conformal; Vovk et al. 2005).
+    """p-values of "was not in the data", for any distribution of the scores (conformal; Vovk et al. 2005).
 
-    (1 + outsiders of the shadows that score as high)/(1 + all of them). Documents that some shadow had are held against
-    such documents, new ones against new ones: their scores come from other numbers of shadows.
+    (1 + outsiders of the shadows that score as high)/(1 + all of them). Documents that some shadow had are compared
+    with such documents, new ones with new ones: their scores come from different numbers of shadows.
     """
     chance = np.ones(score.size)
     old = seen.any(axis=0)
@@ -237,25 +237,14 @@ def calibrated(
     return chance
 
 
-def _in_turn(said: NDArray[np.float64], seen: NDArray[np.bool_], moments: Moments) -> NDArray[np.float64]:
-    """Offline scores with each shadow as the target, and the others but its complement as shadows."""
-    scores = []
-    for target in range(said.shape[0]):
-        others = moments
-        for left_out in (target, target ^ 1):
-            others = others.without(said[left_out], seen[left_out])
-        scores.append(rate(said[target], others, online=False))
-    return np.stack(scores)
-
-
 def _present(topics: NDArray[np.float64], words: Sequence[str], of: Vocabulary) -> NDArray[np.bool_]:
-    """Which of these words the model holds above its floor."""
+    """Which of these words are above the model's floor."""
     there = {word for word, present in zip(words, present_words(topics), strict=True) if present}
     return np.array([word in there for word in of.words])
 
 
 def _restricted(topics: NDArray[np.float64], words: Sequence[str], shared: Vocabulary) -> NDArray[np.float64]:
-    """Topics as distributions over the shared words; a model that knows none of them stays empty."""
+    """Topics as distributions over the shared words; a model without any of them stays empty."""
     column = {word: i for i, word in enumerate(words)}
     part = topics[:, [column[word] for word in shared.words]]
     return distributions(part) if part.any() else part

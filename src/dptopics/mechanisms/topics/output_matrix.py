@@ -306,13 +306,7 @@ class OutputMatrix(Registered):
         learner = VariationalLda(n_topics=min(50, len(corpus.vocabulary)))
         return GeneratedUnits(units, learner(units.counts), 0.1, string_keys(corpus.vocabulary.words))
 
-    def prepared(
-        self,
-        corpus: BoundedCorpus,
-        *,
-        sensitivity: SampledSensitivity | None = None,
-        **how: Any,
-    ) -> Self:
+    def prepared(self, corpus: BoundedCorpus, *, sensitivity: SampledSensitivity | None = None, **how: Any) -> Self:
         """The same mechanism with its sensitivity sampled, or with one that was sampled before: the offline stage.
 
         It spends nothing if the neighbours are public. ``how`` goes to :func:`sample_sensitivity`.

@@ -168,11 +168,7 @@ class PublicVocabulary(Registered):
     def guarantee(self) -> Guarantee:
         """Nothing is spent."""
         return Guarantee(
-            events=(),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.PROVED,
-            assumptions=(PUBLIC_LIST,),
+            events=(), delta=self.delta, unit=self.unit, strength=Strength.PROVED, assumptions=(PUBLIC_LIST,)
         )
 
     @property

@@ -1,1 +1,1 @@
-"""For those who answer for a release: its registry entry, the decision on file, signatures, and checking it again."""
+"""For privacy officers: a release's registry entry, decision record, signature and verification."""

@@ -1,7 +1,7 @@
-"""The entry of a release for the OpenDP Deployments Registry, filled in from the release as far as it knows.
+"""The entry of a release for the OpenDP Deployments Registry, filled in from the release as far as possible.
 
-Field names and choices follow the registry's entries of September 2026 (its schema has changed often: its own checks
-have the last word). What only the curator knows is asked for; what is missing says so.
+Field names and choices follow the registry's entries of September 2026 (its schema changes often: its own checks are
+authoritative). What only the curator knows is a parameter; what is missing is marked.
 """
 
 import re
@@ -17,10 +17,10 @@ from dptopics.release.release import Release
 MISSING = "To be filled in by the curator."
 TIERS = (1, 2, 3)
 _DISCRETE = (
-    "Sums are of whole numbers on a fixed grid; noise is rounded to that grid with the exact law of rounding, and "
-    "drawn from a cryptographic generator, so that attacks on floating-point noise find nothing.\n"
+    "Sums are of whole numbers on a fixed grid; noise is drawn from the exactly rounded distribution on that grid with "
+    "a cryptographic generator, so attacks on floating-point noise do not apply.\n"
 )
-_CHARGED = "; nothing that depends on the data is decided before the budget is charged"
+_CHARGED = "; no decision depends on the data before the budget is charged"
 _PRODUCT = {
     "topics": "Machine learning model",
     "ngrams": "Summary statistics",
@@ -31,7 +31,7 @@ _PRODUCT = {
 
 @dataclass(frozen=True, kw_only=True)
 class Curator:
-    """What the release cannot know: who publishes it, for what, where, and who writes this entry."""
+    """What the release does not contain: who publishes it, for what, where, and who writes this entry."""
 
     name: str = MISSING
     kind: str = MISSING  # such as Nonprofit, Company, Government
@@ -43,7 +43,7 @@ class Curator:
     author: str = MISSING  # of the entry
 
     def missing(self) -> list[str]:
-        """Names of what is still to be filled in."""
+        """Names of the fields still to be filled in."""
         return [one.name for one in fields(self) if getattr(self, one.name) == MISSING]
 
 
@@ -53,7 +53,7 @@ def entry(release: Release[Any], curator: Curator, *, tier: int = 3) -> dict[str
         raise InputError(f"the registry has tiers 1, 2 and 3, got {tier}.")
     promise = release.guarantee
     if promise.strength is Strength.NONE:
-        raise InputError("this release promises nothing, so there is no deployment of differential privacy to enter.")
+        raise InputError("this release guarantees nothing, so it is not a deployment of differential privacy.")
     deployment: dict[str, Any] = {"basic": _basic(release, curator)}
     if tier >= 2:
         deployment |= {
@@ -69,7 +69,7 @@ def entry(release: Release[Any], curator: Curator, *, tier: int = 3) -> dict[str
 
 
 def to_yaml(data: dict[str, Any]) -> str:
-    """The entry as the registry takes it: texts of several lines as blocks that keep their lines."""
+    """The entry as YAML, with texts of several lines as blocks."""
     try:
         import yaml
     except ImportError:
@@ -97,7 +97,7 @@ def _basic(release: Release[Any], curator: Curator) -> dict[str, Any]:
         "intended_use": curator.intended_use,
         "data_product_type": _PRODUCT[release.value.kind],
         "data_product_region": curator.region,
-        "description": f"{about}\nReleased are {release.value.many}, made by dptopics {release.record.version}.\n",
+        "description": f"{about}\nReleased: {release.value.many}, made by dptopics {release.record.version}.\n",
         "publication_date": release.record.day or MISSING,
         "data_product_sector": curator.sector,
     }
@@ -112,16 +112,16 @@ def _variant(promise: Guarantee, tier: int) -> dict[str, Any]:
 
 
 def _unprotected(promise: Guarantee) -> str:
-    """What the guarantee does not cover, in the words of its card."""
+    """What the guarantee does not cover."""
     more = {
-        Unit.DOCUMENT: "Authors of several documents: what these say together is protected less than each of them.",
-        Unit.AUTHOR: "People who are written about and are not the author.",
+        Unit.DOCUMENT: "Authors of several documents: their documents together are protected less than each alone.",
+        Unit.AUTHOR: "People who are written about but are not the author.",
     }[promise.unit]
     lines = [
         *(["No statistic of the data is released without noise."] if promise.strength is Strength.PROVED else []),
         more,
         "Settings, bounds and public word lists, which were fixed beforehand.",
-        "What many people say alike, and groups of people: the loss grows with the group.",
+        "What many people say, and groups of people: the loss grows with the size of the group.",
     ]
     return "\n".join(f"- {line}" for line in [*lines, *promise.limits]) + "\n"
 
@@ -132,14 +132,14 @@ def _loss(release: Release[Any], tier: int) -> dict[str, Any]:
     if tier == 3:
         compared = {
             Relation.ADD_OR_REMOVE: f"adding or removing one {promise.unit} (add-or-remove, unbounded)",
-            Relation.REPLACE: f"putting one {promise.unit} in the place of another (replace-one, bounded)",
+            Relation.REPLACE: f"replacing one {promise.unit} by another (replace-one, bounded)",
             Relation.REPLACE_WORD: "replacing one word of one document; neither documents nor authors are protected",
             Relation.ADD_OR_REMOVE_WORD: "adding or removing one word of one document; documents are not protected",
         }[promise.relation]
         whole = " with all their texts" if promise.unit is Unit.AUTHOR else ""
         bounds = "".join(f"Bounds: {text}" for name, text in release.record.rows() if name == "Bounds")
         found["privacy_unit_details"] = (
-            f"Two data sets are neighbours if one comes from the other by {compared}{whole}.\n{bounds}".strip() + "\n"
+            f"Two data sets are neighbours if they differ by {compared}{whole}.\n{bounds}".strip() + "\n"
         )
     found["privacy_parameters"] = {"epsilon": float(card.show(promise.epsilon)), "delta": float(promise.delta)}
     if tier == 3:
@@ -160,9 +160,9 @@ def _model(release: Release[Any], tier: int) -> dict[str, Any]:
             else "The curator holds the texts and runs the mechanism; only the release leaves the curator's control."
         )
         found["actors"] = (
-            "- Authors, whose texts the data hold.\n"
+            "- Authors of the texts.\n"
             + ("- The collector, who is not trusted.\n" if local else "- The curator, who is trusted with the texts.\n")
-            + "- Everybody who sees the release. They are adversaries with whatever other knowledge.\n"
+            + "- Anyone who sees the release: adversaries with arbitrary other knowledge.\n"
         )
     series = release.record.plan is not None and "periods" in release.record.plan["settings"]
     many = release.record.ledger is not None and int(release.record.ledger["charge"]) > 1
@@ -175,12 +175,12 @@ def _model(release: Release[Any], tier: int) -> dict[str, Any]:
 
 def _ledger(release: Release[Any]) -> str:
     known = dict(release.record.rows()).get("Ledger")
-    return f"Ledger: {known}" if known else "No ledger: other releases of the same data are not counted here."
+    return f"Ledger: {known}" if known else "No ledger: other releases of the same data are not counted."
 
 
 def _accounting(release: Release[Any]) -> dict[str, str]:
     return {
-        "post_processing": "Everything after the noise: bundle, report, labels and trees read the release alone.",
+        "post_processing": "Everything after the noise: bundle, report, labels and trees use the release alone.",
         "composition": (
             "All draws of noise of this release are composed exactly where a formula is known (Gaussians, one Laplace "
             f"draw with Gaussians), else by privacy loss distributions (dp_accounting).\n{_ledger(release)}\n"
@@ -191,12 +191,12 @@ def _accounting(release: Release[Any]) -> dict[str, str]:
 def _implementation(release: Release[Any], curator: Curator) -> dict[str, str]:
     record = release.record
     mechanism = "" if record.plan is None else f"Mechanism `{record.plan['mechanism']}`.\n"
-    draws = [_draw(event) for event in release.guarantee.events] or ["none: nothing private was read"]
+    draws = [_draw(event) for event in release.guarantee.events] or ["none: no private data was used"]
     return {
         "preprocessing_and_hyperparameter_tuning": (
-            "Texts are split into words, and each unit's contribution is bounded by settings that were fixed "
+            "Texts are split into words, and each unit's contribution is bounded by settings fixed "
             f"beforehand{_CHARGED if _on_a_grid(release.guarantee) else ''}. "
-            "Whether settings were tried on these data outside this tool is for the curator to say.\n"
+            "The curator must state whether settings were tried on these data outside this tool.\n"
         ),
         "mechanisms": (
             f"{mechanism}Noise, in multiples of the sensitivity:\n"
@@ -209,7 +209,7 @@ def _implementation(release: Release[Any], curator: Curator) -> dict[str, str]:
 
 
 def _on_a_grid(promise: Guarantee) -> bool:
-    """Whether it is of a mechanism of bounded sums with noise of ours: proved, and run by the owner of the texts."""
+    """Whether the mechanism adds this library's noise to bounded sums: proved, and run by the owner of the texts."""
     return promise.strength is Strength.PROVED and promise.trust is Trust.CENTRAL
 
 

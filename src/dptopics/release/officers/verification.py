@@ -1,4 +1,4 @@
-"""Check a release that somebody handed over: is it whole, who signed it, and is its ε that of its plan?"""
+"""Verify a received release: is it complete, who signed it, and does its ε follow from its plan?"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,14 +15,14 @@ from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.release import bundle
 from dptopics.release.release import Release, mechanism_settings
 
-_STEP = 1e-4  # of the grid that losses are rounded down to
+_STEP = 1e-4  # of the grid of rounded losses
 _NOTHING = 1e-15  # of δ: rounding
-_SLACK = 1e-3  # of ε, for rounding; no lower bound lies above its price in any registered mechanism (a test)
+_SLACK = 1e-3  # of ε, for rounding; a test checks that no registered mechanism needs more
 
 
 @dataclass(frozen=True)
 class SecondPrice:
-    """Between which figures ε lies by privacy loss distributions and by Rényi orders, and what was stated."""
+    """The stated ε, and its bounds by privacy loss distributions and by Rényi orders."""
 
     stated: float
     at_least: float
@@ -31,39 +31,39 @@ class SecondPrice:
 
     @property
     def agrees(self) -> bool:
-        """A stated figure that is too low is a broken promise; one that is too high is only modest."""
+        """A stated ε that is too low is a violation; one that is too high is only conservative."""
         return self.stated >= self.at_least * (1 - _SLACK)
 
     def __str__(self) -> str:
         return (
-            f"stated ε = {show(self.stated)} at δ = {show(self.delta)}; computed again: at least "
+            f"stated ε = {show(self.stated)} at δ = {show(self.delta)}; recomputed: at least "
             f"{self.at_least:.4g} (privacy loss distributions), at most {self.at_most:.4g} (Rényi)"
         )
 
 
 def second_price(guarantee: Guarantee, stated: float | None) -> SecondPrice | None:
-    """The stated ε beside two others; None where nothing is promised, so nothing was priced."""
+    """The stated ε with two independent bounds; None where nothing is guaranteed."""
     if guarantee.strength is Strength.NONE:
         return None
     if stated is None:
-        raise BundleError("the guarantee states no ε, and no strength that would explain it. Get the release again.")
+        raise BundleError("the guarantee states no ε, which its strength does not explain. Get the release again.")
     left = guarantee.delta - sum(e.probability for e in guarantee.events if isinstance(e, ev.Failure))
     noise = [e for e in guarantee.events if not isinstance(e, ev.Failure)]
     if not noise:
         return SecondPrice(stated, 0.0, 0.0, guarantee.delta)
-    if left < _NOTHING:  # all of δ pays for failures, so the noise must do without: only a plain sum of ε does
+    if left < _NOTHING:  # failures use all of δ, so the noise must be pure: basic composition
         pure = inf if left < -_NOTHING else _plain_sum(noise)
         return SecondPrice(stated, pure, pure, guarantee.delta)
     return SecondPrice(stated, _by_losses(noise, left), _by_renyi(noise, left), guarantee.delta)
 
 
 def _by_losses(noise: Sequence[ev.Event], delta: float) -> float:
-    """A lower bound on ε: the losses of dp_accounting rounded down, so that only too low a price falls below it."""
+    """A lower bound on ε: dp_accounting's losses rounded down."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     total: Any = None
     rounded = {"value_discretization_interval": _STEP, "pessimistic_estimate": False}
-    options = rounded | {"use_connect_dots": False}  # dots are for the other direction
+    options = rounded | {"use_connect_dots": False}  # connecting dots bounds from above
     for event in noise:
         match event:
             case ev.Gaussian(sigma, count):
@@ -81,7 +81,7 @@ def _by_losses(noise: Sequence[ev.Event], delta: float) -> float:
 
 
 def _by_renyi(noise: Sequence[ev.Event], delta: float) -> float:
-    """An upper bound on ε by Rényi divergences; randomised responses, which they do not price here, are added."""
+    """An upper bound on ε by Rényi divergences; randomised responses are added by basic composition."""
     from dp_accounting import dp_event as d
     from dp_accounting.rdp import RdpAccountant
 
@@ -102,7 +102,7 @@ def _by_renyi(noise: Sequence[ev.Event], delta: float) -> float:
 
 
 def _plain_sum(noise: Sequence[ev.Event]) -> float:
-    """ε at δ = 0."""
+    """ε at δ = 0 by basic composition."""
     total = 0.0
     for event in noise:
         match event:
@@ -116,18 +116,18 @@ def _plain_sum(noise: Sequence[ev.Event]) -> float:
 
 
 _SIGNATURE = "signature.json"
-_STATED = 1e-2  # relative: an ε of a plan, and what the noise costs that was found for it
+_STATED = 1e-2  # relative: the ε of a plan, and that of its calibrated noise
 _CLOSE = 1e-6  # relative: two searches for the same noise
 Rebuild = Callable[[Release[Any], Path], Any]  # a release and its folder to the mechanism of its plan
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What was found in order; whatever is not in order is an error instead."""
+    """The checks that passed; a failed one is an error instead."""
 
     files: int
     signed_by: str | None
-    planned: str  # empty if the card is what plan and settings give, else why that was not checked
+    planned: str  # empty if the card follows from plan and settings, else why that was not checked
     price: SecondPrice | None
     guarantee: Guarantee
     checksum: str  # SHA-256 of bundle.json, which holds those of all other files
@@ -145,11 +145,11 @@ class Verified:
 
     def lines(self) -> list[str]:
         """One sentence for each check."""
-        signed = "not signed by anybody" if self.signed_by is None else f"signed by the key {self.signed_by}"
-        price = "nothing is promised, so there is no price to check" if self.price is None else str(self.price)
-        plan = self.planned or "the card states the noise that plan and settings give"
+        signed = "not signed" if self.signed_by is None else f"signed by the key {self.signed_by}"
+        price = "nothing is guaranteed, so there is no price to check" if self.price is None else str(self.price)
+        plan = self.planned or "the card states the noise of plan and settings"
         return [
-            f"Files: {self.files}, all as written, and no others.",
+            f"Files: {self.files}, all unchanged, no extra files.",
             f"Signature: {signed}.",
             f"Plan: {plan}.",
             f"Price: {price}.",
@@ -157,56 +157,51 @@ class Verified:
 
 
 def verify(folder: Path, key_file: Path | None = None, *, rebuild: Rebuild | None = None) -> Verified:
-    """Check files, signature (if there is one), the card against the plan, and ε. A BundleError says what is wrong.
+    """Check files, signature (if there is one), the card against the plan, and ε; a BundleError names what is wrong.
 
-    With ``key_file``, a public key, the release must be signed by that key. ``rebuild`` makes the mechanism once more
-    from the plan that lies in the release.
+    With ``key_file``, a public key, the release must be signed by it. ``rebuild`` makes the mechanism from the plan.
     """
     release = bundle.load(folder)
     _check_only_listed(folder)
-    signed_by = None
-    if key_file is not None and not (folder / _SIGNATURE).exists():
+    signed = (folder / _SIGNATURE).exists()
+    if key_file is not None and not signed:
         raise BundleError(f"{str(folder)!r} is not signed, and a key was given to check its signature.")
-    if (folder / _SIGNATURE).exists():
-        try:
-            signed_by = signatures().check(folder, key_file)
-        except BundleError as error:
-            raise BundleError(f"{str(folder)!r} cannot be trusted: {error}") from None
     try:
+        signed_by = signatures().check(folder, key_file) if signed else None
         planned = _check_plan(release, folder, rebuild)
     except BundleError as error:
         raise BundleError(f"{str(folder)!r} cannot be trusted: {error}") from None
     price = second_price(release.guarantee, bundle.stated_epsilon(folder))
     if price is not None and not price.agrees:
         raise BundleError(f"{str(folder)!r} cannot be trusted: its ε is too low. {price}.")
-    checksum = bundle.checksum(folder)
-    return Verified(bundle.count_files(folder), signed_by, planned, price, release.guarantee, checksum)
+    files, checksum = len(bundle.listed_files(folder)), bundle.checksum(folder)
+    return Verified(files, signed_by, planned, price, release.guarantee, checksum)
 
 
 def _check_only_listed(folder: Path) -> None:
-    """What is not listed was not made by a mechanism, and a link can point anywhere."""
+    """Refuse unlisted files, which no mechanism made, and links, which can point anywhere."""
     listed = bundle.listed_files(folder) | {_SIGNATURE}
     for path in sorted(folder.iterdir()):
         if path.is_symlink() or not path.is_file():
             raise BundleError(f"{str(folder)!r} cannot be trusted: {path.name!r} is a link or a folder, not a file.")
         if path.name not in listed:
             raise BundleError(
-                f"{str(folder)!r} cannot be trusted: {path.name!r} is not part of the release. Nothing is known of "
-                "what it holds: take it away."
+                f"{str(folder)!r} cannot be trusted: {path.name!r} is not part of the release. Its content is not "
+                "covered by any guarantee: remove it."
             )
 
 
 def _check_plan(release: Release[Any], folder: Path, rebuild: Rebuild | None) -> str:
-    """Card, settings and stated noise must be those of the mechanism that the plan makes. Returns why none was made."""
+    """Card, settings and stated noise must be those of the plan's mechanism. Returns why it was not rebuilt."""
     if release.guarantee.strength is Strength.NONE:
-        return "nothing is promised, so it was not compared with the card"
+        return "nothing is guaranteed, so it was not compared with the card"
     if rebuild is None or release.record.plan is None:
-        return "the release holds none, so the card was checked by itself alone"
+        return "the release has none, so only the card was checked"
     _check_stated(release)
     try:
         mechanism = rebuild(release, folder)
     except DptopicsError as error:
-        return f"it could not be made again, so the card was checked by itself alone ({str(error).rstrip('.')})"
+        return f"only the card was checked; the mechanism could not be rebuilt ({str(error).rstrip('.')})"
     made = mechanism.guarantee
     differ = _differences(release.guarantee.to_dict(), made.to_dict(), ("events", "delta", "unit", "relation", "trust"))
     own = mechanism_settings(mechanism)
@@ -219,24 +214,22 @@ def _check_plan(release: Release[Any], folder: Path, rebuild: Rebuild | None) ->
         return ""
     ours = metadata.version("dptopics")
     if release.record.version != ours:
-        return (
-            f"dptopics {release.record.version} made this release, and {ours} makes another mechanism of its plan, so "
-            "the card was checked by itself alone"
-        )
+        made_by = f"dptopics {release.record.version} made this release"
+        return f"{made_by}, and {ours} makes another mechanism from its plan, so only the card was checked"
     raise BundleError(
-        f"its card or settings are not those of its plan: {', '.join(differ)} differ. What noise was drawn is unknown."
+        f"its card or settings do not follow from its plan: {', '.join(differ)} differ. The noise drawn is unknown."
     )
 
 
 def _check_stated(release: Release[Any]) -> None:
-    """What plan and card both state must agree, whatever version made them."""
+    """What both plan and card state must agree, whatever version made them."""
     plan, card = release.record.plan or {}, release.guarantee
     pairs = [("delta", plan.get("delta"), card.delta), ("unit", plan.get("unit"), str(card.unit))]
-    if plan.get("vocabulary_epsilon") is None:  # where parts have an ε each, what composition saves stays unspent
+    if plan.get("vocabulary_epsilon") is None:  # where each part has its ε, their composition costs less than the sum
         pairs.append(("epsilon", plan.get("epsilon"), card.epsilon))
     differ = [name for name, planned, stated in pairs if planned is not None and not _same(planned, stated, _STATED)]
     if differ:
-        raise BundleError(f"its card is not that of its plan: {', '.join(differ)} differ.")
+        raise BundleError(f"its card does not follow from its plan: {', '.join(differ)} differ.")
 
 
 def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], names: tuple[str, ...]) -> list[str]:
@@ -244,7 +237,7 @@ def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], names: tup
 
 
 def _same(one: Any, other: Any, close: float = _CLOSE) -> bool:
-    """Equal, numbers up to what a search leaves open."""
+    """Equal, numbers up to the tolerance of calibration."""
     if isinstance(one, float) and isinstance(other, float | int):
         return abs(one - other) <= close * max(abs(one), abs(other))
     if isinstance(one, Mapping) and isinstance(other, Mapping):

@@ -1,7 +1,4 @@
-"""One page to look at: a release, the account it was charged to, and the audit of it, as a single HTML file.
-
-Made only from a Release, the plain data of a ledger, and the plain data of an audit. Works without a network.
-"""
+"""The report: a release, the account it was charged to, and its audit, as a single HTML file that needs no network."""
 
 import json
 from collections.abc import Mapping
@@ -34,9 +31,9 @@ def render(
     """The page as text.
 
     Args:
-        release: what is shown; topics that come from elsewhere are shown as what they are: not private.
+        release: what is shown; topics from elsewhere are marked as not private.
         ledger: the account (:meth:`dptopics.Ledger.to_dict`).
-        audit: what ``audit.json`` holds. The page is then marked as not for release.
+        audit: the content of ``audit.json``. The page is then marked as not for release.
         labels: names of the topics (``dptopics label --out``).
         counts: a release of counts of these topics, for sizes, trends and maps. Its own price is shown with it.
     """
@@ -45,7 +42,7 @@ def render(
     if audit is not None:
         check_audit(release, audit)
     if not isinstance(release.value, TopicModel) and (labels is not None or counts is not None):
-        raise InputError("labels and counts belong to topics, and this release holds none. Leave them out.")
+        raise InputError("labels and counts belong to topics, and this release has none. Leave them out.")
     counted = None if counts is None else counts.value_of(CountTable)
     if counted is not None:
         check_counts(release.value, counted)
@@ -64,25 +61,17 @@ def render(
         shown //= 2
 
 
-def write(
-    release: Release[Any] | TopicModel,
-    path: str | Path,
-    *,
-    ledger: dict[str, Any] | None = None,
-    audit: dict[str, Any] | None = None,
-    labels: Mapping[str, Any] | None = None,
-    counts: Release[CountTable] | None = None,
-) -> Path:
-    """Write the page to a new file, see :func:`render`."""
+def write(release: Release[Any] | TopicModel, path: str | Path, **shown: Any) -> Path:
+    """Write the page of :func:`render` to a new file."""
     path = check_target(path)
-    page = render(release, ledger=ledger, audit=audit, labels=labels, counts=counts)
+    page = render(release, **shown)
     with open(path, "x", encoding="utf-8", newline="\n") as file:
         file.write(page)
     return path
 
 
 def check_target(path: str | Path) -> Path:
-    """Refuse a file that exists, or that has no folder to be in."""
+    """Refuse a file that exists, or whose folder does not."""
     path = Path(path)
     if path.exists():
         raise InputError(f"the file {str(path)!r} exists already. Choose another name, or remove it first.")
@@ -113,18 +102,18 @@ def read_labels(path: str | Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{str(path)!r} cannot be read as labels ({type(error).__name__}).") from None
     if not isinstance(data, dict):
-        raise InputError(f"{str(path)!r} holds no labels. Give the file that dptopics label --out wrote.")
+        raise InputError(f"{str(path)!r} contains no labels. Give the file that dptopics label --out wrote.")
     return data
 
 
 def unprotected(model: TopicModel) -> Release[TopicModel]:
-    """Topics that were not made here, as a release that promises nothing."""
+    """Topics of another tool, as a release that guarantees nothing."""
     guarantee = Guarantee(
         events=(),
         delta=0.0,
         unit=Unit.DOCUMENT,
         strength=Strength.NONE,
-        assumptions=("These topics were learned elsewhere: nothing is known of how, and nothing is promised.",),
+        assumptions=("These topics were learned elsewhere, in an unknown way: nothing is guaranteed.",),
     )
     return Release(value=model, guarantee=guarantee, settings={"mechanism": "unknown"})
 

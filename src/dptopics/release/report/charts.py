@@ -1,4 +1,4 @@
-"""Charts that need no script: plain SVG, with a table of the same numbers beside each."""
+"""Charts without scripts: plain SVG, each with a table of the same numbers."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _COLOURS = 8  # classes c0 … c7 of the style sheet
 
 
 def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]], raw: Sequence[int] = ()) -> str:
-    """A table with a caption and headers. Cells are escaped, but for the columns ``raw``, which are markup already."""
+    """A table with a caption and headers. Cells are escaped, except in the columns ``raw``, which are markup."""
     head = "".join(f'<th scope="col">{escape(h)}</th>' for h in heads)
     body = "".join(
         "<tr>"
@@ -36,7 +36,7 @@ def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]], raw
 
 
 def ledger_bar(ledger: dict[str, Any], ours: Sequence[int]) -> str:
-    """What was charged, one piece after another, and what is left."""
+    """The charges in order, and what is left."""
     limit, parts, at = float(ledger["limits"]["price"]) or 1.0, [], 0.0
     for charge in ledger["charges"]:
         width = 600 * float(charge["price"]) / limit
@@ -58,7 +58,7 @@ def ledger_bar(ledger: dict[str, Any], ours: Sequence[int]) -> str:
 
 
 def roc_chart(audit: dict[str, Any]) -> str:
-    """Members found by false alarms, on log axes, with what the claim allows. Old audits have two points only."""
+    """Members found by false alarms, on log axes, with what the claim allows; old audits have two points only."""
     attacks = audit.get("attacks", [])
     if not attacks:
         return ""
@@ -78,7 +78,7 @@ def roc_chart(audit: dict[str, Any]) -> str:
     if rates and audit.get("roc_allowed"):
         bound = list(zip(rates, audit["roc_allowed"], strict=True))
         parts.append(f'<polyline class="line bound" points="{_path(bound)}"/>')
-        legend.append(("line bound", "the most that the claimed ε allows"))
+        legend.append(("line bound", "the maximum that the claimed ε allows"))
     keys = "".join(
         f'<li><svg viewBox="0 0 24 8" aria-hidden="true"><line class="{kind}" x1="0" y1="4" x2="24" y2="4"/></svg>'
         f"{escape(name)}</li>"
@@ -97,12 +97,11 @@ def roc_chart(audit: dict[str, Any]) -> str:
 def _roc_table(audit: dict[str, Any], rates: Sequence[float] | None) -> str:
     if not rates:
         return ""
-    chosen = [i for i in range(0, len(rates), 6)]
     columns = [a for a in audit["attacks"] if a.get("roc")]
     allowed = audit.get("roc_allowed")
     rows = [
         (f"{rates[i]:.2g}", *(f"{a['roc'][i]:.3g}" for a in columns), *([f"{allowed[i]:.3g}"] if allowed else []))
-        for i in chosen
+        for i in range(0, len(rates), 6)
     ]
     heads = ("False alarms", *(a["attack"] for a in columns), *(["allowed by the claim"] if allowed else []))
     return f"<details><summary>The curves as a table</summary>{table('Share of members found', heads, rows)}</details>"
@@ -139,12 +138,12 @@ def _y(rate: float) -> float:
     return _TOP + _SIZE * log10(min(1.0, max(rate, _LOWEST))) / log10(_LOWEST)
 
 
-_MOST_COLUMNS = 120  # a wider map is left to counts.csv
+_MOST_COLUMNS = 120  # a wider table is in counts.csv only
 _SHADES = 9  # heat1 … heat9 in the style
 
 
 def counts(table: CountTable) -> dict[str, Any]:
-    """What the page shows, as plain data: for each number [count, low, high], or null where it was suppressed."""
+    """The content of the page as plain data: each number as [count, low, high], or null where suppressed."""
     maps = []
     for axis in range(1, len(table.axes)):
         if table.shape[axis] <= _MOST_COLUMNS:
@@ -166,7 +165,7 @@ def counts(table: CountTable) -> dict[str, Any]:
 
 
 def number(table: CountTable, where: dict[int, int]) -> list[float] | None:
-    """[count, low, high] of a cell or margin in whole numbers, for people; None where it was suppressed."""
+    """[count, low, high] of a cell or margin in whole numbers; None where suppressed."""
     index = tuple(where.get(axis, -1) for axis in range(len(table.axes)))
     found = Estimate.of(float(table.cube[index]), float(table.noise_std[index]) ** 2)
     return None if isnan(found.value) else list(Shown.of(found))
@@ -183,7 +182,7 @@ def counts_section(data: dict[str, Any]) -> str:
     first = f"<table><caption>{unit} by {escape(data['axis'])}</caption>{head}<tbody>{rows}</tbody></table>"
     return (
         f'<section id="{data["place"]}" aria-labelledby="{data["place"]}-title"><h2 id="{data["place"]}-title">'
-        f"{escape(data['title'])}</h2><p>{escape(data['note'])} Intervals tell what the noise leaves open.</p>"
+        f"{escape(data['title'])}</h2><p>{escape(data['note'])} Intervals cover the noise.</p>"
         f'<div class="scroll" tabindex="0" role="region" aria-label="Counts">{first}</div>'
         f"{''.join(_map(data, one) for one in data['maps'])}</section>"
     )
@@ -196,7 +195,7 @@ def _overview(number: list[float] | None) -> str:
 
 
 def _map(data: dict[str, Any], one: dict[str, Any]) -> str:
-    """A table whose cells are the darker the larger; the interval stands behind each number."""
+    """A table with larger cells darker; each number's interval is its tooltip."""
     largest = max((number[0] for row in one["cells"] for number in row if number), default=1) or 1
     heads = "".join(f"<th scope='col'><bdi>{escape(name)}</bdi></th>" for name in one["columns"])
     body = "".join(
@@ -204,10 +203,7 @@ def _map(data: dict[str, Any], one: dict[str, Any]) -> str:
         for name, row in zip(data["rows"], one["cells"], strict=True)
     )
     counted = data["cell"] if len(data["maps"]) == 1 else data["unit"]
-    title = (
-        f"{data['axis'].capitalize()} by {one['by']}, {counted.lower()}: the interval of a number shows when the "
-        "pointer rests on it"
-    )
+    title = f"{data['axis'].capitalize()} by {one['by']}, {counted.lower()}: point at a number for its interval"
     return (
         f'<div class="wide" tabindex="0"><table class="heat"><caption>{escape(title)}</caption>'
         f"<thead><tr><th></th>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -226,7 +222,7 @@ _MOST_TOPICS = 200
 
 
 def tree_section(tree: "TopicTree", names: Sequence[str]) -> str:
-    """A tree of at least three topics; leaves are their names."""
+    """A tree of at least three topics, with their names as leaves."""
     if not 2 < tree.n_topics <= _MOST_TOPICS:
         return ""
     top = float(tree.heights[-1]) or 1.0
@@ -234,7 +230,7 @@ def tree_section(tree: "TopicTree", names: Sequence[str]) -> str:
     leaf = [0]
 
     def place(node: dict[str, Any]) -> tuple[float, float]:
-        """Where a node is drawn; its branches and leaves are drawn on the way."""
+        """The position of a node; its branches and leaves are drawn recursively."""
         if "topic" in node:
             y = _ROW * (leaf[0] + 0.7)
             leaf[0] += 1
@@ -248,11 +244,11 @@ def tree_section(tree: "TopicTree", names: Sequence[str]) -> str:
 
     place(tree.to_dict())
     return (
-        '<section id="tree" aria-labelledby="tree-title"><h2 id="tree-title">Which topics are alike</h2>'
+        '<section id="tree" aria-labelledby="tree-title"><h2 id="tree-title">Similar topics</h2>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="Tree of topics"><svg class="tree" viewBox="-2 0 '
         f'{_WIDE + _TEXT:.0f} {_ROW * (tree.n_topics + 0.5):.0f}" role="img" aria-label="Tree of topics; the same as '
-        f'text: dptopics show --tree">{"".join(parts)}</svg></div><p class="help">Topics that are joined further to '
-        "the right are more alike. Joining them to fewer costs nothing (<code>release.merged(n)</code>).</p></section>"
+        f'text: dptopics show --tree">{"".join(parts)}</svg></div><p class="help">Topics joined further to the right '
+        "are more similar. Merging them costs nothing (<code>release.merged(n)</code>).</p></section>"
     )
 
 
@@ -263,7 +259,7 @@ _FEWEST = 2  # periods
 
 
 def time_axis(table: CountTable) -> int | None:
-    """Which axis is one of days, weeks or months, if there is one."""
+    """The axis of days, weeks or months, if there is one."""
     for axis in range(1, len(table.axes)):
         known = [value for value in table.values[axis] if value != "other"]
         if len(known) >= _FEWEST and all(_PERIOD.fullmatch(value) for value in known):
@@ -272,7 +268,7 @@ def time_axis(table: CountTable) -> int | None:
 
 
 def charts(table: CountTable, names: Sequence[str]) -> str:
-    """A chart for each value of the first axis; nothing where the table has no time."""
+    """A chart for each value of the first axis; nothing without a time axis."""
     axis = time_axis(table)
     if axis is None:
         return ""
@@ -285,17 +281,17 @@ def charts(table: CountTable, names: Sequence[str]) -> str:
     )
     return (
         '<section id="trends" aria-labelledby="trends-title"><h2 id="trends-title">Over time</h2>'
-        f"<p>{escape(table.title(margin=True))} by {escape(table.axes[axis])}. The dark band is what the noise of "
-        "the release leaves open (95 %). The pale band adds what chance alone would change if other people of the same "
-        "kind had written: where it covers a flat line, there is nothing to explain. Weeks differ by more than that "
-        f"for many reasons, seasons and campaigns among them.</p><div class='multiples'>{drawn}</div></section>"
+        f"<p>{escape(table.title(margin=True))} by {escape(table.axes[axis])}. The dark band covers the noise of the "
+        "release (95 %). The pale band adds the sampling of people: where it covers a flat line, chance explains the "
+        "changes. Periods differ by more for many reasons, such as seasons and campaigns.</p>"
+        f"<div class='multiples'>{drawn}</div></section>"
     )
 
 
 def _point(table: CountTable, where: dict[int, int]) -> list[float] | None:
-    """[count, low, high] by the noise alone, then low and high with the chance of drawing people; None: suppressed.
+    """[count, low, high] by the noise alone, then low and high with sampling of people; None: suppressed.
 
-    People come by themselves (Poisson), but one who counts in up to m cells moves sums of cells m at a time.
+    People arrive independently (Poisson); one who counts in up to m cells moves sums of cells by up to m.
     """
     shown = number(table, where)
     if shown is None:

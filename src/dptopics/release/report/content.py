@@ -1,4 +1,4 @@
-"""What the page shows of a release's value, as plain data: topics with a map, or a table of words."""
+"""The released value as plain data for the page: topics with a map, or a table of words."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -15,9 +15,9 @@ from dptopics.release.report.charts import counts
 from dptopics.release.topic_model import TopicModel
 
 STEPS = 10  # of the relevance slider: at each, the words shown are exactly those of TopicModel.top_words
-_MOST_CELLS = 60_000  # up to so many weights are kept, a word's weight is kept for every topic
+_MOST_CELLS = 60_000  # weights up to which a word's weight is kept for every topic
 _MOST_WEIGHTS = 100_000  # beyond, fewer words of each topic are shown
-_MOST_LETTERS = 80  # a longer word is cut: columns of a count matrix can have any name
+_MOST_LETTERS = 80  # longer words are cut: columns of a count matrix can have any name
 _MOST_ROWS = 40_000  # of a table, before it is halved
 _FIRST = 10  # words of each topic in tables, in their order of relevance
 _MOST_LOGARITHMS = 2e8
@@ -26,10 +26,7 @@ _MOST_LOGARITHMS = 2e8
 def contents(
     value: Any, shown: int, labels: Mapping[str, Any] | None = None, counted: CountTable | None = None
 ) -> dict[str, Any]:
-    """Plain data of a value; ``shown`` is the number of words for each topic, and scales tables too.
-
-    ``labels`` and ``counted`` are of its topics, and checked.
-    """
+    """Plain data of a value; ``shown``: words per topic, which scales tables. ``labels`` and ``counted``: checked."""
     if isinstance(value, TopicModel):
         found = topics(value, shown)
         names = [""] * value.n_topics if labels is None else page.check_labels(value, labels)
@@ -101,7 +98,7 @@ def _kept(
 ) -> NDArray[np.bool_]:
     """Words above the noise among the most relevant at some step of the slider, topics × words."""
     kept = np.zeros(weight.shape, bool)
-    first = 1e-12 * np.arange(weight.shape[1])  # of equal words the first, as a stable sort has it
+    first = 1e-12 * np.arange(weight.shape[1])  # breaks ties as a stable sort does
     with np.errstate(divide="ignore", invalid="ignore"):
         log_mean = np.log(mean)
         for topic, row in enumerate(weight):
@@ -116,7 +113,7 @@ def layout(weight: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np
     """Topics in the plane by classical scaling of Jensen-Shannon distances, within [−1, 1].
 
     The distance is the root of the divergence: a metric that classical scaling fits without negative eigenvalues. Of
-    very many words the most common are told apart and the rest counts as one word, which can only shorten distances.
+    very many words the most common are distinguished and the rest count as one, which can only shorten distances.
     """
     n = weight.shape[0]
     most = max(200, int(_MOST_LOGARITHMS / n**2))
@@ -131,7 +128,7 @@ def layout(weight: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np
     np.fill_diagonal(squared, 0.0)
     centred = squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()
     points = np.zeros((n, 2))
-    with threadpool_limits(1):  # a small matrix: threads only wait for each other
+    with threadpool_limits(1):  # threads slow down small matrices
         values, vectors = eigh(-centred / 2, subset_by_index=[max(0, n - 2), n - 1])
     for axis in range(min(2, n - 1)):
         along = vectors[:, -1 - axis] * np.sqrt(max(0.0, float(values[-1 - axis])))
@@ -144,10 +141,10 @@ def _xlogx(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _short(numbers: NDArray[np.float64]) -> list[float | None]:
-    """Six digits; what is not finite is not known."""
+    """Six digits; None for what is not finite."""
     return [float(f"{number:.6g}") if isfinite(number) else None for number in numbers.tolist()]
 
 
 def _cut(word: str) -> str:
-    word = word.encode("utf-8", "replace").decode()  # half a character has no place in a file
+    word = word.encode("utf-8", "replace").decode()  # replaces lone surrogates
     return word if len(word) <= _MOST_LETTERS else word[: _MOST_LETTERS - 1] + "…"

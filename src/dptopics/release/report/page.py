@@ -1,4 +1,4 @@
-"""The page around the data: everything that needs no script is written here, escaped, once and for all."""
+"""The page around the data: everything that needs no script, escaped."""
 
 import json
 from base64 import b64encode
@@ -27,7 +27,7 @@ def check_labels(model: TopicModel, labels: Mapping[str, Any]) -> list[str]:
         named = {int(one["topic"]): str(one["label"]) for one in labels["labels"]}
         made_of = labels["topics"]
     except (KeyError, TypeError, ValueError):
-        raise InputError("these are no labels. Give the file that dptopics label --out wrote.") from None
+        raise InputError("these are not labels. Give the file that dptopics label --out wrote.") from None
     if made_of != fingerprint(model.topic_word, model.vocabulary.words):
         raise InputError("these labels are of other topics. Name the topics of this release: dptopics label RELEASE.")
     return [named.get(k, "") for k in range(model.n_topics)]
@@ -40,7 +40,7 @@ def check_counts(model: TopicModel, counts: CountTable) -> None:
 
 
 def sizes(model: TopicModel, counts: CountTable | None) -> list[str]:
-    """How large each topic is, as words with an interval; nothing where no size was counted."""
+    """The size of each topic with its interval, as text; empty where not counted."""
     if counts is None:
         return [model.shown_size(k) for k in range(model.n_topics)]
     shown = [number(counts, {0: counts.values[0].index(str(k))}) for k in range(model.n_topics)]
@@ -48,7 +48,7 @@ def sizes(model: TopicModel, counts: CountTable | None) -> list[str]:
 
 
 def sized(model: TopicModel, counts: CountTable | None) -> dict[str, str]:
-    """What the sizes on a page are: one kind of number on all of it."""
+    """What the sizes on a page are: the same kind throughout."""
     if counts is not None:
         of = counts.title(margin=True)
         return {"sized": f"{of} (95 % interval)", "size_note": counts.bounded, "unit": of.lower()}
@@ -56,7 +56,7 @@ def sized(model: TopicModel, counts: CountTable | None) -> dict[str, str]:
         return {"sized": model.sizes.title, "size_note": model.sizes.note, "unit": f"{model.sizes.unit}s"}
     if model.shares_of:
         return {"sized": model.shares_of, "size_note": "", "unit": "of all reports"}
-    return {"sized": "", "size_note": "How many units each topic has was not counted.", "unit": ""}
+    return {"sized": "", "size_note": "The sizes of topics were not counted.", "unit": ""}
 
 
 def overview_section(data: dict[str, Any]) -> str:
@@ -88,7 +88,7 @@ _TITLES = {"topics": "Topics", "vocabulary": "Vocabulary", "ngrams": "N-grams", 
 
 @dataclass(frozen=True)
 class More:
-    """What a page may hold beside the release."""
+    """What a page may show besides the release."""
 
     ledger: dict[str, Any] | None = None
     audit: dict[str, Any] | None = None
@@ -96,7 +96,7 @@ class More:
 
 
 def assemble(release: Release[Any], data: dict[str, Any], more: More, style: str, script: str) -> str:
-    """One file. Its policy forbids every connection, and every script and style but these two."""
+    """One file. Its policy forbids connections, and scripts and styles other than these."""
     title, ledger, audit = _TITLES[data["kind"]], more.ledger, more.audit
     promise = Promise.of(release, more.counts)
     private = audit is not None or any(part.guarantee.strength is Strength.NONE for _, part in promise.parts)
@@ -127,19 +127,19 @@ def assemble(release: Release[Any], data: dict[str, Any], more: More, style: str
 
 
 def _sources(data: dict[str, Any], more: More) -> str:
-    """Everything that the page was made from."""
-    beside = [
+    """What the page was made from."""
+    sources = [
         ("counts of its topics", more.counts is not None),
         ("names given to its topics", any(topic["label"] for topic in data.get("topics", ()))),
         ("its ledger", more.ledger is not None),
         ("its audit", more.audit is not None),
     ]
-    *first, last = ["the release", *(name for name, given in beside if given)]
+    *first, last = ["the release", *(name for name, given in sources if given)]
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def embedded(data: dict[str, Any]) -> str:
-    """JSON that cannot end the element it stands in, nor be read as markup."""
+    """JSON that cannot end its element nor be read as markup."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -160,11 +160,9 @@ def _header(title: str, data: dict[str, Any], release: Release[Any], promise: Pr
 
 
 def _banner(audited: bool) -> str:
-    reason = (
-        "It holds an audit: numbers computed from the private data without noise."
-        if audited
-        else "The release promises nothing: why is said below, under what is promised."
-    )
+    reason = "The release guarantees nothing; the reason is given below, under the guarantee."
+    if audited:
+        reason = "It contains an audit: numbers computed from the private data without noise."
     return f'<p class="banner" role="alert"><strong>NOT FOR RELEASE.</strong> {escape(reason)}</p>'
 
 
@@ -183,26 +181,25 @@ def _about_topics(release: Release[Any], data: dict[str, Any], more: More) -> st
         return charts.charts(value, value.values[0])
     if not isinstance(value, TopicModel):
         return ""
-    names = [f"{k}: {topic['label'] or _first(data, k)}" for k, topic in enumerate(data["topics"])]
+    first = [", ".join(data["words"][w] for w in topic["first"][:3]) for topic in data["topics"]]
+    labels = [topic["label"] for topic in data["topics"]]
+    names = [f"{k}: {labels[k] or first[k] or 'no word above the noise'}" for k in range(len(labels))]
     tree = charts.tree_section(release.tree(), names)
     if more.counts is None:
         return tree
     table, promise = more.counts.value, more.counts.guarantee
-    price = f"cost ε = {show(promise.epsilon)}, δ = {show(promise.delta)} ({promise.strength}) beside the topics"
-    price = "promise nothing" if promise.strength is Strength.NONE else price
+    price = (
+        f"cost ε = {show(promise.epsilon)}, δ = {show(promise.delta)} ({promise.strength}) in addition to the topics"
+    )
+    price = "guarantee nothing" if promise.strength is Strength.NONE else price
     shown = counts(table) | {"title": "How much, and where", "place": "counts"}
-    shown["note"] = f"These counts are a release of their own, and {price}. {shown['note']}"
+    shown["note"] = f"These counts are a separate release, and {price}. {shown['note']}"
     shown["rows"] = [names[int(row)] if row.isdigit() else row for row in shown["rows"]]
     return charts.charts(table, names) + counts_section(shown) + tree
 
 
-def _first(data: dict[str, Any], k: int) -> str:
-    """The first words of a topic, for want of a name."""
-    return ", ".join(data["words"][w] for w in data["topics"][k]["first"][:3]) or "no word above the noise"
-
-
 def _topic_table(data: dict[str, Any]) -> str:
-    """All topics as a table: for those who cannot see the map, for paper, and for pages without a script."""
+    """All topics as a table, for readers without the map or without scripts."""
     words, rows = data["words"], []
     for place, topic in enumerate(data["topics"]):
         listed = ", ".join(f"<bdi>{escape(words[w])}</bdi>" for w in topic["first"])
@@ -237,18 +234,15 @@ def _ledger(shown: Sequence[Guarantee], ledger: dict[str, Any]) -> str:
 
 
 def _charged(prices: Sequence[Any], charges: Sequence[dict[str, Any]]) -> str:
-    """Which charges the parts of this page are, as far as their prices tell."""
+    """Which charges the parts of this page are, matched by their prices."""
     notes = []
     for name, price in zip(("this release", "the release of counts"), prices, strict=False):
         numbers = [str(charge["number"]) for charge in charges if charge["events"] == price]
-        if not numbers:
-            elsewhere = "it may have been charged elsewhere, or not at all."
-            notes.append(f"No charge in this ledger has the price of {name}: {elsewhere}")
-        elif len(numbers) == 1:
-            notes.append(f"{name[0].upper()}{name[1:]} is charge {numbers[0]}.")
-        else:
-            several = f"one of the charges {', '.join(numbers)}, which have the same price."
-            notes.append(f"{name[0].upper()}{name[1:]} is {several}")
+        which = (
+            f"charge {numbers[0]}" if len(numbers) == 1 else f"one of the charges {', '.join(numbers)} of this price"
+        )
+        elsewhere = f"No charge in this ledger has the price of {name}: it may be charged elsewhere, or not at all."
+        notes.append(f"{name[0].upper()}{name[1:]} is {which}." if numbers else elsewhere)
     return " ".join(notes)
 
 
@@ -256,13 +250,16 @@ def _audit(audit: dict[str, Any]) -> str:
     attacks = audit.get("attacks", [])
     rows = [(a["attack"], _share(a["tpr_at_0.1%_fpr"]), _share(a["tpr_at_1%_fpr"]), f"{a['auc']:.3f}") for a in attacks]
     controls = audit.get("table", {}) if "controls" in audit else {}
-    exposed = [tuple(_plain(v) for v in row.values()) for row in audit.get("most_exposed", [])]
+    exposed = [
+        tuple(f"{v:.4g}" if isinstance(v, float) else "" if v is None else str(v) for v in row.values())
+        for row in audit.get("most_exposed", [])
+    ]
     names = tuple(audit["most_exposed"][0]) if exposed else ()
     heads = ("Attack", "Members found at 0.1 % false alarms", "at 1 %", "Area under the curve")
     return (
         '<section id="audit" aria-labelledby="audit-title"><h2 id="audit-title">The audit: not for release</h2>'
         f"<p>{escape(str(audit['verdict']))}</p>{roc_chart(audit)}"
-        + (table("What the audit saw", tuple(controls["heads"]), controls["rows"]) if controls else "")
+        + (table("What the audit detected", tuple(controls["heads"]), controls["rows"]) if controls else "")
         + (table("How well each attack does", heads, rows) if rows else "")
         + (f"<details><summary>The most exposed documents, by row of the data</summary>"
            f"{table('Most exposed documents', names, exposed)}</details>" if exposed else "")
@@ -272,10 +269,6 @@ def _audit(audit: dict[str, Any]) -> str:
 
 def _share(rate: float | None) -> str:
     return "too few outsiders" if rate is None else f"{rate:.1%}"
-
-
-def _plain(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 _TOPICS = """<section id="topics" aria-labelledby="topics-title"><h2 id="topics-title">Topics and their words</h2>
@@ -298,7 +291,7 @@ Arrow keys move from topic to topic.</figcaption><div id="tip" hidden></div></fi
 </div>
 """
 _TABLE = """<section id="topics" aria-labelledby="topics-title"><h2 id="topics-title">TITLE</h2>
-<noscript><p>The table needs JavaScript. The release folder holds the same words as text.</p></noscript>
+<noscript><p>The table needs JavaScript. The release folder has the same words as text.</p></noscript>
 <div class="controls" hidden>
 <p><label for="search">Find</label> <input type="search" id="search" autocomplete="off" spellcheck="false"></p></div>
 <div id="found" role="status" aria-live="polite"></div><div id="words"></div></section>

@@ -1,4 +1,4 @@
-"""What a page promises as a whole: whoever reads it sees the topics and the counts, so both prices count."""
+"""The guarantee of a whole page: its reader sees the topics and the counts, so both prices count."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,22 +21,19 @@ _COLOURS = ("proved", "doubtful", "random", "claimed", "none")  # best first; on
 
 @dataclass(frozen=True)
 class Promise:
-    """The releases on a page, by the name that the page has for them."""
+    """The releases on a page, by name."""
 
     parts: tuple[tuple[str, Release[Any]], ...]
 
     @classmethod
     def of(cls, release: Release[Any], counts: Release[CountTable] | None) -> "Promise":
-        """Of the release itself, and the counts beside it."""
+        """Of the release itself, and its counts."""
         name = str(release.value.many)
         return cls(((name, release),) if counts is None else ((name, release), ("counts", counts)))
 
     @property
     def said(self) -> tuple[tuple[str, Guarantee], ...]:
-        """One guarantee of all parts together; one of each, by its name, where they do not add up.
-
-        It holds for those who are in the data of every part, and for all others too.
-        """
+        """One guarantee of all parts together; or one for each, by its name, where they cannot be composed."""
         each = tuple((name, part.guarantee) for name, part in self.parts)
         promises = [promise for _, promise in each]
         if len(promises) == 1:
@@ -48,34 +45,33 @@ class Promise:
 
     @property
     def colour(self) -> str:
-        """Of the worst, the whole or a part: green is for what is proved and means something."""
+        """Of the worst part: green is for what is proved and meaningful."""
         promises = [promise for _, promise in self.said] + [part.guarantee for _, part in self.parts]
         return max(map(_colour, promises), key=_COLOURS.index)
 
     def badge(self) -> str:
-        """Prices in a few words."""
+        """The prices in short."""
         price = "; ".join(f"{name}: {_price(one)}" if name else _price(one) for name, one in self.said)
         return f'<a class="badge {self.colour}" href="#guarantee">{escape(price)}</a>'
 
     def section(self) -> str:
-        """The card with its table of beliefs, and below where the parts come from."""
-        said = self.said
-        cards = "".join(self._card(name, promise) for name, promise in said)
+        """The card with its table of beliefs, then the origin of the parts."""
+        cards = "".join(self._card(name, promise) for name, promise in self.said)
         return (
-            '<section id="guarantee" aria-labelledby="guarantee-title"><h2 id="guarantee-title">What is promised</h2>'
+            '<section id="guarantee" aria-labelledby="guarantee-title"><h2 id="guarantee-title">The guarantee</h2>'
             f"{self._together()}{cards}</section>{self._origin()}"
         )
 
     def _together(self) -> str:
-        """How the parts make the whole."""
+        """How the parts compose."""
         if len(self.parts) == 1:
             return ""
         each = " and ".join(f"the {name} alone {_cost(part.guarantee)}" for name, part in self.parts)
         if len(self.said) == 1:
-            lead = f"This page shows {len(self.parts)} releases, and what is said here is about both together."
+            lead = f"This page shows {len(self.parts)} releases, and this guarantee covers both together."
         else:
-            lead = "This page shows two releases whose promises do not add up to one: both are stated, and both count."
-        return f"<p>{escape(lead)} By themselves, {escape(each)}.</p>"
+            lead = "This page shows two releases whose guarantees cannot be composed: both are stated, and both count."
+        return f"<p>{escape(lead)} Separately, {escape(each)}.</p>"
 
     def _card(self, name: str, guarantee: Guarantee) -> str:
         said = "".join(f"<dt>{escape(head)}</dt><dd>{escape(text)}</dd>" for head, text in rows(guarantee))
@@ -91,7 +87,7 @@ class Promise:
         )
 
     def _origin(self) -> str:
-        """Version, day, plan and ledger, where the releases know them."""
+        """Version, day, plan and ledger, where recorded."""
         found = []
         for name, part in self.parts:
             said = "".join(f"<dt>{escape(head)}</dt><dd>{escape(text)}</dd>" for head, text in part.record.rows())
@@ -104,9 +100,9 @@ class Promise:
 
 
 def together(promises: Sequence[Guarantee]) -> Guarantee:
-    """All events priced at one δ: the smallest of the parts, so that the whole costs no less than any of them.
+    """All events priced at the smallest δ of the parts, so that the whole costs no less than any of them.
 
-    If failures use that δ up, it is stated at the largest, or at the sum, where it is at most the sum of the prices.
+    If failures use up that δ, at the largest, or at the sum, where ε is at most the sum of the prices.
     """
     deltas = [one.delta for one in promises]
     most = sum(one.epsilon for one in promises) * (1 + 1e-9)
@@ -127,43 +123,41 @@ def _price(guarantee: Guarantee) -> str:
 
 def _cost(guarantee: Guarantee) -> str:
     if guarantee.strength is Strength.NONE:
-        return "promise nothing"
+        return "guarantee nothing"
     return f"cost ε = {show(guarantee.epsilon)}, δ = {show(guarantee.delta)} ({guarantee.strength})"
 
 
 def _odds(guarantee: Guarantee, seen: str) -> str:
     if guarantee.strength is Strength.NONE:
-        return "<p>Nothing is promised, so an attacker may become certain.</p>"
-    rows = [(words, f"{before:.4g}", _at_most(guarantee.belief(before))) for before, words in _BELIEFS]
-    slip = f" But for a chance of about {show(guarantee.delta)} that more is revealed." if guarantee.delta else ""
+        return "<p>Nothing is guaranteed, so an attacker may become certain.</p>"
+    after = [float(show(100 * guarantee.belief(before))) for before, _ in _BELIEFS]  # rounded up
+    rows = [
+        (words, f"{before:.4g}", "more than 99.9 %" if percent > 99.9 else f"{percent:.3g} %")
+        for (before, words), percent in zip(_BELIEFS, after, strict=True)
+    ]
+    slip = f", except with probability about {show(guarantee.delta)}" if guarantee.delta else ""
     return (
-        "<h3>What an attacker can come to believe</h3>"
-        f"<p>Somebody wants to know {escape(secret(guarantee))}, and has a first guess how likely it is. Seeing {seen} "
-        f"can move that guess so far and no further, whatever else they know.{slip}</p>"
-        + table("Belief before and after", ("Before", "as a chance", "After, at most"), rows)
+        "<h3>What an attacker can learn</h3>"
+        f"<p>An attacker wants to know {escape(secret(guarantee))}, and has a prior belief. Seeing {seen} can change "
+        f"that belief at most as shown, whatever else they know{slip}.</p>"
+        + table("Belief before and after", ("Before", "as a probability", "After, at most"), rows)
     )
-
-
-def _at_most(chance: float) -> str:
-    """A percentage, rounded up."""
-    percent = float(show(100 * chance))
-    return "more than 99.9 %" if percent > 99.9 else f"{percent:.3g} %"
 
 
 _ANOTHER = "this audit is of another model"
 
 
 def check_audit(release: Release[Any], audit: dict[str, Any]) -> None:
-    """Compare what the audit says it attacked with what was released: mechanism, topics, claim, and words."""
+    """Refuse an audit of another mechanism, plan, claim or model than the release's."""
     value = release.value
     if "controls" in audit:  # of a claim, whatever is released
         _check_plan(release, audit)
         return
     if not isinstance(value, TopicModel):
-        raise InputError("this audit is of topics, but the release holds none. Leave the audit out.")
+        raise InputError("this audit is of topics, but the release has none. Leave out the audit.")
     if "attacks" not in audit:  # scores against one given model
         if audit.get("target", "") not in ("", fingerprint(value.topic_word, value.vocabulary.words)):
-            raise InputError(f"{_ANOTHER}: its --target had other words or weights than this release.")
+            raise InputError(f"{_ANOTHER}: its --target had other words or weights.")
         return
     made = str(release.settings.get("mechanism"))
     if audit.get("claim") is None:
@@ -178,7 +172,7 @@ def check_audit(release: Release[Any], audit: dict[str, Any]) -> None:
 
 
 def _check_plan(release: Release[Any], audit: dict[str, Any]) -> bool:
-    """Whether both know their plan; another plan is refused."""
+    """Whether both have a plan; another plan is refused."""
     attacked, made = audit.get("settings", {}).get("plan"), release.record.plan
     if made is None or attacked is None:
         return False
@@ -188,17 +182,15 @@ def _check_plan(release: Release[Any], audit: dict[str, Any]) -> bool:
 
 
 def _check_settings(release: Release[Any], audit: dict[str, Any]) -> None:
-    """Where one of the two knows no plan: what can be compared without."""
+    """Where one of the two has no plan: what can be compared without."""
     value, made = release.value, str(release.settings.get("mechanism"))
     claim = Guarantee.from_dict(audit["claim"])
     attacked = audit.get("settings", {}).get("mechanism", {})
     pairs: list[tuple[str, Any, Any]] = [
         ("mechanism", attacked.get("mechanism"), made),
-        *(
-            (f"{part} mechanism", _part(attacked, part), _part(release.settings, part))
-            for part in ("topics", "vocabulary")
-        ),
-        # What was asked for: topics that say nothing are dropped or merged, by noise.
+        ("topics mechanism", _part(attacked, "topics"), _part(release.settings, "topics")),
+        ("vocabulary mechanism", _part(attacked, "vocabulary"), _part(release.settings, "vocabulary")),
+        # The number requested: topics below the noise are dropped or merged.
         ("topics", _n_topics(attacked), _n_topics(release.settings) or value.n_topics),
         ("unit", claim.unit, release.guarantee.unit),
         ("relation", claim.relation, release.guarantee.relation),
@@ -212,7 +204,7 @@ def _check_settings(release: Release[Any], audit: dict[str, Any]) -> None:
 
 
 def _part(settings: dict[str, Any], part: str) -> str | None:
-    """Which mechanism chose the words, or the topics, of a pipeline."""
+    """The mechanism of the words, or the topics, of a pipeline."""
     inner = settings.get(part)
     return inner.get("mechanism") if isinstance(inner, dict) else None
 
