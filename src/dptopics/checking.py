@@ -177,30 +177,35 @@ class _Table:
         for texts, *columns in read_columns(source, asked, values=len(of)):
             authors = columns.pop(0) if len(of) > 1 else None
             builder.add(texts, authors)
-            no_text = [value is None or value != value for value in texts]
-            nobody = [False] * len(texts) if authors is None else [no_author(value, real) for value in authors]
-            kept = [i for i, lacking in enumerate(zip(no_text, nobody, strict=True)) if not any(lacking)]
-            missing += (len(texts), sum(no_text), sum(nobody))
-            if not kept:
-                continue
-            words = [texts[i] for i in kept]
-            places = [] if model is None else [model.assign(words) % (model.n_topics + 1)]
-            places += _places(by, values, words, ([column[i] for i in kept] for column in columns))
-            if places:
+            no_text, nobody = _lacking(texts, authors, real)
+            missing += (len(texts), no_text.sum(), nobody.sum())
+            kept = np.flatnonzero(~(no_text | nobody)).tolist()
+            if shape and kept:
+                places = _places(model, by, values, *([column[i] for i in kept] for column in (texts, *columns)))
                 cells.append(np.ravel_multi_index(tuple(places), shape))
         cell = np.concatenate([np.zeros(0, np.int64), *cells])
         return cls(builder.build(Corpus), cell, prod(shape), values, *missing.tolist())
 
 
+def _lacking(texts: Sequence[Any], authors: Sequence[Any] | None, real: Any) -> tuple[NDArray[np.bool_], ...]:
+    """Which rows have no text, and which no author."""
+    no_text = np.array([value is None or value != value for value in texts], np.bool_)
+    nobody = np.zeros(len(texts), np.bool_) if authors is None else [no_author(value, real) for value in authors]
+    return no_text, np.asarray(nobody, np.bool_)
+
+
 def _places(
-    by: Sequence[Axis], values: Sequence[Counter[str]], texts: list[Any], columns: Iterator[list[Any]]
+    model: TopicModel | None, by: Sequence[Axis], values: Sequence[Counter[str]], texts: list[Any], *columns: list[Any]
 ) -> Iterator[NDArray[np.int64]]:
     """Where rows lie on each axis; values of columns are counted."""
+    left = iter(columns)
+    if model is not None:
+        yield model.assign(texts) % (model.n_topics + 1)
     for axis, counted in zip(by, values, strict=True):
         if axis.of_text is not None:
             yield axis.places(texts)
             continue
-        here = next(columns)
+        here = next(left)
         counted.update("" if value is None else str(value) for value in here)
         yield axis.places(here)
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from dptopics.cli import audit, check, count, fit, ledger, local, look, monitor, officers, words
+from dptopics.cli import audit, check, count, fit, ledger, local, look, officers, words
 from dptopics.cli.options import expanded, info
 from dptopics.cli.streams import guarded, where_saved
 from dptopics.cli.terminal import err, out, warn
@@ -36,7 +36,7 @@ _GROUPS = {
     ),
     "audit": (
         "Attack a model, or test what a mechanism claims, before somebody else does. Not for release.",
-        (audit.claim, audit.membership, audit.poison, monitor.monitor),
+        (audit.claim, audit.membership, audit.poison, audit.monitor),
     ),
     "officer": (
         "For those who answer for a release: none of it reads data or spends.",

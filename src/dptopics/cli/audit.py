@@ -3,7 +3,8 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from rich.table import Table
 
 from dptopics.cli import options as o
 from dptopics.cli.settings import read_settings
-from dptopics.cli.source import Language, MemoryTable
+from dptopics.cli.source import Language, MemoryTable, Texts
 from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json, warn, working
 from dptopics.cli.words import public_ngrams
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from dptopics.plan import Plan
 
 VIOLATED = 5  # exit code
+_COLUMNS = ("word", "document", "missing_word")  # of the monitor
 _COLOURS = {"red": "bold white on red", "amber": "bold black on yellow", "green": "bold white on green"}
 _AUDITED = ("topics", "vocabulary", "n-grams", "counts")
 
@@ -128,9 +130,8 @@ def claim(
 
     Name a --release, a --plan or a --mechanism. Spends no budget. Exit code 5: the claim is violated.
     """
-    from dataclasses import replace
-
     from dptopics.audit.claim.examiner import Effort, audit_claim
+    from dptopics.data.cells import invented_cells
 
     plan = audited.plan(table, words)
     if plan is None:
@@ -138,7 +139,11 @@ def claim(
     effort = Effort.thorough() if thorough else Effort()
     if trials is not None:
         effort = replace(effort, trials=trials)
-    corpus = _invented(plan) if plan.job == "counts" else _read(table, plan, words)
+    if plan.job == "counts":  # on invented people: where these texts fall is not what their claim is about
+        n_cells = prod(map(len, plan.settings["values"]))
+        corpus: Any = invented_cells(n_cells, with_authors=plan.unit is Unit.AUTHOR)
+    else:
+        corpus = _read(table, plan, words)
     with _told("Nothing was written: run the same command again."), working("Looking for holes, then for planted ones"):
         result = audit_claim(plan.build(), corpus, max_docs=plan.max_docs, effort=effort)
     audited.keep(replace(result, settings={"plan": plan.to_dict()}))
@@ -222,6 +227,87 @@ def poison(
     audited.keep(result)
 
 
+def monitor(
+    texts: Texts,
+    reading: Language,
+    topics: int = o.option("Number of topics.", default=50),
+    sweeps: int = o.option("Sweeps of the sampler.", default=300),
+    alpha: float = o.option("Prior of a document's topics.", default=0.1),
+    beta: float = o.option("Prior of a topic's words.", default=0.01),
+    vocabulary: int = o.option("Keep the so many most frequent words.", default=1000),
+    longest_document: int | None = o.option("Tokens of a document at most (N_max).", shown="the longest there is"),
+    runs: int = o.option("Runs from other starts: the spread is shown.", default=1),
+    as_json: o.Json = False,
+) -> None:
+    """Watch how much a Gibbs sampler's draws hang on single words and documents. No guarantee; not for release."""
+    import numpy as np
+
+    from dptopics.audit.monitor import monitor_gibbs
+    from dptopics.core import progress
+    from dptopics.core.vocabulary import Vocabulary
+    from dptopics.learners.lda import GibbsLda
+
+    if min(sweeps, vocabulary, runs) < 1:
+        raise InputError(f"sweeps, vocabulary and runs must be at least 1, got {sweeps}, {vocabulary} and {runs}.")
+    learner = GibbsLda(n_topics=topics, alpha=alpha, beta=beta, sweeps=sweeps)
+    with working("Reading texts"):
+        corpus = texts.read(reading.settings(texts))
+    total = np.bincount(corpus.word, corpus.count, len(corpus.words))
+    words = Vocabulary.of(corpus.words[i] for i in np.argsort(-total, kind="stable")[:vocabulary])
+    with working("Sampling"):
+        counts, results = corpus.counts(words), []
+        for number in range(runs):
+            with progress.part(number / runs, (number + 1) / runs):
+                started = replace(learner, key=learner.key + number)
+                results.append(monitor_gibbs(counts, started, longest_document=longest_document))
+    if not as_json:
+        _show_levels(results, sweeps)
+        return
+    content = results[0].to_dict()
+    if runs > 1:
+        content["last_sweep_of_each_run"] = [
+            {"word": one.word[-1], "document": one.document[-1], "same_word_missing": one.missing_word[-1]}
+            for one in results
+        ]
+    print_json(content)
+
+
+def _show_levels(results: list[Any], sweeps: int) -> None:
+    """The levels at ten times of the run, and what they leave out."""
+    import numpy as np
+
+    from dptopics.audit.monitor import WHAT_IT_SAYS
+
+    result = results[0]
+    heads = "Sweeps", "Word level (N = 1)", f"Document level (N = {result.longest_document})", "Same word missing"
+    table = Table(*heads, title="NOT FOR RELEASE", title_justify="left")
+    for sweep in sorted({max(1, round(sweeps * part / 10)) for part in range(1, 11)}):
+        curves = (np.array([getattr(one, name)[sweep - 1] for one in results]) for name in _COLUMNS)
+        table.add_row(str(sweep), *(_mean_and_range(values) for values in curves))
+    out.print(table)
+    last = (result.printed_word[-1], result.printed_document[-1])
+    out.print(f"Algorithm 1 as printed says {last[0]:.4g} and {last[1]:.4g}: its step 4 adds nothing.", highlight=False)
+    times = max(float(one.missing_word[-1] / one.word[-1]) for one in results)
+    out.print(
+        f"A missing token of the same word moves this run's draws {times:,.0f} times as far as the word level says "
+        f"(by up to {result.same_word:.3g} in a single draw): the monitored levels leave it out.",
+        highlight=False,
+    )
+    for sentence in WHAT_IT_SAYS:
+        out.print(f"- {sentence}", highlight=False)
+    if result.capped:
+        err.print(
+            f"In {result.capped:.1%} of the draws some topic held fewer tokens than a document may have: there the "
+            "monitor looks at the removal of that whole topic.",
+            highlight=False,
+        )
+
+
+def _mean_and_range(values: Any) -> str:
+    spread = f" ({values.min():.4g} to {values.max():.4g})" if values.size > 1 else ""
+    return f"{values.mean():.4g}{spread}"
+
+
 @contextmanager
 def _told(what: str) -> Iterator[None]:
     """Whoever stops it is told what is left of it."""
@@ -245,15 +331,6 @@ def _read(table: MemoryTable, plan: "Plan | None", words: Language) -> "Corpus":
     if corpus.left_out:
         warn(f"{corpus.left_out} rows were left out. Row numbers of this audit count the others, from 1 on.")
     return corpus
-
-
-def _invented(plan: "Plan") -> Any:
-    """Counts are tested on invented people: where the texts of this table fall is not what their claim is about."""
-    from math import prod
-
-    from dptopics.data.cells import invented_cells
-
-    return invented_cells(prod(map(len, plan.settings["values"])), with_authors=plan.unit is Unit.AUTHOR)
 
 
 def _attack_shadows(corpus: "Corpus", plan: "Plan | None", plain: tuple[str, int], how: dict[str, Any]) -> Any:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from dptopics.data.public_inputs import PublicInput
     from dptopics.plan import Plan
 
-_NO_LIMIT = 10**9  # pairs of fits
-
 
 @dataclass(frozen=True, kw_only=True)
 class Neighbours(o.Group):
@@ -38,7 +36,7 @@ class Neighbours(o.Group):
 
     def settings(self, table: Table, text: TextSettings, unit: Unit, max_docs: int | None) -> dict[str, Any]:
         """Settings of the mechanism; the public corpus is read, and bounded as the private one will be."""
-        found: dict[str, Any] = {"max_pairs": _NO_LIMIT} if self.no_sampling_limit else {}
+        found: dict[str, Any] = {"max_pairs": 10**9} if self.no_sampling_limit else {}
         if self.public_corpus is not None:
             found["public"] = self._read(table, text, unit, max_docs)
         return found

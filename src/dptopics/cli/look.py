@@ -109,19 +109,19 @@ def drift(
         return
     table = Table("period", "far from every topic", "95 %")
     for period, share in found.far.items():
-        told = (
-            ("-", "no statement") if share is None else (f"{share.value:.1%}", f"{share.low:.1%} to {share.high:.1%}")
-        )
-        table.add_row(period, *told)
+        if share is None:
+            table.add_row(period, "-", "no statement")
+        else:
+            table.add_row(period, f"{share.value:.1%}", f"{share.low:.1%} to {share.high:.1%}")
     out.print(table)
     for signal in found.signals:
         out.print(str(signal), highlight=False)
+    verdict = "No signal: nothing rose by more than noise and chance explain."
+    if found.signals:
+        verdict = "Topics still cover what people write about."
     if found.refit is not None:
-        err.print("Topics no longer cover what people write about: release new ones (dptopics fit).", highlight=False)
-    elif found.signals:
-        err.print("Topics still cover what people write about.", highlight=False)
-    else:
-        err.print("No signal: nothing rose by more than noise and chance explain.", highlight=False)
+        verdict = "Topics no longer cover what people write about: release new ones (dptopics fit)."
+    err.print(verdict, highlight=False)
 
 
 def label(

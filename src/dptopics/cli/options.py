@@ -39,14 +39,11 @@ class Group:
             if get_origin(found.annotation) is Annotated and one.name not in cls.left_out:
                 yield found
 
-    @classmethod
-    def says(cls, option: Parameter) -> bool:
-        """Whether a plan says it already."""
-        return option.name in cls.of_plan if cls.of_plan is not None else in_plan(option)
 
-
-def in_plan(option: Parameter) -> bool:
-    """Whether an option is a plan's: all are, but for those that are marked."""
+def in_plan(option: Parameter, group: type[Group] | None) -> bool:
+    """Whether a plan says it already: as its group says, or if it is not marked."""
+    if group is not None and group.of_plan is not None:
+        return option.name in group.of_plan
     return BESIDE_PLAN not in getattr(option.annotation, "__metadata__", ())
 
 
@@ -63,7 +60,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
         given = REQUIRED if one.default is Parameter.empty else one.default
         found = [_parameter(one.name, one.annotation, given)] if group is None else list(group.options())
         options += found
-        of_plan |= {option.name for option in found if (in_plan(option) if group is None else group.says(option))}
+        of_plan |= {option.name for option in found if in_plan(option, group)}
         if group is not None:
             groups[one.name] = group
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from dptopics.data.public_inputs import PublicInput
     from dptopics.plan import Plan
 
-_LISTS = (".txt", ".ngrams")
-
 
 def vocabulary(
     table: AnyTable,
@@ -125,7 +123,7 @@ def public_ngrams(path: Path, text: str, n: int, size: int, encoding: str, token
             f"there is no file {str(path)!r}. --public takes a public list (.txt, one n-gram on each line), or a table "
             "of public texts."
         )
-    if path.suffix.lower() in _LISTS:
+    if path.suffix.lower() in (".txt", ".ngrams"):
         return PublicInput.ngrams(PublicNgrams.from_file(path, n=n), path.name)
     with working("Reading public texts"):
         found = PublicNgrams.from_table(path, text=text, n=n, size=size, encoding=encoding, tokenizer=tokenizer)
