@@ -10,7 +10,10 @@ from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.release.officers.verification import Verified
 from dptopics.release.release import Release
 
-_NO_AUDIT = "none given. [dptopics audit claim DATA --release FOLDER tests the noise; officer approve --audit adds its verdict.]"
+_NO_AUDIT = (
+    "none given. [dptopics audit claim DATA --release FOLDER tests the noise; "
+    "dptopics officer approve --audit adds its verdict.]"
+)
 
 
 def decision(
