@@ -65,7 +65,7 @@ def transform(
     import numpy as np
 
     from dptopics.core import progress
-    from dptopics.data.readers.tables import read_batches
+    from dptopics.data.readers.files import read_batches
     from dptopics.release.topic_model import TopicModel
 
     allow_tokenizer(tokenizer)
