@@ -26,8 +26,7 @@ from dptopics.data.corpus import Corpus
 from dptopics.data.readers.columns import Header, Rows, are_names
 from dptopics.data.readers.databases import SqlQuery
 from dptopics.data.readers.delimited import STANDARD_INPUT
-from dptopics.data.readers.files import TableFile
-from dptopics.data.readers.tables import read_columns
+from dptopics.data.readers.files import TableFile, read_columns
 from dptopics.plan import Plan
 from dptopics.preview import Preview, expected
 from dptopics.privacy.guarantee import Unit

@@ -26,7 +26,7 @@ from dptopics.data.bounded import BoundedCorpus, PeriodCorpus
 from dptopics.data.cells import Topics, arrow_cells, corpus_of_cells, corpus_of_values, in_period
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines.spark import SparkTable
-from dptopics.data.readers.tables import read_columns
+from dptopics.data.readers.files import read_columns
 from dptopics.ledger.ledger import Ledger
 from dptopics.ledger.series import Series, SeriesAccount, account_of
 from dptopics.plan import Plan

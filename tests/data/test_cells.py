@@ -10,7 +10,7 @@ from pyarrow import csv, parquet
 from dptopics.core.axes import Axis
 from dptopics.core.errors import InputError, PrivacyWarning
 from dptopics.data.cells import arrow_cells, corpus_of_cells, in_period, invented_cells
-from dptopics.data.readers.tables import read_columns
+from dptopics.data.readers.files import read_columns
 
 WARDS = Axis.groups("ward", ["north", "south"])
 MONTHS = Axis.periods("month:date", first="2026-01-01", last="2026-02-28")

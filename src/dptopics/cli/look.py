@@ -51,7 +51,7 @@ def transform(
     """Topic shares of new texts. They describe single texts: not for release."""
     import numpy as np
 
-    from dptopics.data.readers.tables import read_batches
+    from dptopics.data.readers.files import read_batches
     from dptopics.release.topic_model import TopicModel
 
     allow_tokenizer(tokenizer)

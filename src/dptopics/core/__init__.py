@@ -1,3 +1,3 @@
-"""What every room uses: errors, text and words, periods, axes, files. It knows nothing of the others."""
+"""Shared by all packages: errors, text and words, periods, axes, files. Imports none of the others."""
 
 __version__ = "0.2.0"

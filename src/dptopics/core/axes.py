@@ -1,6 +1,6 @@
-"""Axes of a table of counts, all of them public: a list of groups, or the months, weeks or days of a declared range.
+"""Public axes of a table of counts: a list of groups, or the months, weeks or days of a declared range.
 
-A value that is not on the list counts as "other", whatever it is: what is refused or left out would follow the data.
+Every value that is not listed counts as "other": refusing it or leaving it out would depend on the data.
 """
 
 import re
@@ -29,19 +29,19 @@ TOPIC = "topic"
 MOST_AXES = 4
 MOST_CELLS = 2_000_000
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:$|[T ])")
-_LONGEST = 40_000  # days of a range
+_LONGEST = 40_000  # days in a range
 _LONGEST_VALUE = 200  # letters of a group's name
 
 
 OWN_FACET = (
-    "The owner's function behind the axis {!r}, {}, tells each text by that text alone: it remembers no other, and "
-    "learned from none of this data."
+    "The owner's function of axis {!r}, {}, depends on each text alone: it remembers no other text and learned from "
+    "none of this data."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """One axis: which column, and the public values that it may have. The last is "other".
+    """One axis: its column and its public values, the last of which is "other".
 
     >>> ward = Axis.groups("ward", ["north", "south"])
     >>> ward.places(["south", "east", None]).tolist()
@@ -55,26 +55,21 @@ class Axis:
     column: str
     values: tuple[str, ...]
     period: Period | None = None
-    first: date | None = None  # day that counts, where it is an axis of periods
+    first: date | None = None  # day that counts, on an axis of periods
     last: date | None = None
-    date_format: str | None = None  # of dates that are not written as 2026-01-31, as in strptime
+    date_format: str | None = None  # as in strptime, of dates that are not written as 2026-01-31
     of_text: Callable[[str], object] | None = None
 
     @classmethod
     def facet(cls, name: str, values: Iterable[str], of_text: Callable[[str], object]) -> Self:
-        """A public function of one text, such as its language or length, with the values that are told apart.
-
-        >>> length = Axis.facet("length", ["short", "long"], lambda text: "short" if len(text) < 80 else "long")
-        >>> length.places(["my knee hurts"]).tolist()
-        [0]
-        """
+        """A public function of one text, such as its language or length, with the values it distinguishes."""
         axis = cls(name=name, column="", values=cls.groups(name, values).values, of_text=of_text)
         check_pure(f"the function of axis {name!r}", axis._facet)
         return axis
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a guarantee rests on that nobody can check: that an owner's function keeps texts apart."""
+        """What nobody can check: that an owner's function depends on each text alone."""
         if self.of_text is None:
             return ()
         where = getattr(self.of_text, "__module__", None), getattr(self.of_text, "__qualname__", None)
@@ -82,15 +77,15 @@ class Axis:
 
     @classmethod
     def groups(cls, column: str, values: Iterable[str]) -> Self:
-        """A column of which these values were public before."""
+        """A column with values that were public before."""
         if isinstance(values, str):
             raise InputError("the public groups must be a list of strings, got a single string.")
         listed = [plain_value(value) for value in values]
         listed = [value for value in dict.fromkeys(listed) if value and value != OTHER]
         if not listed:
-            raise InputError("the list of public groups is empty. Put one group on each line.")
+            raise InputError("the list of public groups is empty. Put one group per line.")
         if ALL in listed:
-            raise InputError(f"no group may be called {ALL!r}: in tables it is the sum over all of them. Rename it.")
+            raise InputError(f"no group may be called {ALL!r}, the sum over all groups in tables. Rename it.")
         return cls(name=column, column=column, values=(*listed, OTHER))
 
     @classmethod
@@ -102,20 +97,19 @@ class Axis:
     def periods(
         cls, by: str, *, first: str | date | None, last: str | date | None, date_format: str | None = None
     ) -> Self:
-        """``by`` is month:COLUMN, week:COLUMN or day:COLUMN; the range is declared, not taken from the data.
+        """``by`` is month:COLUMN, week:COLUMN or day:COLUMN; days outside the declared range count as "other".
 
-        Days outside of it count as "other", in a month that lies half in it too. ``date_format``: how dates are
-        written, such as "%d.%m.%Y", where it is not as 2026-01-31.
+        ``date_format`` is that of the dates, such as "%d.%m.%Y", unless they are written as 2026-01-31.
         """
         kind, _, column = by.partition(":")
         if kind not in list(Period) or not column:
             raise InputError(f"periods are month:COLUMN, week:COLUMN or day:COLUMN, got {by!r}.")
         period = Period(kind)
         if first is None or last is None:
-            raise InputError(f"counting by {kind} needs a range that is public: --from and --to, as 2026-01-31.")
+            raise InputError(f"counting by {kind} needs a public range: --from and --to, such as 2026-01-31.")
         low, high = _day("--from", first), _day("--to", last)
         if not low <= high or (high - low).days > _LONGEST:
-            raise InputError(f"the range must begin before it ends and have at most {_LONGEST:,} days.")
+            raise InputError(f"the range must start before it ends and have at most {_LONGEST:,} days.")
         days = (low + timedelta(days=i) for i in range((high - low).days + 1))
         values = (*dict.fromkeys(map(period.of, days)), OTHER)
         how: dict[str, Any] = {"first": low, "last": high, "date_format": _checked_format(date_format)}
@@ -126,7 +120,7 @@ class Axis:
         return {value: place for place, value in enumerate(self.values[:-1])}
 
     def places(self, column: Sequence[Any]) -> NDArray[np.int64]:
-        """Where each row of the column counts. Dates count by the day that is written, in whatever time zone."""
+        """Where each row of the column counts. Dates count by the day as written, whatever the time zone."""
         if self.of_text is not None:
             column = [OTHER if value is None else self._facet(value) for value in column]
         read = plain_value if self.period is None else self._period
@@ -135,7 +129,7 @@ class Axis:
         return np.array([known[text] for text in texts], np.int64)
 
     def _facet(self, text: str) -> str:
-        """What the owner's function says; "other" where it fails, since a refusal would follow the data."""
+        """What the owner's function says; "other" where it fails, since a refusal would depend on the data."""
         assert self.of_text is not None
         try:
             return str(self.of_text(text))
@@ -151,17 +145,13 @@ class Axis:
 
 
 def plain_value(value: Any) -> str:
-    """A value of a column as groups are written: on one line, not too long, letters that every file can hold."""
+    """A value in the form of a group: one line, not too long, valid UTF-8."""
     text = "" if value is None else str(value).encode("utf-8", "replace").decode("utf-8")
     return " ".join(text.split())[:_LONGEST_VALUE].strip()
 
 
 def read_day(text: str, date_format: str | None = None) -> date | None:
-    """The day that a text names, in whatever time zone; None for one that names none.
-
-    >>> read_day("2026-01-31T10:00"), read_day("31.1.2026", "%d.%m.%Y"), read_day("soon")
-    (datetime.date(2026, 1, 31), datetime.date(2026, 1, 31), None)
-    """
+    """The day that a text names, whatever the time zone; None if it names none."""
     text = text.strip()
     try:
         if date_format is not None:
@@ -172,7 +162,7 @@ def read_day(text: str, date_format: str | None = None) -> date | None:
 
 
 def _checked_format(date_format: str | None) -> str | None:
-    """Refuse a format that does not tell one day from another."""
+    """Refuse a format that does not identify a day."""
     if date_format is not None:
         days = [date(2026, 1, 31), date(2026, 2, 3), date(2027, 2, 3)]
         try:
@@ -180,9 +170,7 @@ def _checked_format(date_format: str | None) -> str | None:
         except ValueError:
             found = []
         if found != days:
-            raise InputError(
-                f"{date_format!r} names no day. Write day, month and year as in strptime, such as %d.%m.%Y."
-            )
+            raise InputError(f"{date_format!r} is not a date format. Write day, month and year, such as %d.%m.%Y.")
     return date_format
 
 

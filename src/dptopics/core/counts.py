@@ -1,4 +1,4 @@
-"""Counts: documents as plain arrays of word counts, the input of learners. As sensitive as the texts."""
+"""Counts: documents as arrays of word counts, the input of learners. As sensitive as the texts."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 class Counts:
     """Documents × words, sparse: entries doc_start[d]:doc_start[d+1] are the (word, count) pairs of document d.
 
-    ``doc_key`` is a hash of each document's content: what a learner draws for a document depends on that and on its own
-    key, not on which other documents there are.
+    ``doc_key`` is a hash of each document's content: what a learner draws for a document depends on it and on its own
+    key, not on the other documents.
     """
 
     doc_start: NDArray[np.int64]

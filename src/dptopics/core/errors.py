@@ -12,8 +12,8 @@
     ├── StoreError        the collector's store cannot be written or read just now
     └── BundleError       a saved release is damaged, incomplete or from a newer version
 
-A message says the rule, the value seen and what to do next. It never holds a word of the data: no cell, and no row that
-should be names of columns and may be data. Exceptions of other libraries do quote data: they end at :func:`shielded`.
+A message states the rule, the value found and what to do next. It never holds a word of the data: no cell, and no row
+that may be data instead of column names. Exceptions of other libraries do quote data: they end at :func:`shielded`.
 """
 
 import warnings
@@ -82,42 +82,36 @@ class BundleError(DptopicsError):
 
 
 def tell_owner(message: str) -> None:
-    """Tell the data's owner something that depends on the data, on standard error: a warning, never an exception.
-
-    Whatever warning filters say: a refusal that depends on the data would be a release that nobody paid for.
-    """
+    """Warn the owner about the data, on standard error. Never an exception: a refusal would be an uncharged release."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", PrivacyWarning)
         warnings.warn(message, PrivacyWarning, stacklevel=3)
 
 
 def warn_user(message: str) -> None:
-    """Tell whoever runs this something that does not depend on the data."""
+    """Warn whoever runs this about something that does not depend on the data."""
     warnings.warn(message, PrivacyWarning, stacklevel=3)
 
 
 def shielded(call: Callable[[], T], what: str, advice: str, kind: type[DptopicsError] = InputError) -> T:
-    """``call()``; what it raises that is not ours becomes "what (name of the exception). advice".
-
-    The new exception is raised after the other one was dealt with, so that no traceback shows that one as its cause.
-    """
+    """``call()``; an exception that is not ours becomes "what (name of the exception). advice"."""
     try:
         return call()
     except (DptopicsError, MemoryError):
         raise
     except Exception as error:
         name = type(error).__name__
-    raise kind(f"{what} ({name}). {advice}")
+    raise kind(f"{what} ({name}). {advice}")  # outside the handler, so that no traceback shows the cause
 
 
 def renamed_arguments(**names: str) -> Callable[[F], F]:
-    """Let a function be called by former names of its arguments (``former="new"``), with a warning, for one release."""
+    """Accept former names of arguments (``former="new"``) with a warning, for one release."""
 
     def decorate(function: F) -> F:
         @wraps(function)
         def call(*args: Any, **given: Any) -> Any:
             for former in names.keys() & given.keys():
-                message = f"{function.__name__}({former}=…) is called {names[former]} now, and will be gone in 0.4."
+                message = f"{function.__name__}({former}=…) is now called {names[former]}; the old name goes in 0.4."
                 warnings.warn(message, FutureWarning, stacklevel=2)
                 given[names[former]] = given.pop(former)
             return function(*args, **given)
@@ -131,7 +125,7 @@ def renamed_attribute(former: str, new: str) -> Any:
     """A former name of an attribute, with a warning, for one release."""
 
     def read(self: Any) -> Any:
-        message = f"{type(self).__name__}.{former} is called {new} now, and will be gone in 0.4."
+        message = f"{type(self).__name__}.{former} is now called {new}; the old name goes in 0.4."
         warnings.warn(message, FutureWarning, stacklevel=2)
         return getattr(self, new)
 

@@ -1,14 +1,11 @@
-"""Files that survive a loss of power, and files that one run holds at a time.
-
-Syncing a file keeps its bytes, syncing its folder keeps its name.
-"""
+"""Files that survive a power failure (syncing a folder keeps its names), and files that one run holds at a time."""
 
 import lzma
 import os
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make sure that the names in a folder are on disk."""
+    """Write the names in a folder to disk."""
     if os.name == "nt":  # folders cannot be opened there
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -33,7 +30,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, and make sure that they stay."""
+    """Make a folder and its parents durably."""
     new = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for place in new:
@@ -41,7 +38,7 @@ def make_folder(folder: Path) -> None:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file that its owner alone may read: after a crash it is as before, or whole. On return it is on disk."""
+    """Replace a file atomically and durably, readable by its owner only."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.partial-", dir=path.parent)  # mode 0600
     partial = Path(name)
     try:
@@ -58,15 +55,15 @@ def replace_file(path: Path, content: bytes) -> None:
 
 @contextmanager
 def alone_with(path: Path) -> Iterator[None]:
-    """Hold a file that may not exist yet: a second run is refused. The lock goes with the process, however it ends."""
+    """Lock a file that may not exist yet: a second run is refused. The lock ends with the process."""
     place = path.parent / f".{path.name}.lock"
     try:
         handle = os.open(place, os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
-        raise InputError(f"cannot write beside {str(path)!r}: {error.strerror}. Choose another folder.") from None
+        raise InputError(f"cannot write next to {str(path)!r}: {error.strerror}. Choose another folder.") from None
     try:
         if not locked(handle) or not same_file(handle, place):
-            raise InputError(f"another run is using {str(path)!r}. Wait until it is done.")
+            raise InputError(f"another run is using {str(path)!r}. Wait until it has finished.")
         try:
             yield
         finally:
@@ -76,7 +73,7 @@ def alone_with(path: Path) -> Iterator[None]:
 
 
 def locked(handle: int) -> bool:
-    """Whether this process holds the file alone. The lock goes with the process, however it ends."""
+    """Whether this process now holds the file alone, until it ends."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -89,7 +86,7 @@ def locked(handle: int) -> bool:
 
 
 def same_file(handle: int, place: Path) -> bool:
-    """Whether the name still stands for the file that is held: whoever held it before takes the name away."""
+    """Whether the name still denotes the open file: its previous holder removes the name."""
     try:
         return os.path.samestat(os.fstat(handle), place.stat())
     except FileNotFoundError:
@@ -100,48 +97,40 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class Saved(Protocol):
-    """A value that a bundle can hold."""
+    """A value that a bundle can store."""
 
-    kind: ClassVar[str]  # the name of its file of numbers, and what it is called in messages
-    many: ClassVar[str]  # of what
+    kind: ClassVar[str]  # the name of its file of arrays, and its name in messages
+    many: ClassVar[str]  # what it holds, in the plural
 
     @property
     def vocabulary(self) -> "Vocabulary":
         """Its words, or n-grams."""
-        ...
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Its numbers."""
-        ...
 
     def fields(self) -> dict[str, Any]:
         """All else, as plain data."""
-        ...
 
     @classmethod
     def restored(cls, vocabulary: "Vocabulary", arrays: Arrays, fields: Mapping[str, Any]) -> Self:
         """Inverse of the three above."""
-        ...
 
     def tables(self) -> dict[str, str]:
         """Files for people and spreadsheets, by name."""
-        ...
 
     def summary(self) -> list[str]:
         """Lines for the bundle's README."""
-        ...
 
     def columns(self) -> dict[str, Any]:
         """One row for each weight, as columns."""
-        ...
 
     def summary_json(self, n: int) -> dict[str, Any]:
         """The n most important things for machines to show."""
-        ...
 
 
 def known(**arrays: NDArray[Any] | None) -> dict[str, NDArray[Any]]:
-    """Those arrays that there are."""
+    """The arrays that are not None."""
     return {name: np.asarray(array) for name, array in arrays.items() if array is not None}
 
 
@@ -150,43 +139,43 @@ _PACKED = (*_ARROW, ".xz", ".zip")
 
 
 def suffix_of(path: Path) -> str:
-    """What a file's name says of its format, packing aside: ".csv" for notes.csv.gz, and for notes.zip with one CSV."""
+    """The suffix of a file's format, without compression: ".csv" for notes.csv.gz, or for notes.zip with one CSV."""
     found = next((suffix for suffix in reversed(path.suffixes) if suffix.lower() not in _PACKED), "").lower()
     if path.suffix.lower() == ".zip" and path.is_file():
         try:
             return Path(_only_file(path)).suffix.lower()
         except zipfile.BadZipFile:
-            return found  # whoever reads it says what is wrong
+            return found  # the reader reports the error
     return found
 
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[tuple[Any, Callable[[], float]]]:
-    """A byte stream, unpacked if the name says so, and the share of the file that has been read."""
+    """A byte stream, decompressed by the file's suffix, and a function that gives the share that has been read."""
     import pyarrow as pa
 
     suffix = path.suffix.lower()
     size = max(1, path.stat().st_size)
-    with open(path, "rb") as raw:
+    with ExitStack() as stack:
+        raw = stack.enter_context(open(path, "rb"))
         if suffix == ".zip":
-            with zipfile.ZipFile(raw) as archive, archive.open(_only_file(path)) as stream:
-                yield stream, lambda: min(1.0, raw.tell() / size)
+            archive = stack.enter_context(zipfile.ZipFile(raw))
+            stream: Any = stack.enter_context(archive.open(_only_file(path)))
         elif suffix == ".xz":
-            with lzma.open(raw) as stream:
-                yield stream, lambda: min(1.0, raw.tell() / size)
+            stream = stack.enter_context(lzma.open(raw))
         else:
-            with pa.input_stream(raw, compression=_ARROW.get(suffix)) as stream:
-                yield stream, lambda: min(1.0, raw.tell() / size)
+            stream = stack.enter_context(pa.input_stream(raw, compression=_ARROW.get(suffix)))
+        yield stream, lambda: min(1.0, raw.tell() / size)
 
 
 def _only_file(path: Path) -> str:
-    """The name of the one file in an archive; what systems put beside it does not count."""
+    """The name of the only file in an archive; files that operating systems add do not count."""
     with zipfile.ZipFile(path) as archive:
         files = [one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX/")]
     if len(files) != 1:
-        raise InputError(f"{path.name!r} holds {len(files)} files. Give an archive of one table, or unpack it.")
+        raise InputError(f"{path.name!r} holds {len(files)} files. Give an archive of one table, or extract it first.")
     if files[0].flag_bits & 1:
-        raise InputError(f"{path.name!r} is protected by a password. Unpack it first.")
+        raise InputError(f"{path.name!r} is protected by a password. Extract it first.")
     return files[0].filename
 
 
@@ -194,12 +183,12 @@ _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".xl
 
 
 def read_list(path: str | Path, what: str) -> list[str]:
-    """Lines of a file of public words or n-grams; refuses a table. ``what`` names the list in messages."""
+    """Lines of a public list; refuses a table. ``what`` names the list in messages."""
     path = Path(path)
     if suffix_of(path) in _TABLES and path.exists():
         raise InputError(
-            f"{path.name!r} is a table, no {what}: whatever is in it would be published. Give a text file (.txt) of "
-            "entries that were public before, one on each line."
+            f"{path.name!r} is a table, not a {what}, and all of it would be published. Give a text file (.txt) of "
+            "entries that were public before, one per line."
         )
     try:
         return path.read_text("utf-8-sig").splitlines()

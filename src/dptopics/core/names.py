@@ -1,6 +1,6 @@
-"""Names of authors: when two are one person's, and which are no name at all. The same rules in memory and on Spark.
+"""Authors' names: which two belong to one person, and which are placeholders. The same rules in memory and on Spark.
 
-Where it is not sure, two spellings are one author. Two people who share a name are each protected as one author is
+In doubt, two spellings are one author. Two people who share a name are each protected as one author is
 against being replaced (the line *Content* of the card); one person under k names is protected k times less.
 """
 
@@ -12,14 +12,14 @@ import regex
 
 from dptopics.core.errors import InputError
 
-NAME_RULE = 2  # of :func:`clean_name`; participation files keep it. By rule 1 capitals and 7.0 were other names
+NAME_RULE = 2  # of :func:`clean_name`, stored in participation files. Under rule 1, capitals and 7.0 were other names
 
-# Control and format characters, those that Unicode says to ignore where they are not known, and the blank of Braille.
+# Control and format characters, those that Unicode says to ignore where unknown, and the Braille blank.
 _UNSEEN = regex.compile(r"[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]+")
 _WHOLE = regex.compile(r"([+-]?[0-9]+)\.0*")
 _AROUND = regex.compile(r"^[\p{P}<>=|~^`+$ ]+|[\p{P}<>=|~^`+$ ]+$")
 
-# What stands where a name should be. Compared as clean names, without the punctuation around them ([deleted]).
+# Placeholders. Compared as clean names, without the punctuation around them ([deleted]).
 PLACEHOLDERS = frozenset(
     {"", "nan", "nat", "none", "null", "nil", "na", "n/a", "n.a", "n.a.", "undefined", "missing", "blank"}
     | {"unknown", "unknown user", "unknown author", "not known", "not available", "not applicable", "no name", "noname"}
@@ -28,10 +28,10 @@ PLACEHOLDERS = frozenset(
 
 
 def clean_name(name: str) -> str:
-    """A name as it is compared, so that one person who is written in two ways stays one author.
+    """A name in the form that is compared, so that one person with two spellings stays one author.
 
-    Unicode's rule for identifiers (NFKC_Casefold: forms of a letter are one, capitals are small, characters that cannot
-    be seen are left out), and: blanks at the ends are cut, those inside are one each, 7.0 is 7.
+    Unicode's rule for identifiers (NFKC_Casefold: one form for each letter, lower case, no invisible characters);
+    blanks at the ends are removed, those inside are single, and 7.0 is 7.
 
     >>> clean_name(" Zoe\u0308\u200b  Lee ") == clean_name("ZO\u00cb lee"), clean_name("\uff17.0")
     (True, '7')
@@ -40,7 +40,7 @@ def clean_name(name: str) -> str:
         name = " ".join(name.lower().split())
     else:
         before = None
-        while name != before:  # to the end: what was composed may fold again
+        while name != before:  # until it is stable: a composed character may fold again
             before, name = name, " ".join(_UNSEEN.sub("", " ".join(name.split())).split())
             name = normalize("NFKC", normalize("NFKC", name).casefold())
     whole = _WHOLE.fullmatch(name)
@@ -48,20 +48,22 @@ def clean_name(name: str) -> str:
 
 
 def no_author(value: object, real: frozenset[str] = frozenset()) -> bool:
-    """Blank names and placeholders are no name: taken as one author, they would throw many people together.
-
-    ``real`` are clean names of people who are called like a placeholder.
-    """
+    """Whether it is blank or a placeholder (which would merge many people), and not one of the clean names ``real``."""
     if isinstance(value, str):
         name = clean_name(value)
         return name not in real and _AROUND.sub("", name) in PLACEHOLDERS
+    return missing(value)
+
+
+def missing(value: object) -> bool:
+    """None or NaN."""
     return value is None or (isinstance(value, float) and value != value)
 
 
 def real_names(names: Iterable[str]) -> frozenset[str]:
-    """Names that are real although they look like placeholders (``author_is``), as they are compared."""
+    """Names that are real although they look like placeholders (``author_is``), as clean names."""
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise InputError("author_is must be a list of names, as author_is=['Null'] (--author-is Null).")
+        raise InputError("author_is must be a list of names, such as author_is=['Null'] (--author-is Null).")
     return frozenset(map(clean_name, names)) - {""}
 
 
@@ -78,4 +80,4 @@ def author_name(author: object, row: int, real: frozenset[str] = frozenset()) ->
     )
 
 
-PLACEHOLDER_TOLD = " (a placeholder such as 'unknown' is none; if it is a real name, say so: --author-is, author_is=)"
+PLACEHOLDER_TOLD = " (a placeholder such as 'unknown' does not count; for a real name use --author-is, author_is=)"

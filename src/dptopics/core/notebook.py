@@ -1,4 +1,4 @@
-"""How things look in a notebook: plain HTML tables, without scripts, styles that leak, or anything from the network."""
+"""HTML tables for notebooks, without scripts, global styles or anything from the network."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -8,7 +8,7 @@ _CELL = ' style="text-align:left;vertical-align:top"'
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "") -> str:
-    """Rows under heads; every text is escaped."""
+    """A table; all text is escaped."""
     caption = f"<caption{_CELL}><strong>{escape(title)}</strong></caption>" if title else ""
     head = "".join(f'<th scope="col"{_CELL}>{escape(one)}</th>' for one in heads)
     body = "".join("<tr>" + "".join(f"<td{_CELL}>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
@@ -16,5 +16,5 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "
 
 
 def marked(mark: str, html: str) -> str:
-    """Something with a warning above it that cannot be overlooked."""
+    """HTML with a conspicuous warning above it."""
     return f"{_MARK.format(escape(mark))}{html}"

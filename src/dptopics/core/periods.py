@@ -1,4 +1,4 @@
-"""Periods of time: days, weeks and months by name, and what was counted in earlier ones."""
+"""Periods: days, weeks and months by name, and the counts of earlier ones."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from dptopics.core.errors import InputError, StoreError
 
 
 class Period(StrEnum):
-    """What dates are grouped into."""
+    """Lengths of a period."""
 
     MONTH = "month"
     WEEK = "week"
@@ -27,31 +27,31 @@ class Period(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Earlier:
-    """Periods before this one, from the first on. ``exact`` is private: sums without noise; ``cells`` was released."""
+    """All periods before this one. ``exact`` is private: sums without noise; ``cells`` was released."""
 
     exact: NDArray[np.int64]  # [period, row of the sum]
-    cells: NDArray[np.float64]  # [period, cell]: what was made of each period's measurement
+    cells: NDArray[np.float64]  # [period, cell]: the release of each period
 
     @classmethod
     def none(cls) -> Self:
-        """There is none."""
+        """No earlier periods."""
         return cls(np.zeros((0, 0), np.int64), np.zeros((0, 0)))
 
     def counts(self, place: int, now: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Exact sums of all periods up to the one at ``place``, whose own are ``now``; zeros for those left out."""
+        """Exact sums up to the period at ``place``, whose own are ``now``; zeros for periods without any."""
         every = np.zeros((place + 1, now.size), np.int64)
         every[: len(self.exact)] = self.exact.reshape(-1, now.size)
         every[place] = now
         return every
 
     def followed_by(self, place: int, now: NDArray[np.int64], cells: NDArray[np.float64]) -> "Earlier":
-        """The same after the period at ``place``; ``cells`` is what was released since."""
+        """The same with the period at ``place``; ``cells`` was released since."""
         new = cells.reshape(len(cells), -1)
         return Earlier(self.counts(place, now), np.concatenate([self.cells.reshape(-1, new.shape[1]), new]))
 
 
 PERIODS = ("none", "day", "week")
-_EARLIEST = date(2026, 1, 1)  # nobody collected with this version before: such a clock was never set
+_EARLIEST = date(2026, 1, 1)  # an earlier clock was never set: this version did not exist
 _FORM = {"day": re.compile(r"\d{4}-\d\d-\d\d"), "week": re.compile(r"\d{4}-W\d\d")}
 
 
@@ -60,41 +60,36 @@ def _today() -> date:
 
 
 def period_now(kind: str) -> str | None:
-    """The running day (2026-11-16) or ISO week (2026-W47) by this machine's clock, in UTC; None if none is kept.
-
-    The clocks of clients are not asked: a wrong one changes nothing.
+    """The current day (2026-11-16) or ISO week (2026-W47) in UTC by this machine's clock, not a client's; or None.
 
     Raises:
-        StoreError: this machine's clock cannot be right. Nothing may be stamped with it.
+        StoreError: this machine's clock is wrong, and nothing may be stamped with it.
     """
     if kind == "none":
         return None
     today = _today()
     if today < _EARLIEST:
         raise StoreError(
-            f"the collector's clock says {today.year}, before there was this version: it is wrong. Nothing of this "
-            "request was kept: set the clock, then send it again."
+            f"the collector's clock says {today.year}, which is wrong: this version did not exist then. Nothing of "
+            "this request was kept: set the clock, then send it again."
         )
     return Period(kind).of(today)
 
 
 def check_kind(kind: str) -> None:
-    """Refuse a setting that is none of the three."""
+    """Refuse a period that is not one of the three."""
     if kind not in PERIODS:
-        raise InputError(f"period must be one of {', '.join(PERIODS)}, got {kind!r}. Finer times are not kept.")
+        raise InputError(f"period must be one of {', '.join(PERIODS)}, got {kind!r}. Finer times are never stored.")
 
 
 def check_period(period: str, kind: str) -> None:
-    """Refuse a period that a collection of this kind cannot hold.
-
-    >>> check_period("2026-W47", "week")
-    """
+    """Refuse a period that a collection of this kind cannot hold."""
     if kind == "none":
-        raise InputError("this collection keeps no times: leave out --period (period).")
+        raise InputError("this collection stores no times: leave out --period (period).")
     try:
         if not _FORM[kind].fullmatch(period):
             raise ValueError
-        date.fromisoformat(period)  # knows how many days and weeks a year has
+        date.fromisoformat(period)  # checks the number of days and weeks
     except ValueError:
         example = "2026-11-16" if kind == "day" else "2026-W47"
-        raise InputError(f"no {kind} is called {period!r}: write it like {example}.") from None
+        raise InputError(f"{period!r} is not a {kind}: write it like {example}.") from None

@@ -1,4 +1,4 @@
-"""How far along long work is, as a share of public step counts. Mechanisms report; who called them may show it."""
+"""Progress of long work, as a share of public step counts. Mechanisms report it; their caller may show it."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -13,15 +13,11 @@ if TYPE_CHECKING:
 Sink = Callable[[float], None]
 
 
-def _nowhere(share: float) -> None:
-    pass
-
-
-_sink: ContextVar[Sink] = ContextVar("sink", default=_nowhere)
+_sink: ContextVar[Sink] = ContextVar("sink", default=lambda share: None)
 
 
 def report(share: float) -> None:
-    """Say that this share (0 to 1) of the current part is done."""
+    """Report that this share (0 to 1) of the current part is done."""
     _sink.get()(share)
 
 

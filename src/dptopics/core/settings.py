@@ -1,4 +1,4 @@
-"""What a field of settings may hold, by its declaration: checked when settings are made, not when they run."""
+"""Checks of settings by their declared types, when they are made and not when they run."""
 
 import json
 from collections.abc import Mapping
@@ -29,13 +29,10 @@ class Choice(StrEnum):
 
 
 def check_fields(settings: Any) -> None:
-    """Refuse a field that is not of its declared kind: whole numbers for ``int``, numbers for ``float``, no NaN.
-
-    For frozen dataclasses. Numbers of NumPy become Python's: they would not fit into JSON.
-    """
+    """Refuse fields of a frozen dataclass that do not fit their type: whole numbers for ``int``, no NaN ever."""
     for field in fields(settings):
         kinds = get_args(field.type) if isinstance(field.type, UnionType) else (field.type,)
-        value = getattr(settings, field.name)
+        value = getattr(settings, field.name)  # NumPy's numbers become Python's below: they would not fit into JSON
         if value is None and NoneType in kinds:
             continue
         if int in kinds:
@@ -45,11 +42,7 @@ def check_fields(settings: Any) -> None:
 
 
 def whole(name: str, value: object, least: int | None = None) -> int:
-    """``value`` as an int, or an error that says what ``name`` must be.
-
-    >>> whole("n_topics", 20)
-    20
-    """
+    """``value`` as an int, or an error that says what ``name`` must be."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise InputError(f"{name} must be a whole number, got {value!r}.")
     if least is not None and value < least:

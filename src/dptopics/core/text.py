@@ -1,4 +1,4 @@
-"""Text to words, one document at a time: nothing here looks at more than the document in hand."""
+"""Text to words: each document alone, never by looking at another."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Letters of the shortest and longest words kept. Below: words of one letter, or of two, are mostly particles; above:
-# addresses and keys. Of the 30,000 most frequent words in wordfreq, 1 in 10,000 at most is longer.
+# Letters of the shortest and longest words kept: shorter ones are mostly particles, longer ones addresses and keys. Of
+# the 30,000 most frequent words in wordfreq, at most 1 in 10,000 is longer.
 _USUAL = (3, 22)
 _LENGTHS = {
     "english": (3, 15),
     "none": (3, 30),
-    "auto": (1, 40),  # those of each text's own language hold
+    "auto": (1, 40),  # the limits of each text's own language apply
     **dict.fromkeys(("danish", "dutch", "finnish", "german", "norwegian", "swedish"), (3, 30)),
     **dict.fromkeys(("arabic", "gujarati", "hebrew", "hindi", "korean", "persian", "vietnamese"), (2, 22)),
     **dict.fromkeys(("chinese", "japanese"), (2, 15)),
     "thai": (2, 30),
 }
 _NO_BLANKS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
-_MOST_WORDS = 1000  # that a guess is made from
-_GUESSED, _SHORTEST = 1000, 16  # signs of a text that its language is told by, at most and at least
-_SURE = 10.0  # nats by which another language must fit better: kin such as Spanish and Galician lie within
+_MOST_WORDS = 1000  # that identify a language
+_GUESSED, _SHORTEST = 1000, 16  # characters that identify a text's language, at most and at least
+_SURE = 10.0  # nats by which another language must fit better: related ones (Spanish, Galician) differ by less
 
 
 def usual_lengths(language: str) -> tuple[int, int]:
-    """Letters of the shortest and the longest word kept in a language."""
+    """Lengths of the shortest and the longest word kept in a language."""
     return _LENGTHS.get(language, _USUAL)
 
 
 def without_blanks(words: Sequence[str], counts: "NDArray[np.int64]") -> bool:
-    """Whether most words are of scripts that put no blanks between words: they are sentences, then."""
+    """Whether most "words" are in scripts without spaces between words, so that they are sentences."""
     import numpy as np
 
     there = np.fromiter((_NO_BLANKS.search(word) is not None for word in words), bool, len(words))
@@ -51,10 +51,7 @@ def without_blanks(words: Sequence[str], counts: "NDArray[np.int64]") -> bool:
 
 
 def another_language(words: Sequence[str], counts: "NDArray[np.int64]", code: str) -> str | None:
-    """The code of the language that the most frequent words look like, if it is surely another than ``code``.
-
-    None as well where :func:`identifies` is false.
-    """
+    """The language code of the most frequent words if it is surely not ``code``; None where it cannot be identified."""
     if not identifies(code):
         return None
     import numpy as np
@@ -66,7 +63,7 @@ def another_language(words: Sequence[str], counts: "NDArray[np.int64]", code: st
 
 
 def guessed(text: str) -> str:
-    """The code of the language that one text looks like, by a fixed public rule of that text alone; "" if too short.
+    """The language code of one text, by a fixed public rule and that text alone; "" if it is too short.
 
     >>> guessed("Das Knie schmerzt seit dem langen Lauf, und ich kann nicht schlafen."), guessed("ok")
     ('de', '')
@@ -90,33 +87,33 @@ def _scores(text: str) -> dict[str, float]:
 
 
 _LETTER, _INSIDE = r"\p{L}", r"[\p{L}\p{M}\p{Nd}]"
+LETTERS, INSIDE_WORDS = regex.compile(f"{_LETTER}+"), regex.compile(f"{_INSIDE}+")  # runs of signs, for fast cutting
 _WORD = regex.compile(f"{_LETTER}{_INSIDE}*")  # a letter, then letters, combining marks and digits
-# For n-grams neighbours matter, so that numbers and the second half of "don't" are kept.
-_TOKEN = regex.compile(r"[\p{L}\p{Nd}][\p{L}\p{M}\p{Nd}]*(?:['’]\p{L}[\p{L}\p{M}]*)*")
-_WIDE_END = regex.compile("[。！？｡]+")  # no blank follows these
-# Words with nothing but a blank or a hyphen between them: what phrases are made of.
+_TOKEN = regex.compile(r"[\p{L}\p{Nd}][\p{L}\p{M}\p{Nd}]*(?:['’]\p{L}[\p{L}\p{M}]*)*")  # of n-grams: numbers, "don't"
+_WIDE_END = regex.compile("[。！？｡]+")  # no space follows these
+# Words with only a space or a hyphen between them: phrases are made of these.
 _RUN = regex.compile(r"\p{L}[\p{L}\p{M}\p{Nd}]*(?:[ \t-]\p{L}[\p{L}\p{M}\p{Nd}]*)*")
 _SENTENCE_END = regex.compile(r"[.!?…。！？]+(?=\s|$)|\n+")
-# Web and e-mail addresses, after NFKC. Spelled out in ASCII: the client in a browser has the same two expressions.
+# Web and e-mail addresses, after NFKC. In ASCII only: the client in browsers has the same two expressions.
 _WEB = regex.compile(r"(?:[hH][tT][tT][pP][sS]?://|(^|[^A-Za-z0-9])(?:www|WWW)\.)[!#-;=?-~]+")
 _MAIL = regex.compile(r"(^|[^A-Za-z0-9._%+-])[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 AUTO = "auto"
-START, END = "<s>", "</s>"  # of a sentence; no token can hold these signs
+START, END = "<s>", "</s>"  # of a sentence; no token can contain these characters
 MOST_NGRAMS = 5
 MOST_PHRASE = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextSettings:
-    """How a document becomes words. Public: saved with every release so that new texts are read the same way.
+    """How a document becomes words. Public: saved with every release, so that new texts are read the same way.
 
-    ``language`` "auto" reads each text by its own language, which a fixed public rule tells from that text alone (extra
-    ``languages``). Lengths are by default what is usual in the language. ``tokenizer``: how texts are cut, if not at
-    what is no letter: "chinese", "japanese" or "thai" (by default for these languages; extra ``languages``), a function
-    from one text to its words, or its name, module:function. ``phrases``: beside its words a text gives phrases of up
-    to so many words, next to each other and none of them a stop word. ``links``: whether the words of web and e-mail
-    addresses count; they say where, not what about. A function of yours gets the text with them. ``stop_words``: words
-    to leave out beside those of the language; they are published with the release, as all settings are.
+    ``language`` "auto" reads each text in its own language, identified by a fixed public rule from that text alone
+    (extra ``languages``). Lengths default to those usual in the language. ``tokenizer``: how texts are cut, instead of
+    at non-letters: "chinese", "japanese" or "thai" (the default for these languages; extra ``languages``), a function
+    from one text to its words, or its name, module:function; your own function gets the text with its links.
+    ``phrases``: besides its words, a text gives phrases of up to so many adjacent words, none of them a stop word.
+    ``links``: whether the words of web and e-mail addresses count. ``stop_words``: words to leave out in addition to
+    those of the language; like all settings, they are published with the release.
 
     >>> TextSettings(language="english").words("The MRI of 3 May didn't show anything; Zoë's knee is fine.")
     ['mri', 'show', 'zoë', 'knee', 'fine']
@@ -136,7 +133,7 @@ class TextSettings:
 
     @classmethod
     def for_ngrams(cls, n: int, tokenizer: Tokenizer | Split | str | None = None) -> Self:
-        """Keep every word, in its sentence: what n-grams are made of.
+        """Keep every word, sentence by sentence, for n-grams.
 
         >>> TextSettings.for_ngrams(3).words("I don't know. Do you?")
         ["<s> i don't", "i don't know", "don't know </s>", '<s> do you', 'do you </s>']
@@ -148,7 +145,7 @@ class TextSettings:
             raise InputError(f"n-grams may have 1 to {MOST_NGRAMS} words, got {self.ngrams}.")
         if not 1 <= self.phrases <= MOST_PHRASE or (self.phrases > 1 and self.ngrams > 1):
             raise InputError(
-                f"phrases may have up to {MOST_PHRASE} words and stand beside words, not n-grams; got phrases of "
+                f"phrases have at most {MOST_PHRASE} words and go with words, not with n-grams; got phrases of "
                 f"{self.phrases} and {self.ngrams}-grams."
             )
         name = language_name(self.language)
@@ -168,34 +165,34 @@ class TextSettings:
             _lemmatizer(self.language)
 
     def _check_auto(self) -> None:
-        """What can be done in every language, whatever the texts: else one of them would refuse the run."""
+        """Refuse now what fails in some language: otherwise a single text could refuse the run."""
         if self.lemmas or self.ngrams > 1 or self.tokenizer is not None:
-            raise InputError("language 'auto' goes with words alone: leave lemmas, n-grams and tokenizers out.")
+            raise InputError("language 'auto' works with words only: leave out lemmas, n-grams and tokenizers.")
         if find_spec("py3langid") is None:
-            raise InputError("language 'auto' needs an extra: pip install 'dptopics[languages]'. Or say the language.")
+            raise InputError("language 'auto' needs an extra: pip install 'dptopics[languages]'. Or name the language.")
         for code in ("", "th", *sorted(language_codes())):
-            self._in(code)  # lengths that one language cannot have, a package that is missing
+            self._in(code)  # impossible lengths, a missing package
 
     @property
     def lengths(self) -> tuple[int, int]:
-        """Letters of the shortest and the longest word kept."""
+        """Lengths of the shortest and the longest word kept."""
         assert self.min_length is not None
         assert self.max_length is not None
         return self.min_length, self.max_length
 
     @property
     def cutter(self) -> Tokenizer | None:
-        """The tokenizer, if words are not what lies between other signs than letters."""
+        """The tokenizer, unless words are runs of letters."""
         assert self.tokenizer is None or isinstance(self.tokenizer, Tokenizer)
         return self.tokenizer
 
     @cached_property
     def stops(self) -> frozenset[str]:
-        """All words to leave out, the language's and the owner's own."""
+        """All words to leave out: the language's and the owner's."""
         return stop_words(self.language) | frozenset(self.stop_words)
 
     def _own_stop_words(self) -> tuple[str, ...]:
-        """As texts are split and written, each once."""
+        """The owner's stop words, split and written as texts are, each once."""
         given: Any = self.stop_words
         if not isinstance(given, list | tuple | set | frozenset) or not all(isinstance(word, str) for word in given):
             raise InputError("stop_words must be a list of words, each a string.")
@@ -205,31 +202,28 @@ class TextSettings:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a guarantee assumes because texts are cut like this. Nothing for what is built in."""
+        """What the guarantee assumes of the tokenizer; nothing for built-in ones."""
         return () if self.cutter is None else self.cutter.assumptions
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; what makes the same settings again."""
+        """Plain data for JSON."""
         found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("tokenizer", "stop_words")}
         own = {"stop_words": list(self.stop_words)} if self.stop_words else {}
         return found | own | ({} if self.cutter is None else {"tokenizer": self.cutter.to_dict()})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Inverse of :meth:`to_dict`, for what a file says: a function that it names is not run (see Tokenizer).
-
-        Files that do not say so were made when the words of links counted.
-        """
+        """Inverse of :meth:`to_dict`. A function that a file names is not run (see Tokenizer)."""
         if not isinstance(data, Mapping):
-            raise TypeError("settings of texts are a table")
-        named = data.get("tokenizer")
+            raise TypeError("text settings must be a mapping")
+        named = data.get("tokenizer")  # and older files, which do not mention links, were made when their words counted
         return cls(**{"links": True, **data, "tokenizer": None if named is None else Tokenizer.stored(named)})
 
     def words(self, text: str) -> list[str]:
         """Words of one document: NFKC, lower case, length and stop-word filters, optional lemmas.
 
-        With ``ngrams`` = n > 1, the n-grams of its sentences instead: n words joined by blanks, where a sentence begins
-        with one ``<s>`` and ends with one ``</s>``. A sentence that is shorter has none.
+        With ``ngrams`` = n > 1, the n-grams of its sentences: n words joined by spaces, each sentence between ``<s>``
+        and ``</s>``. A shorter sentence has none.
         """
         if self.language == AUTO:
             return self._in(guessed(text)).words(text)
@@ -243,7 +237,7 @@ class TextSettings:
         return found
 
     def _in(self, code: str) -> "TextSettings":
-        """The same settings for one language; every word is kept of one that has no stop words."""
+        """The same settings for one language; without stop words where it has none."""
         if code not in self._by_language:
             name = code if code == "th" or code in language_codes() else "none"
             low, high = (
@@ -257,7 +251,7 @@ class TextSettings:
         return {}
 
     def could_give(self, entry: str) -> bool:
-        """Whether ``entry`` has the form of what :meth:`words` gives. Lengths, stop words and lemmas aside.
+        """Whether ``entry`` has the form of what :meth:`words` gives, apart from lengths, stop words and lemmas.
 
         >>> [TextSettings().could_give(entry) for entry in ("knee", "Knee", "my knee", "knee,p12")]
         [True, False, False, False]
@@ -277,7 +271,7 @@ class TextSettings:
         return all(form(word) for word in inner) and "’" not in entry
 
     def _with_phrases(self, text: str) -> list[str]:
-        """The words of a text, then its phrases: a word that is left out, or any sign but a hyphen, ends one."""
+        """The words of a text, then its phrases, which end at words left out and at any character but a hyphen."""
         words: list[str] = []
         phrases: list[str] = []
         for run in self._runs(text):
@@ -294,23 +288,23 @@ class TextSettings:
         return words + phrases
 
     def _runs(self, text: str) -> list[list[str]]:
-        """Words that stand next to each other; a tokenizer's words all do."""
+        """Runs of adjacent words; those of a tokenizer are one run."""
         if self.cutter is not None:
             return [self._cut(text, _WORD)]
         return [_WORD.findall(run) for run in _RUN.findall(self.plain(text).lower())]
 
     def _own_word(self, entry: str) -> bool:
-        """An owner's tokenizer may give any sign, but no sentence."""
+        """Whether an owner's tokenizer could give it: any characters, but no whole sentence."""
         return entry.split() == [entry] and len(entry) <= self.lengths[1]
 
     def sentences(self, text: str) -> list[list[str]]:
-        """Tokens of each sentence, with the marks of its beginning and end."""
+        """Tokens of each sentence, with its start and end marks."""
         parts = _SENTENCE_END.split(normalize("NFKC", _WIDE_END.sub("\n", text)).replace("’", "'"))
         tokens = [self._filtered(self._cut(part, _TOKEN)) for part in parts]
         return [[START, *sentence, END] for sentence in tokens if sentence]
 
     def _cut(self, text: str, pattern: Any) -> list[str]:
-        """Pieces of a text that match the pattern; an owner's tokenizer has its own idea of a word."""
+        """Pieces of a text that match the pattern, or what an owner's tokenizer takes for words."""
         cutter = self.cutter
         if cutter is None:
             found: list[str] = pattern.findall(self.plain(text).lower())
@@ -320,12 +314,12 @@ class TextSettings:
         return [w for piece in cutter(text) for w in normalize("NFKC", piece).lower().split()]
 
     def plain(self, text: str) -> str:
-        """A text in form NFKC, and without links unless they count."""
+        """A text in NFKC, without links unless they count."""
         text = normalize("NFKC", text)
         return text if self.links else _without_links(text)
 
     def kept(self, word: str) -> str | None:
-        """What one word counts as; None: it does not count."""
+        """What one word counts as; None if it does not count."""
         return next(iter(self._filtered([word])), None)
 
     def _filtered(self, found: list[str]) -> list[str]:
@@ -339,31 +333,18 @@ class TextSettings:
 
 
 def _without_links(text: str) -> str:
-    """A sign that ends words and phrases stands for each."""
+    """Replaces each link by a sign that ends words and phrases."""
     if any(sign in text for sign in ("://", "www.", "WWW.")):
         text = _WEB.sub(r"\1 | ", text)
     return _MAIL.sub(r"\1 | ", text) if "@" in text else text
 
 
-def letters() -> Any:
-    """Finds runs of signs that a word may begin with."""
-    return regex.compile(f"{_LETTER}+")
-
-
-def inside_words() -> Any:
-    """Finds runs of signs that may follow in a word."""
-    return regex.compile(f"{_INSIDE}+")
-
-
 @lru_cache
 def stop_words(language: str) -> frozenset[str]:
-    """Stop words of a language by name or ISO code; empty for ``"none"``.
-
-    The English list is ours: the usual long one drops words such as *back*, *fire* and *computer*.
-    """
+    """Stop words of a language by name or ISO code; empty for ``"none"``."""
     if language in ("none", AUTO):
         return frozenset()
-    if language in ("english", "en"):
+    if language in ("english", "en"):  # our own list: the usual long one drops words such as back, fire and computer
         text = resources.files("dptopics").joinpath("resources/stopwords_english.txt").read_text("utf-8")
         return frozenset(text.split())
     if language in ("thai", "th"):
@@ -387,7 +368,7 @@ def language_codes() -> frozenset[str]:
 
 
 def language_code(language: str) -> str:
-    """ISO code of a language given by name or code."""
+    """ISO code of a language by name or code."""
     from stop_words import LANGUAGE_MAPPING
 
     codes: dict[str, str] = {name: code for code, name in LANGUAGE_MAPPING.items()} | {"thai": "th"}
@@ -395,7 +376,7 @@ def language_code(language: str) -> str:
 
 
 def language_name(language: str) -> str:
-    """Name of a language given by name or ISO code."""
+    """Name of a language by name or ISO code."""
     if language in ("english", "none", AUTO):
         return language
     from stop_words import LANGUAGE_MAPPING
@@ -409,7 +390,7 @@ def _thai_stop_words() -> frozenset[str]:
     try:
         from pythainlp.corpus import thai_stopwords
     except ImportError:
-        return frozenset()  # an owner's own tokenizer needs no package
+        return frozenset()  # the owner's own tokenizer needs no package
     return frozenset(thai_stopwords())
 
 

@@ -1,24 +1,27 @@
-"""How a text is cut into words where blanks do not do it: by a package for its language, or by a function of the owner.
+"""Tokenizers: a package for a language without spaces between words, or a function of the owner.
 
-A tokenizer is public, like all settings: its name and version are saved with a release. A release is a file that others
-may have written, so that a function it names is never imported: its user names it first.
+A tokenizer is public like all settings: its name and version are saved with a release. Others may have written a
+release, so a function that it names is never imported: its user must name it first.
 """
 
+import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
+from importlib import import_module, metadata
+from operator import attrgetter
 from typing import Any, Self
 
 from dptopics.core.errors import InputError, shielded, warn_user
 
 Split = Callable[[str], Sequence[str]]
 OWN_FUNCTION = (
-    "The owner's tokenizer, {}, cuts each text by that text alone: it remembers no other, and learned from none of "
-    "this data."
+    "The owner's tokenizer, {}, splits each text by that text alone: it remembers no other text and learned from none "
+    "of this data."
 )
 
-_EXTRA = "pip install 'dptopics[languages]'"
 _PROBES = (
     "The knee hurts. 膝が痛い。ปวดเข่า",
     "",
@@ -38,11 +41,11 @@ class Tokenizer:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """From a name or a function: whoever gives it names it."""
+        """From a name or a function, which this process may then run."""
         if isinstance(value, cls):
             return value
         if isinstance(value, str) and value in PACKAGES:
-            _segmenter(value)  # a package that is missing is missed now
+            _segmenter(value)  # a missing package is reported now
             return cls(value, _package_version(PACKAGES[value]))
         name, function = _found(value)
         version = _version(function)
@@ -52,9 +55,9 @@ class Tokenizer:
 
     @classmethod
     def stored(cls, data: Any) -> Self:
-        """What a file says: a name alone, or with a version. A function is there only if the user named it before."""
+        """From a file: a name, perhaps with a version. Its function is found only if the user named it before."""
         if not isinstance(data, str) and not (isinstance(data, Mapping) and data.keys() == {"name", "version"}):
-            raise TypeError("a tokenizer is a name, or a name and a version")
+            raise TypeError("a tokenizer must be a name, or a name and a version")
         name, version = (data, "") if isinstance(data, str) else (str(data["name"]), str(data["version"]))
         function, now = _named.get(name, (None, version))
         if version and now != version:
@@ -72,39 +75,35 @@ class Tokenizer:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a guarantee rests on that nobody can check: that an owner's function keeps texts apart."""
+        """What nobody can check: that an owner's function depends on each text alone."""
         return () if self.built_in else (OWN_FUNCTION.format(self.name),)
 
     def __call__(self, text: str) -> list[str]:
         """The words of one text."""
         if self.built_in:
             return list(_segmenter(self.name)(text))
-        function = self.function
-        if function is None:
+        if self.function is None:
             raise InputError(
-                f"texts of this release were split by code of its owner, {self.name!r}, which is not run unless you "
+                f"texts of this release were split by its owner's function {self.name!r}, which is not run unless you "
                 "name it: --tokenizer (in Python: TextSettings(tokenizer=…), before the release is loaded)."
             )
-        return _words(self.name, function, text)
+        return _words(self.name, self.function, text)
 
 
 def _words(name: str, function: Split, text: str) -> list[str]:
     rule = "It must turn one string into a list of strings."
     found = shielded(lambda: list(function(text)), f"the tokenizer {name!r} failed", rule)
     if not all(isinstance(word, str) for word in found):
-        raise InputError(f"the tokenizer {name!r} gave something else than strings. {rule}")
+        raise InputError(f"the tokenizer {name!r} did not return strings. {rule}")
     return found
 
 
 def check_pure(who: str, function: Callable[[str], object]) -> None:
-    """Refuse a function of the owner's that has two answers to one text: by what it read before, or by chance.
-
-    It is tried on a few public texts in two orders. That can refuse, not prove: it may remember other texts than these.
-    """
+    """Refuse an owner's function that gives one public text two results. It may still remember others: no proof."""
     first = [function(text) for text in _PROBES]
     again = [function(text) for text in _PROBES[::-1]]
     if first != again[::-1]:
-        raise InputError(f"{who} gave two answers to one text. It must be a function of the text alone.")
+        raise InputError(f"{who} gave two results for one text. It must be a function of the text alone.")
 
 
 def _found(value: Any) -> tuple[str, Split]:
@@ -112,32 +111,21 @@ def _found(value: Any) -> tuple[str, Split]:
     if callable(value):
         module, place = getattr(value, "__module__", None), getattr(value, "__qualname__", "<>")
         if module is None or "<" in place:
-            raise InputError("a tokenizer must have a name, to be saved: give a function of a module, no lambda.")
+            raise InputError("a tokenizer must have a name to be saved: give a module's function, not a lambda.")
         return f"{module}:{place}", value
     module, colon, place = str(value).partition(":")
     if not (colon and module and place):
         raise InputError(f"a tokenizer is one of {', '.join(PACKAGES)}, or module:function, got {value!r}.")
 
-    def load() -> Any:
-        from importlib import import_module
-
-        found: Any = import_module(module)
-        for part in place.split("."):
-            found = getattr(found, part)
-        return found
-
-    function = shielded(
-        load, f"there is no tokenizer {value!r}", "Give module:function, of a module that is installed."
-    )
+    advice = "Give module:function, of a module that is installed."
+    function = shielded(lambda: attrgetter(place)(import_module(module)), f"there is no tokenizer {value!r}", advice)
     if not callable(function):
-        raise InputError(f"{value!r} is no function. A tokenizer turns one string into a list of strings.")
+        raise InputError(f"{value!r} is not a function. A tokenizer turns one string into a list of strings.")
     return str(value), function
 
 
 def _version(function: Any) -> str:
-    """A checksum of its source (of the whole module, which it may use), or the version of its package."""
-    import inspect
-
+    """A checksum of its module's source, or the version of its package."""
     module = inspect.getmodule(function)
     try:
         source = inspect.getsource(function if module is None or module.__name__ == "__main__" else module)
@@ -147,8 +135,6 @@ def _version(function: Any) -> str:
 
 
 def _package_version(package: str) -> str:
-    from importlib import metadata
-
     try:
         return f"{package} {metadata.version(package)}"
     except (metadata.PackageNotFoundError, ValueError):
@@ -156,43 +142,32 @@ def _package_version(package: str) -> str:
 
 
 def _whole(text: str) -> str:
-    """Without halves of signs, as broken JSON gives: these packages cannot take them."""
+    """Without lone surrogates (from broken JSON), which these packages cannot read."""
     return text.encode("utf-8", "replace").decode()
 
 
-def _chinese() -> Split:
-    import rjieba
-
-    return lambda text: rjieba.cut(_whole(text))
-
-
-def _japanese() -> Split:
-    from janome.tokenizer import Tokenizer as Janome
-
-    tokens = Janome(wakati=True)
-    return lambda text: list(tokens.tokenize(_whole(text)))
-
-
-def _thai() -> Split:
-    import os
-
-    os.environ.setdefault("PYTHAINLP_READ_ONLY", "1")  # else it makes a folder in the user's home
-    from pythainlp.tokenize import word_tokenize
-
-    return lambda text: word_tokenize(text, engine="newmm", keep_whitespace=False)
-
-
 PACKAGES = {"chinese": "rjieba", "japanese": "janome", "thai": "pythainlp"}  # all carry their dictionaries
-_LOADERS = {"chinese": _chinese, "japanese": _japanese, "thai": _thai}
 
 
 @lru_cache
 def _segmenter(language: str) -> Split:
     try:
-        return _LOADERS[language]()
+        if language == "chinese":
+            import rjieba
+
+            return lambda text: rjieba.cut(_whole(text))
+        if language == "japanese":
+            from janome.tokenizer import Tokenizer as Janome
+
+            tokens = Janome(wakati=True)
+            return lambda text: list(tokens.tokenize(_whole(text)))
+        os.environ.setdefault("PYTHAINLP_READ_ONLY", "1")  # else it makes a folder in the user's home
+        from pythainlp.tokenize import word_tokenize
+
+        return lambda text: word_tokenize(text, engine="newmm", keep_whitespace=False)
     except ImportError:
         reason = (
-            f"{language.title()} is written without blanks between words, and needs another package to be split: "
-            f"{_EXTRA}. Or give a tokenizer of your own (--tokenizer module:function)."
+            f"{language.title()} is written without spaces between words and needs another package to split it: "
+            "pip install 'dptopics[languages]'. Or give your own tokenizer (--tokenizer module:function)."
         )
     raise InputError(reason)

@@ -14,7 +14,7 @@ from dptopics.core.files import Arrays
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Public words in sorted order: their order says nothing. ``weights`` are noisy author weights, if released.
+    """Public words in sorted order, which reveals nothing. ``weights`` are noisy author weights, if released.
 
     >>> Vocabulary.of(["pain", "knee"]).index
     {'knee': 0, 'pain': 1}
@@ -22,7 +22,7 @@ class Vocabulary:
 
     words: tuple[str, ...]
     weights: tuple[float, ...] | None = None
-    listed: frozenset[str] = frozenset()  # those of a public list: not chosen from any data
+    listed: frozenset[str] = frozenset()  # those of a public list, not chosen from data
     kind: ClassVar[str] = "vocabulary"
     many: ClassVar[str] = "words"
 
@@ -39,11 +39,8 @@ class Vocabulary:
     def public(cls, words: Iterable[str]) -> Self:
         """Your statement that these words were public before, and were not taken from the private texts.
 
-        They are published as they are, without noise. The words of a ``CountVectorizer`` that was fitted on the data,
-        or a column of it, are private: use a vocabulary that is chosen privately instead, such as "weighted".
-
-        >>> Vocabulary.public(["knee", "glasses"]).words
-        ('glasses', 'knee')
+        They are published without noise. The words of a ``CountVectorizer`` fitted on the data are private: let
+        the vocabulary be chosen privately instead, for example by "weighted".
         """
         if isinstance(words, str):
             raise InputError("public words must be a list of strings, got a single string.")
@@ -67,11 +64,11 @@ class Vocabulary:
 
     @property
     def vocabulary(self) -> Self:
-        """The words themselves, as every released value has some."""
+        """Itself: every released value has its words here."""
         return self
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """None but the weights, which every bundle keeps with the words."""
+        """None: every bundle stores the weights with the words."""
         return {}
 
     def fields(self) -> dict[str, Any]:
@@ -101,10 +98,10 @@ class Vocabulary:
 
 
 def check_stated(words: object) -> None:
-    """Refuse words that nobody said are public: a list, an array or a column may come from the private texts."""
+    """Refuse words that nobody declared public: a list or a column may come from the private texts."""
     if words is not None and not isinstance(words, Vocabulary):
         raise InputError(
-            f"public words must be stated as such, got {type(words).__name__}. If these words were public before, "
-            "write Vocabulary.public(words). Words that were taken from the texts are private: let them be chosen "
-            "privately, for example by vocabulary='weighted'."
+            f"public words must be declared, got {type(words).__name__}. If these words were public before, write "
+            "Vocabulary.public(words). Words taken from the texts are private: let them be chosen privately, for "
+            "example by vocabulary='weighted'."
         )

@@ -1,4 +1,4 @@
-"""BoundedCorpus: the only thing a mechanism may look at, and what it is made of."""
+"""BoundedCorpus, the only thing a mechanism may look at, and its parts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -24,8 +24,7 @@ class Bounds:
     """How much a unit may contribute. Public.
 
     ``max_docs`` documents per author and ``max_words`` distinct words per unit (None: no limit) are chosen by a hash of
-    the unit's own content under ``key``, so that no choice depends on other people's rows or on their order.
-    ``column`` is the one that names the authors, in a table that has one.
+    the unit's own content under ``key``, whatever the rows of others. ``column`` names the authors, in a table.
     """
 
     unit: Unit
@@ -45,7 +44,7 @@ class Bounds:
 
 class Block(NamedTuple):
     """Some units with their documents, as plain arrays. Documents of unit u: unit_start[u]:unit_start[u+1];
-    entries (word, counts) of document d: doc_start[d]:doc_start[d+1]; its embedding, if there are any: vectors[d]."""
+    entries (word, counts) of document d: doc_start[d]:doc_start[d+1]; its embedding, if any: vectors[d]."""
 
     unit_start: NDArray[np.int64]
     doc_start: NDArray[np.int64]
@@ -68,16 +67,13 @@ class Statistic(Protocol):
     @property
     def height(self) -> int | None:
         """Rows of the sum; None: one for each word."""
-        ...
 
     @property
     def width(self) -> int:
         """Numbers per row."""
-        ...
 
     def __call__(self, block: Block) -> UnitRows:
         """The vectors of a block's units: a function of each unit alone, whatever else is in the block."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -89,67 +85,55 @@ class Sample:
 
 
 class BoundedCorpus(Protocol):
-    """Sensitive. Its bounds are public; its documents can be reached only through bounded sums and folds."""
+    """Sensitive. Its bounds are public; its documents can be queried only by bounded sums and folds."""
 
     @property
     def bounds(self) -> Bounds:
         """How much a unit may contribute."""
-        ...
 
     @property
     def vocabulary(self) -> Vocabulary | None:
         """The public words that rows stand for, or None while words are still private."""
-        ...
 
     @property
     def text(self) -> TextSettings | None:
         """How texts became words, if they were texts."""
-        ...
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must be true of how documents became words, for bounds to hold. Public."""
-        ...
+        """What the bounds assume of how documents became words. Public."""
 
     @property
     def vector_width(self) -> int | None:
-        """Numbers in each document's embedding; None if documents have none; 0 if there is no document to tell by."""
-        ...
+        """Width of the documents' embeddings; None without embeddings; 0 if there is no document."""
 
     @property
     def words(self) -> Sequence[str]:
         """What row r of a bounded sum stands for. Private as long as ``vocabulary`` is None."""
-        ...
 
     def limited(self, *, vocabulary: Vocabulary | None = None, max_words: int | None = None) -> "BoundedCorpus":
-        """The same raw data, bounded anew after restricting it to public words, or to fewer words per unit."""
-        ...
+        """The same raw data, bounded again after restricting it to public words, or to fewer words per unit."""
 
     def bounded_sum(
         self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None, norm: int = 2
     ) -> NDArray[np.int64]:
         """Σ over units of the statistic, clipped to norm ``bound``, rounded toward zero, in steps of ``grid``.
 
-        Adding or removing one unit moves the result by at most bound/grid in the L1 (``norm`` = 1) or L2 (2) norm,
-        exactly.
+        One unit more or less moves it by at most bound/grid in the L1 (``norm`` = 1) or L2 (2) norm, exactly.
         """
-        ...
 
     def fold(self, step: Callable[[S, Block], S], state: S, *, max_units: int | None = None) -> S:
-        """Hand the units to ``step`` one block after another, in an order that each unit's own hash decides.
+        """Hand the units to ``step`` block by block, in an order that each unit's own hash decides.
 
-        For functions that are not sums of units: one unit more or less leaves the order of the others as it is, and
-        nothing else is promised. Whoever calls this proves how far one unit can move the result. A corpus of more than
-        ``max_units`` units is refused.
+        One unit more or less leaves the order of the others as it is; nothing else is promised, and the caller must
+        prove how far one unit can move the result. A corpus of more than ``max_units`` units is refused.
         """
-        ...
 
 
 def raw_counts(corpus: BoundedCorpus) -> Counts:
     """The documents of a bounded corpus over its public vocabulary: exact, without noise.
 
-    For mechanisms whose strength is not ``proved``: nothing limits what one unit can do to what they compute. A test
-    holds that no other mechanism calls this.
+    Only for mechanisms whose strength is not ``proved`` (a test checks that): nothing limits what one unit can do.
     """
     if corpus.vocabulary is None:
         raise PrivacyError("the words of this corpus are private. Restrict it to public words first.")
@@ -169,47 +153,24 @@ def string_keys(strings: Iterable[str]) -> NDArray[np.uint64]:
 
 
 class PeriodCorpus:
-    """A :class:`~dptopics.data.bounded.BoundedCorpus` that comes with earlier periods, and keeps its own sums."""
+    """A :class:`BoundedCorpus` that comes with earlier periods and keeps its own sums."""
 
     def __init__(self, corpus: BoundedCorpus, earlier: Earlier, sums: "list[NDArray[np.int64]] | None" = None) -> None:
         self._corpus, self.earlier = corpus, earlier
-        self.sums: list[NDArray[np.int64]] = [] if sums is None else sums  # in the order in which they were asked for
+        self.sums: list[NDArray[np.int64]] = [] if sums is None else sums  # in the order of the queries
+        self.bounds, self.vocabulary, self.text = corpus.bounds, corpus.vocabulary, corpus.text
+        self.assumptions, self.vector_width = corpus.assumptions, corpus.vector_width
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: sensitive, {self.bounds}>"
 
     @property
-    def bounds(self) -> Bounds:
-        """How much a unit may contribute."""
-        return self._corpus.bounds
-
-    @property
-    def vocabulary(self) -> Vocabulary | None:
-        """The public words, here cells."""
-        return self._corpus.vocabulary
-
-    @property
-    def text(self) -> TextSettings | None:
-        """How texts became words."""
-        return self._corpus.text
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """As in the protocol."""
-        return self._corpus.assumptions
-
-    @property
-    def vector_width(self) -> int | None:
-        """As in the protocol."""
-        return self._corpus.vector_width
-
-    @property
     def words(self) -> Sequence[str]:
-        """What rows stand for."""
+        """What the rows of a sum stand for."""
         return self._corpus.words
 
     def limited(self, *, vocabulary: Vocabulary | None = None, max_words: int | None = None) -> "PeriodCorpus":
-        """The same, bounded anew."""
+        """The same, bounded again."""
         corpus = self._corpus.limited(vocabulary=vocabulary, max_words=max_words)
         return PeriodCorpus(corpus, self.earlier, self.sums)
 

@@ -1,4 +1,4 @@
-"""Batches of texts and authors into the arrays of a Corpus: raw text is never held whole."""
+"""From batches of texts and authors to the arrays of a Corpus: raw text is never in memory as a whole."""
 
 import sys
 from collections import defaultdict
@@ -13,8 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dptopics.core.errors import InputError, shielded, tell_owner
-from dptopics.core.names import PLACEHOLDER_TOLD, author_name, clean_name, no_author, real_names
-from dptopics.core.text import AUTO, TextSettings, inside_words, letters
+from dptopics.core.names import PLACEHOLDER_TOLD, author_name, clean_name, missing, no_author, real_names
+from dptopics.core.text import AUTO, INSIDE_WORDS, LETTERS, TextSettings
 from dptopics.core.vocabulary import Vocabulary, check_stated
 from dptopics.data.bounded import string_keys
 from dptopics.data.corpus import Corpus, Embed
@@ -23,17 +23,17 @@ from dptopics.public.embeddings import check_vectors, embedding
 
 Numbers = tuple[NDArray[np.int32], NDArray[np.int64]]
 
-# Settings that look at one word at a time, or at the text before it is cut. Any other, if it is set, may look at
-# several words: then texts are cut one by one.
+# Settings about one word at a time, or about the text before it is cut. Any other may be about several words: if one is
+# set, texts are cut one by one.
 _OF_ONE_WORD = frozenset({"language", "min_length", "max_length", "lemmas", "links", "stop_words"})
-# Stands between documents: no part of a word, and no letter with case, so that lower case does not look past it.
+# Between documents: neither part of a word nor a letter with case, so that lower-casing stops there.
 _SEPARATOR = "\x1c"
-_PLANE = 1 << 16  # code points that are looked at together
-_MOST_SIGNS = 1 << 22  # that are cut at once: four bytes each
+_PLANE = 1 << 16  # code points that are classified together
+_MOST_SIGNS = 1 << 22  # characters that are cut at once: four bytes each
 
 
 class NumberedWords:
-    """Numbers words in the order of their first use. Words that do not count have none."""
+    """Numbers words in the order of their first use; words that do not count get none."""
 
     def __init__(self, text: TextSettings, vocabulary: Vocabulary | None) -> None:
         self.words: dict[str, int] = {}
@@ -44,7 +44,7 @@ class NumberedWords:
         self._together = text.language != AUTO and all(getattr(text, one.name) == one.default for one in others)
 
     def of(self, texts: Sequence[str]) -> Numbers:
-        """The numbers of all words of these documents, one document after another; and how many each has."""
+        """The numbers of all words, document after document, and how many words each document has."""
         if self._together and sum(map(len, texts)) <= _MOST_SIGNS:
             joined = _SEPARATOR.join([*map(self._text.plain, texts), ""])
             if joined.count(_SEPARATOR) == len(texts):
@@ -74,7 +74,7 @@ class NumberedWords:
         return tokens[counts], np.bincount(documents, minlength=n_documents).astype(np.int64)
 
     def _new(self, word: bytes) -> int:
-        """The number of a word that was not met before, or -1."""
+        """The number of a new word, or -1."""
         kept = self._text.kept(word.decode("utf-32-le", "surrogatepass"))
         counts = kept is not None and (self._known is None or kept in self._known)
         self._seen[word] = self.words.setdefault(kept, len(self.words)) if kept is not None and counts else -1
@@ -82,7 +82,7 @@ class NumberedWords:
 
 
 class NumberedCells:
-    """Documents that are numbers of cells already: each counts once, in its cell."""
+    """Documents that already are numbers of cells: each counts once, in its cell."""
 
     def of(self, cells: Sequence[int]) -> Numbers:
         """As :meth:`NumberedWords.of`."""
@@ -91,11 +91,11 @@ class NumberedCells:
 
 @lru_cache(maxsize=1)
 def _kinds() -> NDArray[np.uint8]:
-    """What each code point is, by the expression that cuts single texts."""
+    """The kind of each code point, by the expressions that cut single texts."""
     kinds = np.zeros(sys.maxunicode + 1, np.uint8)
     for first in range(0, kinds.size, _PLANE):
         signs = "".join(map(chr, range(first, first + _PLANE)))
-        for pattern, kind in ((inside_words(), INSIDE), (letters(), LETTER)):
+        for pattern, kind in ((INSIDE_WORDS, INSIDE), (LETTERS, LETTER)):
             for found in pattern.finditer(signs):
                 kinds[first + found.start() : first + found.end()] = kind
     return kinds
@@ -108,7 +108,7 @@ _BATCH_ROWS = 2048
 
 
 class GrowingArray:
-    """An array that grows in place: ``resize`` moves pages instead of copying them, so the peak stays near the size."""
+    """An array that grows in place: ``resize`` moves pages without copying, so that the peak stays near the size."""
 
     def __init__(self, dtype: type) -> None:
         self._data: NDArray[Any] = np.empty(1024, dtype)
@@ -123,7 +123,7 @@ class GrowingArray:
         self.size = end
 
     def finish(self) -> NDArray[Any]:
-        """The array, cut to its size; this object must not be used afterwards."""
+        """The array, cut to its size; do not use this object afterwards."""
         self._data.resize(self.size, refcheck=False)
         return self._data
 
@@ -187,7 +187,7 @@ class Builder:
         for i, text in enumerate(texts):
             author = None if authors is None else authors[i]
             if type(text) is self._kind and type(author) is str:
-                name = author if author in self._authors else clean_name(author)  # a clean name is its own
+                name = author if author in self._authors else clean_name(author)
                 if name in self._authors or not no_author(name, self._real):
                     numbers.append(self._authors[name])
                     kept.append(text)
@@ -209,38 +209,33 @@ class Builder:
         self._author.extend(np.array(numbers, np.int32))
 
     def _is_whole(self, text: object, authors: Sequence[object] | None, i: int, row: int) -> bool:
-        """Whether a row has all it needs; if not, and such rows are not to be left out, it is refused."""
+        """Whether a row is complete; an incomplete one is refused unless such rows are dropped."""
         lacking = self._lacking(text, authors, i)
         if lacking and not self._drop_missing:
             raise InputError(
-                f"row {row} has no {lacking}. Fill it in, or leave such rows out with drop_missing=True "
-                "(--drop-missing)."
+                f"row {row} has no {lacking}. Fill it in, or drop such rows with drop_missing=True (--drop-missing)."
             )
         if not lacking and not isinstance(text, self._kind):
             raise InputError(f"row {row}: a text must be a string, got {type(text).__name__}. Convert the column.")
         return not lacking
 
     def _lacking(self, text: object, authors: Sequence[object] | None, i: int) -> str:
-        """What row i has not: its text, its author or (empty) nothing."""
-        if _missing(text):
+        """What row i lacks: its text, its author or (empty) nothing."""
+        if missing(text):
             return "text"
         return f"author{PLACEHOLDER_TOLD}" if authors is not None and no_author(authors[i], self._real) else ""
 
     def build(self, kind: type[C]) -> C:
-        """The corpus. One without words is as good as any other: its owner is told, its releases are noise alone."""
+        """The corpus alone."""
         return self.build_named(kind)[0]
 
     def build_named(self, kind: type[C]) -> tuple[C, list[str]]:
-        """The same, and the name of each author number."""
+        """The corpus and its authors' names. An empty one is accepted: its owner is told, its releases are noise."""
         tell_if_empty(self._row, self._sizes.size, self._word.size, self._text, self._vocabulary)
-        return self.named_arrays(kind)
+        return self.arrays(kind)
 
-    def arrays(self, kind: type[C]) -> C:
-        """The corpus, or a part of one that may be empty."""
-        return self.named_arrays(kind)[0]
-
-    def named_arrays(self, kind: type[C]) -> tuple[C, list[str]]:
-        """The same, and the name of each author number."""
+    def arrays(self, kind: type[C]) -> tuple[C, list[str]]:
+        """The same for a part of a corpus, which may be empty."""
         words: Sequence[str] = list(self._words.words) if self._vocabulary is None else self._vocabulary.words
         rename = None
         if self._vocabulary is not None and self._text is not None:
@@ -268,27 +263,24 @@ class Builder:
 def tell_if_empty(
     n_rows: int, n_documents: int, n_entries: int, text: TextSettings | None, vocabulary: Vocabulary | None
 ) -> None:
-    """Tell the owner if nothing is left of the data, and where it went.
-
-    It is not refused: whoever learns that a release was refused would learn for free that nobody wrote a listed word.
-    """
+    """Tell the owner if no words are left, and why. A refusal would reveal for free that nobody wrote a listed word."""
     if n_entries:
         return
     if not n_rows:
         why = "the data holds no documents. Check the file and the name of the text column."
     elif not n_documents:
-        why = "no rows are left after dropping those without text or author."
+        why = "no rows are left after those without text or author were dropped."
     elif vocabulary is not None:
         why = (
             "none of the listed words or n-grams occurs in the data. Check the language, the text column and the "
-            "number of words per n-gram, or take another public list."
+            "number of words per n-gram, or use another public list."
         )
     elif text is not None and text.ngrams > 1:
-        why = f"no sentence is long enough for n-grams of {text.ngrams} words. Ask for shorter ones."
+        why = f"no sentence is long enough for n-grams of {text.ngrams} words. Use shorter ones."
     else:
-        why = "no words are left in any document after tokenising. Check the text column and the language."
+        why = "no words are left in any document after tokenizing. Check the text column and the language."
     tell_owner(
-        f"{why} A release will be noise alone, and will be charged: refusing it would tell that nothing is there."
+        f"{why} A release will be noise alone, and will be charged: a refusal would reveal that nothing is there."
     )
 
 
@@ -300,22 +292,18 @@ def _stream(values: Iterable[T]) -> Iterator[T]:
 
 
 def _next(values: Iterator[T], n: int) -> list[T]:
-    """The next n values of what may be the owner's own stream, whose exceptions may quote data."""
+    """The next n values of a stream, perhaps the owner's own, whose exceptions may quote data."""
     return shielded(lambda: list(islice(values, n)), *_UNREAD)
 
 
-def _missing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and value != value)
-
-
 def as_list(values: T) -> T:
-    """A column of Arrow holds no strings, but things that stand for strings: a list of it does."""
+    """A list of an Arrow column, whose items are not strings themselves; other values as they are."""
     listed: Any = getattr(values, "to_pylist", None)
     return values if listed is None or hasattr(values, "column_names") else shielded(listed, *_UNREAD)
 
 
 def check_authors(authors: object) -> None:
-    """A string would pass for a list of one-letter authors, a frame for a list of its columns."""
+    """Refuse a string, which would pass for one-letter authors, and a frame, which would pass for its columns."""
     if isinstance(authors, str):
         raise InputError("authors must be a list, one per document, got a single string.")
     if hasattr(authors, "columns") or isinstance(authors, Mapping):
@@ -325,10 +313,9 @@ def check_authors(authors: object) -> None:
 def numbered_authors(
     names: list[str], numbers: NDArray[np.int32]
 ) -> tuple[list[str], NDArray[np.int32], NDArray[np.uint64]]:
-    """The names of authors, the author of each document and the key of each name.
+    """The authors' names, the author of each document and the key of each name.
 
-    Where two names share a key, authors are numbered in the order of their names: the order of rows must not decide
-    which of the two comes first.
+    Authors whose names share a key are numbered in the order of their names, whatever the order of rows.
     """
     keys = string_keys(names)
     if np.unique(keys).size == keys.size:

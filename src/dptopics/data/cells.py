@@ -1,7 +1,6 @@
-"""A table of texts as a corpus of cells: each document has a number, that of the cell of a public table it counts in.
+"""A table of texts as a corpus of cells: each document is the number of the cell of a public table that it counts in.
 
-Everything that bounds words of units then bounds cells of units: a unit keeps so many of them by a keyed hash, in
-memory and on Spark alike.
+What bounds the words of units then bounds their cells: a unit keeps so many by a keyed hash, in memory and on Spark.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +22,7 @@ from dptopics.data.readers.columns import Rows
 
 _INVENTED = 80  # documents of an audit's background
 Topics = Callable[[list[str]], NDArray[np.int64]]  # texts to the number of each one's topic
-Admitted = Callable[[list[str]], NDArray[np.bool_]]  # authors' names to whether each counts
+Admitted = Callable[[list[str]], NDArray[np.bool_]]  # authors' names to whether each may count
 
 
 def corpus_of_cells(
@@ -40,7 +39,7 @@ def corpus_of_cells(
 ) -> Corpus:
     """From batches of texts, authors (if any, of the column ``author``) and one column for each axis that has one.
 
-    ``admitted`` tells which authors count at all, each by their own past. ``assumptions`` are those on ``topics``.
+    ``admitted`` says which authors count at all, each by their own past. ``assumptions`` are those of ``topics``.
     """
     shape = (n_topics, *(len(axis.values) for axis in axes))
     how: dict[str, Any] = {"with_authors": author is not None, "drop_missing": drop_missing, "author_is": author_is}
@@ -53,14 +52,14 @@ def corpus_of_cells(
             strange[axis.name] += int(np.count_nonzero(place == len(axis.values) - 1))
         rows += len(texts)
         numbers = np.ravel_multi_index(tuple(places), shape).tolist()
-        # A text that is missing stays so: whether such rows are left out is the owner's choice.
+        # A missing text stays missing: whether such rows are dropped is the owner's choice.
         there = [cell if isinstance(text, str) else None for text, cell in zip(texts, numbers, strict=True)]
         builder.add(there, authors)
     for name, many in strange.items():
         if many:
             tell_owner(
-                f"{many:,} of {rows:,} rows ({many / rows:.0%}) count as {OTHER!r} for {name!r}: they have no value, "
-                "or one that is not on the public list or in the declared range."
+                f"{many:,} of {rows:,} rows ({many / rows:.0%}) count as {OTHER!r} for {name!r}: their value is "
+                "missing, not on the public list, or outside the declared range."
             )
     corpus, names = builder.build_named(Corpus)
     corpus = replace(corpus, assumptions=assumptions, author_column=author)
@@ -70,8 +69,8 @@ def corpus_of_cells(
     allowed = admitted(names)
     if left := int(np.count_nonzero(~allowed)):
         tell_owner(
-            f"{left:,} of {allowed.size:,} authors ({left / allowed.size:.0%}) have counted in as many periods as they "
-            "may, and are left out of this one: people who write often count in their first periods only."
+            f"{left:,} of {allowed.size:,} authors ({left / allowed.size:.0%}) have already counted in as many periods "
+            "as they may, and are left out of this one: people who write often count in their first periods only."
         )
     return corpus.take(np.flatnonzero(allowed[corpus.author]))
 
@@ -100,13 +99,12 @@ def in_period(batches: Iterable[Rows], place: int, axis: Axis, period: int) -> I
         yield [[column[i] for i in kept] for number, column in enumerate(rows) if number != place]
     if kept_rows < every:
         tell_owner(
-            f"{every - kept_rows:,} of {every:,} rows have a date outside the period that is counted, or none. They "
-            "are left out."
+            f"{every - kept_rows:,} of {every:,} rows have no date, or one outside this period. They are left out."
         )
 
 
 def invented_cells(n_cells: int, *, with_authors: bool) -> Corpus:
-    """A few invented people with a document or two each, for audits."""
+    """A few invented people with one or two documents each, for audits."""
     documents = np.arange(_INVENTED)
     places = documents * 7919 % n_cells
     ones = np.ones(_INVENTED, np.int64)
@@ -140,7 +138,7 @@ def corpus_of_values(
 
 
 def _topics(texts: Sequence[Any], topics: Topics) -> NDArray[np.int64]:
-    """The topic of each text that is there."""
+    """The topic of each text that is not missing."""
     known = [i for i, text in enumerate(texts) if isinstance(text, str)]
     found = np.zeros(len(texts), np.int64)
     if known:

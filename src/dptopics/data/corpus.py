@@ -1,4 +1,4 @@
-"""Corpus: sensitive text as word counts. BoundedCorpus: the only thing a mechanism may look at."""
+"""Corpus: sensitive text as word counts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -41,10 +41,10 @@ class Corpus:
     vocabulary: Vocabulary | None  # set when the words are public
     text: TextSettings | None
     vectors: NDArray[np.float32] | None = None  # embedding of each document, by a public model
-    left_out: int = 0  # rows without text or author that were dropped. Private: for the owner's eyes
-    blank: int = 0  # texts without any sign. Private: for the owner's eyes
-    assumptions: tuple[str, ...] = ()  # what must be true of how documents became words. By their form: public
-    author_column: str | None = None  # the column that names the authors, of a table
+    left_out: int = 0  # rows without text or author that were dropped. Private: for the owner only
+    blank: int = 0  # texts without any character. Private: for the owner only
+    assumptions: tuple[str, ...] = ()  # what bounds assume of how documents became words. Public
+    author_column: str | None = None  # the column that names the authors, in a table
 
     def __repr__(self) -> str:
         return f"<Corpus: sensitive, unit {str(self.default_unit)!r}>"
@@ -65,7 +65,7 @@ class Corpus:
         return None if self.author_key is None else self.author_key.size
 
     def account(self) -> str:
-        """What was read, in one sentence. Private: for the owner's eyes."""
+        """What was read, in one sentence. Private: for the owner only."""
         rows = f"{_number(self.n_documents + self.left_out, 'row')}: " if self.left_out else ""
         found = f"Read {rows}{_number(self.n_documents, 'text')}"
         if self.n_authors is not None:
@@ -83,29 +83,29 @@ class Corpus:
 
     @cached_property
     def word_key(self) -> NDArray[np.uint64]:
-        """Hash of each word, so that choices do not depend on the order in which words were met."""
+        """Hash of each word, so that choices do not depend on the order in which words were read."""
         return string_keys(self.words)
 
     @cached_property
     def word_order(self) -> NDArray[np.int32]:
-        """Word numbers in the order of the alphabet: rows by first use would let one unit move another's rounding."""
+        """Word numbers in alphabetical order: in the order of first use, one unit could move another's rounding."""
         return np.array(sorted(range(len(self.words)), key=self.words.__getitem__), np.int32)
 
     @cached_property
     def word_rank(self) -> NDArray[np.int32]:
-        """The place of each word in the alphabet."""
+        """The alphabetical rank of each word."""
         rank = np.empty(len(self.words), np.int32)
         rank[self.word_order] = np.arange(rank.size, dtype=np.int32)
         return rank
 
     @cached_property
     def content_key(self) -> NDArray[np.uint64]:
-        """Hash of each document's words and counts. Two contents may share one."""
+        """Hash of each document's words and counts, which two contents may share."""
         return content_keys(self.doc_start, self.word, self.count, self.word_key)
 
     @cached_property
     def vector_key(self) -> NDArray[np.uint64]:
-        """Hash of each document's embedding: documents of equal words may differ in it. Two may share one."""
+        """Hash of each document's embedding, which two may share: documents of equal words may differ in it."""
         keys = np.zeros(self.n_documents, np.uint64)
         if self.vectors is not None:
             for column in np.ascontiguousarray(self.vectors).view(np.uint32).T:
@@ -114,7 +114,7 @@ class Corpus:
 
     @property
     def digest(self) -> str:
-        """Tells one corpus from another, whatever the order of rows. For public ones."""
+        """Identifies a public corpus, whatever the order of its rows."""
         return sha256(np.sort(self.content_key).tobytes()).hexdigest()
 
     @classmethod
@@ -131,20 +131,14 @@ class Corpus:
     ) -> Self:
         """From strings, and the author of each where known.
 
-        ``drop_missing`` leaves out those without text or author. Placeholders such as "unknown" are no authors, but for
-        those that ``author_is`` lists. A ``vocabulary`` is public; other words are dropped. ``embed`` turns texts into
-        vectors: a public model, called with one text at a time.
+        ``drop_missing`` drops those without text or author. Placeholders such as "unknown" do not count as authors,
+        except those that ``author_is`` lists. A ``vocabulary`` is public: other words are dropped. ``embed``, a public
+        model, turns texts into vectors, one text at a time.
         """
         from dptopics.data.builder import Builder
 
-        builder = Builder(
-            settings or TextSettings(),
-            with_authors=authors is not None,
-            drop_missing=drop_missing,
-            author_is=author_is,
-            vocabulary=vocabulary,
-            embed=embed,
-        )
+        rows: dict[str, Any] = {"drop_missing": drop_missing, "author_is": author_is, "vocabulary": vocabulary}
+        builder = Builder(settings or TextSettings(), with_authors=authors is not None, embed=embed, **rows)
         builder.add_all(texts, authors)
         named = getattr(authors, "name", None)  # of a pandas or Polars column
         return replace(builder.build(cls), author_column=named if isinstance(named, str) else None)
@@ -167,38 +161,29 @@ class Corpus:
     ) -> Self:
         """From a file, a folder of text files, standard input ("-"), or a frame that speaks Arrow (pandas, Polars, …).
 
-        Files are CSV, TSV, JSON (lines or an array), Parquet or workbooks, also packed; ``separator`` and ``format``
-        say what a file's header and name do not. A folder has the columns text, folder and file. Rows are read in
-        batches. ``drop_missing`` leaves out rows without text or author. Placeholders such as "unknown" are no authors,
-        but for those that ``author_is`` lists. A ``vocabulary`` is public; words outside it are dropped while reading.
-        ``embed`` turns texts into vectors: a public model.
+        Files are CSV, TSV, JSON (lines or an array), Parquet or workbooks, optionally compressed; ``separator`` and
+        ``format`` say what a file's header and name do not. A folder has the columns text, folder and file. Rows are
+        read in batches. The other arguments are those of :meth:`from_texts`.
         """
         from dptopics.data.builder import Builder
-        from dptopics.data.readers.files import TableFile
-        from dptopics.data.readers.tables import read_batches
+        from dptopics.data.readers.files import TableFile, read_batches
 
         if isinstance(source, str | Path):
             source = TableFile(source, encoding=encoding, separator=separator, format=format)
         elif separator is not None or format is not None:
-            raise InputError("separator and format are for files. Leave them out.")
-        builder = Builder(
-            settings or TextSettings(),
-            with_authors=author is not None,
-            drop_missing=drop_missing,
-            author_is=author_is,
-            vocabulary=vocabulary,
-            embed=embed,
-        )
+            raise InputError("separator and format are for files: leave them out.")
+        rows: dict[str, Any] = {"drop_missing": drop_missing, "author_is": author_is, "vocabulary": vocabulary}
+        builder = Builder(settings or TextSettings(), with_authors=author is not None, embed=embed, **rows)
         for texts, authors in read_batches(source, text=text, author=author):
             builder.add(texts, authors)
         return replace(builder.build(cls), author_column=author)
 
     @classmethod
     def from_sql(cls, query: str, url: str, *, text: str, author: str | None = None, **how: Any) -> Self:
-        """From what a database answers (extra ``sql``); ``how`` as for :meth:`from_table`.
+        """From the result of a read-only query to a database (extra ``sql``); ``how`` as in :meth:`from_table`.
 
-        ``url`` is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME, or any that SQLAlchemy has a driver for. It
-        is used once and kept nowhere. The query may only read.
+        ``url`` is sqlite:///FILE, postgresql://USER:PASSWORD@HOST/NAME or another with a SQLAlchemy driver. It is used
+        once and stored nowhere.
         """
         from dptopics.data.readers.databases import SqlQuery
 
@@ -216,7 +201,7 @@ class Corpus:
     ) -> Self:
         """From a documents × words matrix (SciPy sparse or dense).
 
-        A vocabulary that was learned from the data (a CountVectorizer's) is private: leave ``public_vocabulary`` off.
+        A vocabulary learned from the data (a CountVectorizer's) is private: leave ``public_vocabulary`` off.
         """
         from dptopics.data.matrices import corpus_from_counts
 
@@ -234,14 +219,14 @@ class Corpus:
     def with_vectors(self, vectors: Any) -> Self:
         """The same documents with their embeddings, one row each, by a public model that never saw this data.
 
-        Each must have been computed from its own text alone, not in a padded batch: nothing here can check that.
+        Each must come from its own text alone, not from a padded batch: nothing here can check that.
         """
         from dptopics.public.embeddings import check_vectors
 
         return replace(self, vectors=check_vectors(vectors, self.n_documents))
 
     def take(self, documents: NDArray[np.int64]) -> Self:
-        """Some of the documents, for audits: the owner's eyes only."""
+        """Some of the documents, for audits: for the owner only."""
         part = self.counts().take(documents)
         return replace(
             self,
@@ -251,32 +236,22 @@ class Corpus:
             author=None if self.author is None else self.author[documents],
             vectors=None if self.vectors is None else self.vectors[documents],
             left_out=0,
-            blank=0,  # of the whole, which is what was read
+            blank=0,  # these two are about the whole
         )
 
     def counts(self, vocabulary: Vocabulary | None = None) -> Counts:
-        """All documents as plain counts, for learners and audits: the owner's eyes only.
-
-        With a vocabulary, words outside it are dropped; rows then follow the vocabulary's order.
-        """
-        if vocabulary is None:
-            rename = np.arange(len(self.words), dtype=np.int32)
-        else:
-            rename = np.array([vocabulary.index.get(w, -1) for w in self.words], dtype=np.int32)
-        everything = np.arange(self.n_documents)
-        start, word, count = gather(everything, self.doc_start, self.word, self.count, rename)
+        """All documents as counts, for learners and audits: for the owner only. Rows follow a given vocabulary."""
         n_words = len(self.words) if vocabulary is None else len(vocabulary)
+        rename = np.arange(n_words, dtype=np.int32)
+        if vocabulary is not None:  # words outside it are dropped
+            rename = np.array([vocabulary.index.get(w, -1) for w in self.words], dtype=np.int32)
+        start, word, count = gather(np.arange(self.n_documents), self.doc_start, self.word, self.count, rename)
         return Counts(start, word, count, n_words, self.content_key)
 
     def bounded(
-        self,
-        *,
-        unit: Unit | str | None = None,
-        max_docs: int | None = None,
-        max_words: int | None = None,
-        key: int = 0,
+        self, *, unit: Unit | str | None = None, max_docs: int | None = None, max_words: int | None = None, key: int = 0
     ) -> BoundedCorpus:
-        """Limit what each unit contributes; only a bounded corpus can be released from."""
+        """Limit what each unit contributes: releases are made from bounded corpora only."""
         from dptopics.data.engines.memory import MemoryCorpus
 
         unit = self.default_unit if unit is None else Unit(unit)
@@ -286,7 +261,7 @@ class Corpus:
         return MemoryCorpus(self, bounds)
 
     def warn_if_delta_large(self, delta: float, unit: Unit) -> None:
-        """Tell the owner when δ would allow a mechanism that publishes somebody outright."""
+        """Tell the owner if δ would allow a mechanism that publishes somebody outright."""
         warn_if_delta_large(self.n_authors if unit is Unit.AUTHOR else self.n_documents, delta, unit)
 
 
@@ -298,6 +273,6 @@ def warn_if_delta_large(n: int | None, delta: float, unit: Unit) -> None:
     """Warn if δ is above 1 / n, for n units."""
     if n is not None and delta > 1 / max(n, 1):
         tell_owner(
-            f"delta = {delta:g} is larger than 1 / number of {unit}s: a mechanism that publishes one {unit} picked "
-            "at random would satisfy it. Choose delta well below that."
+            f"delta = {delta:g} is larger than 1 / number of {unit}s: a mechanism that publishes one random {unit} "
+            "would satisfy it. Choose a much smaller delta."
         )

@@ -1,7 +1,7 @@
-"""What scikit-learn users hand to ``fit`` and ``transform``: texts, or a matrix of counts, told apart and checked.
+"""The inputs of ``fit`` and ``transform``: texts, or a matrix of counts, told apart and checked.
 
-scikit-learn, NumPy and pandas quote cells and names of columns in their messages. Cells are data, and the columns of a
-count matrix are words of the data, so that only the part of a message that holds neither is passed on.
+scikit-learn, NumPy and pandas quote cells and column names in their messages. Both may be data, so only those parts of
+a message that hold neither are passed on.
 """
 
 import re
@@ -12,7 +12,8 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from dptopics.core.errors import DptopicsError, InputError, shielded
-from dptopics.data.readers.tables import read_batches
+from dptopics.core.names import missing
+from dptopics.data.readers.files import read_batches
 
 if TYPE_CHECKING:
     from dptopics.core.text import TextSettings
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from dptopics.privacy.guarantee import Unit
     from dptopics.public.embeddings import Embedding
 
-# Whole sentences of scikit-learn's that hold names of types and numbers of rows and columns only.
+# Sentences of scikit-learn that hold only names of types and numbers of rows and columns.
 _HARMLESS = re.compile(
     r"Found array with \d+ (?:sample|feature)\(s\) \(shape=\([\d, ]*\)\) while a minimum of \d+ is required"
     r"|X has \d+ features, but \w+ is expecting \d+ features as input"
@@ -36,7 +37,7 @@ _HARMLESS = re.compile(
 
 
 class EstimatorData(NamedTuple):
-    """What fit was given: what decides the plan, and how to read it once the plan is checked."""
+    """The input of fit: what decides the plan, and how to read it once the plan is checked."""
 
     text: "TextSettings | None"
     unit: "Unit"
@@ -47,7 +48,7 @@ class EstimatorData(NamedTuple):
 
 
 _WANTED = (
-    "Give texts (a list or one column of strings), a Corpus, or a matrix of counts, one row per document. Of a table "
+    "Give texts (a list or one column of strings), a Corpus, or a matrix of counts, one row per document. For a table, "
     "name the columns: fit(frame, text='note', authors='patient')."
 )
 _RESHAPE = "Reshape your data: a matrix has one row per document and one column per word."
@@ -62,73 +63,58 @@ def is_texts(X: Any) -> bool:
     if not hasattr(X, "__len__"):
         return hasattr(X, "__iter__")
     return shielded(
-        lambda: any(isinstance(text, str) for text in X) or all(map(_missing, X)),
-        "the texts cannot be read",
-        _WANTED,
+        lambda: any(isinstance(text, str) for text in X) or all(map(missing, X)), "the texts cannot be read", _WANTED
     )
 
 
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and value != value)
-
-
 def one_column(X: Any) -> Any:
-    """The column itself of a frame or array with exactly one, if it holds no numbers: texts, as a list of them is.
-
-    What a ColumnTransformer hands on. By its type; but pandas makes numbers of texts that are all missing.
-    """
+    """The only column of a frame or array, as texts, unless it holds numbers: what a ColumnTransformer passes on."""
     if sparse.issparse(X) or hasattr(X, "column_names") or getattr(X, "ndim", 2) != 2:
         return X
     if not isinstance(getattr(X, "shape", None), tuple) or X.shape[1:] != (1,):
         return X
     column = getattr(X, "iloc", X)[:, 0]  # of pandas; Polars and NumPy have none
-    empty = hasattr(X, "iloc") and bool(column.isna().all())
+    empty = hasattr(X, "iloc") and bool(column.isna().all())  # pandas makes numbers of texts that are all missing
     return column if empty or str(column.dtype).lower().startswith(("object", "str", "<u", "utf8")) else X
 
 
 def numbered(matrix: Any, *, public: bool = True) -> list[str]:
-    """Names for columns that have none, if the columns are public: each has its place by the others.
-
-    A vectorizer that was fitted on the data has one column for each word of anybody: one word more moves all that
-    follow, and "x7" would tell of it.
-    """
+    """Names for public columns without names. If they are not public, "x7" itself would reveal something: a vectorizer
+    fitted on the data has one column for each word of anybody, and one word more moves all that follow."""
     if public:
         return [f"x{i}" for i in range(matrix.shape[1])]
     raise InputError(
-        "these counts have no names of columns, and which column a fitted vectorizer gives to a word depends on all "
-        "documents. Give the texts themselves instead of counts; or the words of the columns, which are then chosen "
-        "privately (feature_names=, or a DataFrame of counts); or say that the columns are public, as those of a "
-        "HashingVectorizer or of CountVectorizer(vocabulary=a public list) are: vocabulary='public'."
+        "these counts have no column names, and which column a fitted vectorizer gives to a word depends on all "
+        "documents. Give the texts themselves; or the words of the columns, which are then chosen privately "
+        "(feature_names=, or a DataFrame of counts); or declare the columns public, as those of a HashingVectorizer or "
+        "of CountVectorizer(vocabulary=a public list) are: vocabulary='public'."
     )
 
 
 def check_column_names(text: Any, authors: Any) -> None:
-    """Columns of a table are both named."""
+    """Refuse columns of a table that are not both named."""
     if not isinstance(text, str) or not (authors is None or isinstance(authors, str)):
         raise InputError(
-            "of a table, name the columns of texts and authors: fit(frame, text='note', authors='patient'); or give "
+            "for a table, name the columns of texts and authors: fit(frame, text='note', authors='patient'); or give "
             "both as lists: fit(frame['note'], authors=frame['patient'])."
         )
     if text == authors:
-        raise InputError(f"text and authors name the same column, {text!r}. Name the one with the texts.")
+        raise InputError(f"text and authors name the same column, {text!r}. Name the column of the texts.")
 
 
 def check_no_labels(y: Any) -> None:
-    """Where nobody said whom to protect, a second argument is more likely authors than labels."""
+    """Refuse a second argument if no unit was chosen: it is more likely authors than labels."""
     if y is not None:
         raise InputError(
-            "fit(X, y) ignores y, and each document would be protected by itself. If these are the authors: "
-            "fit(X, authors=…). If they are labels, for a step behind this one, say whom to protect: authors=…, or "
-            "unit='document'."
+            "fit(X, y) ignores y, and each document would be protected separately. If these are the authors: "
+            "fit(X, authors=…). If they are labels for a later step, say whom to protect: authors= or unit='document'."
         )
 
 
 def check_only_data(authors: Any, drop_missing: bool, author_is: Iterable[str]) -> None:
-    """A Corpus was read before."""
+    """Refuse settings of rows for a Corpus, whose rows were read before."""
     if authors is not None or drop_missing or tuple(author_is):
-        raise InputError(
-            "a Corpus already knows its authors and rows: leave authors=, author_is= and drop_missing= out."
-        )
+        raise InputError("a Corpus already has its authors and rows: leave out authors=, author_is= and drop_missing=.")
 
 
 def data_of(
@@ -148,12 +134,8 @@ def data_of(
     unit = Unit.DOCUMENT if authors is None else Unit.AUTHOR
     if text is not None or isinstance(authors, str):
         check_column_names(text, authors)
-        return EstimatorData(
-            settings,
-            unit,
-            None,
-            lambda embed: Corpus.from_table(X, text=text or "", author=authors, embed=embed, **how),
-        )
+        table = {"text": text or "", "author": authors, **how}
+        return EstimatorData(settings, unit, None, lambda embed: Corpus.from_table(X, embed=embed, **table))
     if isinstance(X, Corpus):
         check_only_data(authors, drop_missing, author_is)
         return EstimatorData(X.text, X.default_unit, X.vocabulary, lambda embed: X)
@@ -169,8 +151,8 @@ def spark_data_of(
     if isinstance(X, SparkTable):
         if any(rows.values()) or not (text is authors is embeddings is None):
             raise InputError(
-                "a SparkTable already knows its columns and rows: leave text=, authors=, embeddings=, author_is= and "
-                "drop_missing= out."
+                "a SparkTable already has its columns and rows: leave out text=, authors=, embeddings=, author_is= and "
+                "drop_missing=."
             )
         table = X
     elif text is None or not all(name is None or isinstance(name, str) for name in (authors, embeddings)):
@@ -192,7 +174,7 @@ def counts_of(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a sparse matrix; the estimator remembers its columns (``reset``), or compares them."""
     try:
         settings = {"accept_sparse": "csr", "dtype": "numeric", "ensure_non_negative": True}
-        settings["ensure_min_samples"] = 0  # no documents are data as well: whether there are any is private
+        settings["ensure_min_samples"] = 0  # whether there are any documents is private
         return sparse.csr_array(validate_data(estimator, X, reset=reset, **settings))
     except (DptopicsError, MemoryError):
         raise

@@ -1,4 +1,4 @@
-"""Count matrices into a Corpus: SciPy or dense arrays, and UCI bag-of-words files."""
+"""From count matrices to a Corpus: SciPy or dense arrays, and UCI bag-of-words files."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -19,10 +19,10 @@ from dptopics.data.readers.files import check_file, explain
 from dptopics.data.readers.formats import read_lines
 
 C = TypeVar("C", bound=Corpus)
-# On the card of whatever is released from counts: nobody can see how they were made.
+# On the card of every release from counts: nobody can see how they were made.
 COUNTED_ALONE = (
     "Each row of counts, and which words it counts, was made from its own document and public rules alone. What a "
-    "fitted vectorizer decides from all documents (min_df, max_df, max_features) is no such rule."
+    "fitted vectorizer decides from all documents (min_df, max_df, max_features) is not such a rule."
 )
 
 
@@ -70,7 +70,7 @@ def corpus_from_counts(
 
 
 def _words_of_columns(vocabulary: Sequence[str], n_columns: int) -> list[str]:
-    """One word for each column, no word twice."""
+    """One word for each column, all different."""
     if isinstance(vocabulary, str):
         raise InputError("the vocabulary must be a list of words, one per column, got a single string.")
     words = [str(w) for w in vocabulary]
@@ -79,14 +79,14 @@ def _words_of_columns(vocabulary: Sequence[str], n_columns: int) -> list[str]:
             f"the matrix has {n_columns} columns but the vocabulary has {len(words)} words. Give one per column."
         )
     if len(set(words)) != len(words):
-        raise InputError("the vocabulary holds a word twice. Merge such columns first.")
+        raise InputError("the vocabulary holds a word twice. Merge these columns first.")
     return words
 
 
 def _authors_of_rows(
     authors: Iterable[str | int], n_rows: int, real: frozenset[str]
 ) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-    """The number of each row's author, and a key for each author."""
+    """The number of each row's author, and the key of each author."""
     check_authors(authors)
     names = shielded(lambda: list(authors), "the authors cannot be read", "Give a list of strings.")
     index: defaultdict[str, int] = defaultdict()
@@ -114,13 +114,13 @@ def read_uci(docword: str | Path, vocab: str | Path) -> tuple[Any, list[str]]:
     )
     if n_found != n_entries:
         raise InputError(
-            f"{Path(docword).name!r} should hold {n_entries} entries but holds {n_found}. Get the whole file."
+            f"{Path(docword).name!r} should hold {n_entries} entries but holds {n_found}. Get the complete file."
         )
     return matrix, words
 
 
 def _docword(path: str | Path) -> tuple[Any, int, int]:
-    """The matrix, how many entries it has, and how many the file says."""
+    """The matrix, its number of entries, and the number that the file states."""
     from pyarrow import csv
     from scipy import sparse
 

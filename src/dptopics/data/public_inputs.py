@@ -1,4 +1,4 @@
-"""Public things that a plan names and does not hold: word lists, n-grams, corpora and code, with a checksum each."""
+"""Public inputs that a plan names but does not contain: word lists, n-grams, corpora and code, each with a checksum."""
 
 import hashlib
 import inspect
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 IN_PYTHON = "given in Python"
-_OURS = "dptopics.learners."  # frozen dataclasses there do nothing when they are made but check their fields
-_allowed: dict[str, Any] = {}  # code of the user's, by where it is defined
+_OURS = "dptopics.learners."  # frozen dataclasses that only check their fields when they are made
+_allowed: dict[str, Any] = {}  # the user's code, by where it is defined
 
 
 @dataclass(frozen=True)
 class PublicInput:
-    """Something public by its name and checksum; ``value`` is the thing itself, and is not written down."""
+    """Something public by its name and checksum; ``value``, the thing itself, is not written to files."""
 
     kind: str  # words, n-grams or corpus
     name: str
@@ -65,7 +65,7 @@ def checksum(text: str) -> str:
 
 
 def serialize(value: Any) -> Any:
-    """A setting as plain data: public things by name and checksum, code by where it is defined."""
+    """A setting as plain data: public inputs by name and checksum, code by where it is defined."""
     if value is None or (isinstance(value, bool | int | float | str) and type(value) in (bool, int, float, str)):
         return value
     if isinstance(value, PublicInput):
@@ -82,7 +82,7 @@ def serialize(value: Any) -> Any:
 
 
 def restored(data: Any, find: Callable[[Mapping[str, Any]], Any]) -> Any:
-    """Inverse of :func:`described`. ``find`` is asked for public things, by their kind, name and checksum."""
+    """Inverse of :func:`serialize`. ``find`` looks up public inputs by their kind, name and checksum."""
     if isinstance(data, list):
         return tuple(restored(part, find) for part in data)
     if not isinstance(data, Mapping):
@@ -99,9 +99,9 @@ def restored(data: Any, find: Callable[[Mapping[str, Any]], Any]) -> Any:
 
 
 def allow(*code: Any) -> None:
-    """Let plans that are read in this process use these functions and classes of yours. They run no other code.
+    """Let plans that are read in this process run these functions and classes of yours, and no other code.
 
-    A plan lies in every release folder: one that a stranger sends must not choose what is imported and called.
+    A plan lies in every release folder: a stranger's plan must not choose what is imported and called.
     """
     for thing in code:
         serialize(thing)
@@ -138,7 +138,7 @@ def _code(thing: Any) -> dict[str, Any]:
         "version": _version(module.partition(".")[0]),
         "source": checksum(source),
     }
-    _allowed[found["code"]] = made_of  # whoever describes it has it already
+    _allowed[found["code"]] = made_of  # whoever serializes it already has it
     if made_of is not thing:
         found["settings"] = {f.name: serialize(getattr(thing, f.name)) for f in fields(thing) if f.init}
     return found
@@ -148,12 +148,12 @@ def _loaded(data: Mapping[str, Any]) -> Any:
     """The code that a description names, if it is still the same."""
     where = data["code"]
     if where is None:
-        raise InputError("this plan uses a function without a name of its own: it cannot be run again from the plan.")
+        raise InputError("this plan uses a function without a name of its own, so it cannot be run again.")
     thing = _allowed.get(str(where)) or _learner(str(where))
     if thing is None:
         raise InputError(
-            f"the plan names the code {where!r}, which is not run unless you allow it: in Python, import it and call "
-            "dptopics.data.public_inputs.allow(…) with it before you read the plan."
+            f"the plan names the code {where!r}, which is not run unless you allow it: import it in Python and pass it "
+            "to dptopics.data.public_inputs.allow(…) before you read the plan."
         )
     if data.get("source") != _code(thing).get("source"):
         raise InputError(f"the code {where!r} has changed since the plan was made. Make a new plan.")
@@ -183,8 +183,7 @@ def _version(package: str) -> str | None:
 
 
 def file_finder(folder: Path, known: Mapping[str, Any], n: int) -> Callable[[Mapping[str, Any]], PublicInput]:
-    """Finds public things among ``known`` ones (by checksum), or as files beside the plan: words, or n-grams of n."""
-    from dptopics.public.word_lists import read_words
+    """Finds public inputs among the ``known`` (by checksum), or as files next to the plan: words, or n-grams of n."""
 
     def find(data: Mapping[str, Any]) -> PublicInput:
         kind, name, digest = str(data["kind"]), str(data["name"]), str(data["sha256"])
@@ -192,13 +191,11 @@ def file_finder(folder: Path, known: Mapping[str, Any], n: int) -> Callable[[Map
             return PublicInput(kind, name, digest, known[digest])
         path = next((p for p in (folder / name, Path(name)) if p.is_file()), None)
         if path is None or kind not in ("words", "n-grams"):
-            raise InputError(f"the plan needs the public {kind} {name!r}, which is not there. Put it beside the plan.")
-        listed = kind == "words"
-        found = (
-            PublicInput.words(read_words(path), name)
-            if listed
-            else PublicInput.ngrams(PublicNgrams.from_file(path, n=n), name)
-        )
+            raise InputError(f"the plan needs the public {kind} {name!r}, which is missing. Put it next to the plan.")
+        if kind == "words":
+            found = PublicInput.words(read_words(path), name)
+        else:
+            found = PublicInput.ngrams(PublicNgrams.from_file(path, n=n), name)
         if found.sha256 != digest:
             raise InputError(f"the public {kind} {name!r} have changed since the plan was made. Make a new plan.")
         return found
@@ -209,7 +206,7 @@ def file_finder(folder: Path, known: Mapping[str, Any], n: int) -> Callable[[Map
 def words_or_name(
     vocabulary: "str | Path | Vocabulary | PublicInput", text: TextSettings | None, *, names: Sequence[str]
 ) -> "str | PublicInput":
-    """One of ``names``, or a list of words that were public before, checked to be one."""
+    """One of ``names``, or a checked list of words that were public before."""
     if isinstance(vocabulary, PublicInput):
         return vocabulary
     if isinstance(vocabulary, str) and vocabulary in names:
@@ -219,9 +216,9 @@ def words_or_name(
         listed, name = vocabulary, IN_PYTHON
     elif not is_file(vocabulary):
         raise InputError(
-            f"there is no vocabulary mechanism and no word list of that name. Use {', '.join(names)} (common: public "
-            "words of the language, common+weighted: those, and others chosen privately), or the path of a file with "
-            "one public word on each line."
+            f"there is no vocabulary mechanism or word list of that name. Use {', '.join(names)} (common: public words "
+            "of the language, common+weighted: those and others chosen privately), or the path of a file with one "
+            "public word per line."
         )
     else:
         listed, name = read_words(vocabulary), Path(vocabulary).name
@@ -232,7 +229,7 @@ def words_or_name(
 
 @dataclass(frozen=True, eq=False)
 class PublicNgrams:
-    """N-grams in sorted order and how often each occurs in public text. It must not come from the private data.
+    """Sorted n-grams and how often each occurs in public text, which must not come from the private data.
 
     >>> public = PublicNgrams.from_texts(["How are you? How are they?"], n=2, size=3)
     >>> list(zip(public.vocabulary.words, public.counts.tolist()))
@@ -244,7 +241,7 @@ class PublicNgrams:
 
     def __post_init__(self) -> None:
         if len(self.vocabulary) == 0:
-            raise InputError("the public list holds no n-grams. Give a list, or public texts to take one from.")
+            raise InputError("the public list holds no n-grams. Give a list, or public texts to make one from.")
         if self.counts.shape != (len(self.vocabulary),) or not np.all((self.counts >= 0) & (self.counts < np.inf)):
             raise InputError("public counts must be numbers of at least 0, one for each n-gram.")
 
@@ -263,14 +260,7 @@ class PublicNgrams:
 
     @classmethod
     def from_table(
-        cls,
-        source: Any,
-        *,
-        text: str,
-        n: int,
-        size: int | None = None,
-        encoding: str = "utf8",
-        tokenizer: Any = None,
+        cls, source: Any, *, text: str, n: int, size: int | None = None, encoding: str = "utf8", tokenizer: Any = None
     ) -> Self:
         """The ``size`` most frequent n-grams of a table of public texts."""
         from dptopics.data.corpus import Corpus
@@ -281,10 +271,7 @@ class PublicNgrams:
 
     @classmethod
     def from_file(cls, path: str | Path, *, n: int) -> Self:
-        """From a list: one n-gram on each line, its words joined by blanks, then if known a tab and its count.
-
-        Without a count an n-gram counts one. Repeated n-grams add up.
-        """
+        """From a list: one n-gram per line, its words joined by spaces, then perhaps a tab and its count (else 1)."""
         name = Path(path).name
         counts: dict[str, float] = {}
         for number, line in enumerate(read_list(path, "n-gram list"), start=1):
@@ -293,14 +280,16 @@ class PublicNgrams:
                 continue
             words = ngram.split()
             if len(words) != n:
-                raise InputError(f"line {number} of {name!r} has {len(words)} words, but n is {n}. Mend one of them.")
+                raise InputError(
+                    f"line {number} of {name!r} has {len(words)} words, but n is {n}. Correct one of them."
+                )
             try:
                 value = float(count) if count.strip() else 1.0
             except ValueError:
-                raise InputError(f"line {number} of {name!r}: what follows the tab must be a number.") from None
+                raise InputError(f"line {number} of {name!r}: a number must follow the tab.") from None
             counts[" ".join(words)] = counts.get(" ".join(words), 0.0) + value
         if not counts:
-            raise InputError(f"the n-gram list {name!r} is empty. Put one n-gram on each line.")
+            raise InputError(f"the n-gram list {name!r} is empty. Put one n-gram per line.")
         check_entries(list(counts), TextSettings.for_ngrams(n))
         return cls.of(counts)
 
@@ -313,14 +302,14 @@ class PublicNgrams:
         return cls.of(dict(pairs[:size]))
 
     def counts_of(self, vocabulary: Vocabulary) -> NDArray[np.float64]:
-        """Public counts of the n-grams of a list; 0 where there is none."""
+        """Public counts of a list's n-grams; 0 where unknown."""
         if vocabulary is self.vocabulary:
             return self.counts
         index = self.vocabulary.index
         rows = np.array([index.get(w, -1) for w in vocabulary.words], np.int64)
         if not (rows >= 0).any():
             raise InputError(
-                "the public counts and the list of n-grams have nothing in common. Check the number of words per "
-                "n-gram and how both were written."
+                "the public counts and the list of n-grams have nothing in common. Check the words per n-gram "
+                "and the spelling of both."
             )
         return np.where(rows >= 0, self.counts[rows], 0.0)

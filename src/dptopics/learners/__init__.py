@@ -15,7 +15,6 @@ class Learner(Protocol):
 
     def __call__(self, counts: Counts) -> NDArray[np.float64]:
         """Learn."""
-        ...
 
 
 def learn(learner: Learner, counts: Counts) -> NDArray[np.float64]:

@@ -34,25 +34,20 @@ class Moments(Protocol):
     @property
     def mean(self) -> Floats:
         """E[p]."""
-        ...
 
     @property
     def mean_variance(self) -> float:
         """Variance of independent noise on each number of ``mean``, which its products must be rid of."""
-        ...
 
     @property
     def noise_norm(self) -> float:
         """How large an eigenvalue noise alone gives to E[p⊗p]: smaller ones are read as this. 0: there is no noise."""
-        ...
 
     def pairs(self, block: Floats) -> Floats:
         """E[p⊗p] times some columns."""
-        ...
 
     def triples(self, whitening: Floats) -> Floats:
         """E[p⊗p⊗p] seen through d × k ``whitening`` from all sides: k × k × k."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -46,14 +46,12 @@ class Memory(Protocol):
 
     def sent(self) -> Sequence[Sent]:
         """All that is kept."""
-        ...
 
     def keep(self, decide: Callable[[Sequence[Sent]], Sent]) -> Sent:
         """What ``decide`` makes of all that is kept; a new one is kept, durably, before it is returned.
 
         Nobody else may keep anything between the look and the end: two processes at once come one after the other.
         """
-        ...
 
 
 class InMemory:

@@ -34,34 +34,27 @@ class Randomizer(Protocol):
     @property
     def vocabulary(self) -> Vocabulary:
         """The public words, one bit or value each."""
-        ...
 
     @property
     def guarantee(self) -> Guarantee:
         """What one report promises, from the fields that randomise it."""
-        ...
 
     @property
     def whole_epsilon(self) -> float:
         """ε at δ = 0 of any two documents, whatever the guarantee's headline is about."""
-        ...
 
     @property
     def n_bytes(self) -> int:
         """Length of every report: it says nothing."""
-        ...
 
     def rescaled(self, factor: float) -> Self:
         """The same with ``factor`` times the noise."""
-        ...
 
     def valid(self, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Which rows of reports × bytes this randomizer could have sent."""
-        ...
 
     def __call__(self, document: Iterable[str], rng: Generator) -> bytes:
         """Randomise one document, given as its words."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,13 +97,7 @@ class BitFlips(Registered):
 
     @classmethod
     def calibrated(
-        cls,
-        *,
-        vocabulary: Vocabulary,
-        epsilon: float,
-        max_words: int,
-        per: str = "document",
-        delta: float = 0.0,
+        cls, *, vocabulary: Vocabulary, epsilon: float, max_words: int, per: str = "document", delta: float = 0.0
     ) -> Self:
         """The least f whose ε, at the unit ``per``, is at most ``epsilon``."""
         if not 0 < epsilon < inf:

@@ -31,20 +31,16 @@ class Embedding(Protocol):
     @property
     def name(self) -> str:
         """What a reader of the release needs to get the same model."""
-        ...
 
     @property
     def of_words(self) -> bool:
         """Whether documents are embedded through their words alone."""
-        ...
 
     def __call__(self, texts: Sequence[str]) -> Floats:
         """A vector for each text, a function of that text alone: this is for private texts."""
-        ...
 
     def together(self, words: Sequence[str]) -> Floats:
         """A vector for each of many public words, which may move each other's last digits: this is fast."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""What executors do: texts into parts of a corpus, parts into blocks of whole units, blocks into sums. No Spark here.
+"""What executors do: texts to parts of a corpus, parts to blocks of whole units, blocks to sums. No Spark here.
 
-Record batches in, record batches out. A unit's *bucket* is the range of 2⁶⁴ that its key lies in, so that buckets one
-after another hold the units in the canonical order, wherever their documents came from.
+Record batches in, record batches out. A unit's *bucket* is the range of 2⁶⁴ that its key lies in, so that the buckets
+in order hold the units in the canonical order, wherever their documents came from.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,19 +22,19 @@ from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, Bounds, Sample, Statistic
 from dptopics.data.builder import Builder, numbered_authors
 from dptopics.data.corpus import Corpus
-from dptopics.data.engines.memory import BoundedTotal, arrange, edges, kept, offsets, ranges, units
+from dptopics.data.engines.memory import BLOCK_NUMBERS, BoundedTotal, arrange, edges, kept, offsets, ranges, units
 from dptopics.public.embeddings import check_vectors
 
 Batches = Iterator[Any]  # of pyarrow.RecordBatch
 
-_BLOCK_ENTRIES = 1 << 18  # a row of the cache holds about so many: a few megabytes
-_BLOCK_NUMBERS = 1 << 23  # in one row of all units of a block: statistics with wide rows get smaller blocks
+_BLOCK_ENTRIES = 1 << 18  # in a row of the cache: a few megabytes
+
 _STRINGS = pa.list_(pa.string())
 
 PART = pa.schema(
     {
         "bucket": pa.int32(),
-        "seen": pa.int64(),  # rows of the task, in its first part; so are the next two
+        "seen": pa.int64(),  # rows of the task, in its first part only; likewise the next two
         "missing": pa.int64(),
         "entries": pa.int64(),
         "problem": pa.string(),  # an error message
@@ -81,14 +81,12 @@ class Reading:
 def read(batches: Batches, plan: Reading) -> Batches:
     """The documents of one task, cut to what each author may give, one row for each bucket.
 
-    An author's documents of the lowest keys in every task hold those of the lowest keys of all: cutting early loses
-    nothing, and an author of a million documents never travels.
+    An author's lowest keys in every task include the lowest of all: cutting early loses nothing and travels less.
     """
     try:
         if plan.version != __version__:
-            raise InputError(
-                f"the executors have dptopics {__version__}, the driver {plan.version}. Install one version."
-            )
+            versions = f"the executors have dptopics {__version__}, the driver has {plan.version}"
+            raise InputError(f"{versions}. Install one version everywhere.")
         part, seen = _tokenised(batches, plan)
     except InputError as error:  # an exception would run the task again, three times, and come back as a stack trace
         yield _batch(PART, bucket=0, seen=0, missing=0, entries=0, documents=0, problem=str(error))
@@ -117,13 +115,13 @@ def _tokenised(batches: Batches, plan: Reading) -> tuple[Part, int]:
         if column is not None:
             vectors.append(_vectors(column))
         builder.add(texts, authors)
-    part, names = builder.named_arrays(Part)
+    part, names = builder.arrays(Part)
     part = replace(part, authors=names)
     return (replace(part, vectors=_stacked(vectors)) if plan.with_vectors else part), seen
 
 
 def _whole_rows(batch: Any, plan: Reading) -> tuple[list[str], list[str] | None, Any]:
-    """Texts, authors and vectors (if they are read) of the rows in which none of these is missing."""
+    """Texts, authors and vectors (where they are read) of the complete rows."""
     columns = list(batch.columns)
     texts, authors = columns.pop(0).to_pylist(), None
     good = [text is not None for text in texts]
@@ -203,7 +201,7 @@ def _packed(part: Part, bucket: int, news: dict[str, int]) -> Any:
 
 
 def _batch(schema: Any, **values: Any) -> Any:
-    """One row: rows are large, and a batch of several could outgrow Arrow's offsets."""
+    """A single row: several large ones could overflow Arrow's offsets."""
     return pa.RecordBatch.from_pylist([values], schema=schema)
 
 
@@ -267,7 +265,7 @@ def _joined(lists: list[Any]) -> tuple[list[str], list[NDArray[np.int32]]]:
 
 
 def _array(cell: Any, kind: type) -> NDArray[Any]:
-    """Numbers from a cell, copied: a cell may begin at any byte, and compiled loops want aligned numbers."""
+    """Numbers from a cell, copied: cells may start at any byte, and compiled loops need aligned numbers."""
     return np.frombuffer(cell.as_buffer(), kind).copy() if cell.is_valid else np.empty(0, kind)
 
 
@@ -295,7 +293,7 @@ def added(
         for row, bucket in enumerate(batch.column("bucket").to_pylist()):
             block = block_of(batch, row)
             place = 0 if places is None else int(places[bucket]) + batch.column("first")[row].as_py()
-            for low, high in pairwise(edges(block, _BLOCK_ENTRIES, _BLOCK_NUMBERS // statistic.width)):
+            for low, high in pairwise(edges(block, _BLOCK_ENTRIES, BLOCK_NUMBERS // statistic.width)):
                 total.add(statistic, units(block, low, high, sample, place))
     if bucket is not None:
         yield _batch(SUM, part=bucket, total=total.total.tobytes())

@@ -1,4 +1,4 @@
-"""Documents into blocks of bounded units, and blocks into bounded sums: what every engine does with its documents."""
+"""From documents to blocks of bounded units, and from blocks to bounded sums, as every engine does it."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from dptopics.core import progress
 from dptopics.core.errors import EngineError, InputError
-from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, Bounds, Sample, Statistic
 from dptopics.data.corpus import Corpus
@@ -27,7 +26,7 @@ from dptopics.privacy.guarantee import Unit
 
 
 class Kept(NamedTuple):
-    """The documents that the bound on documents leaves, in the canonical order: by unit, then by content.
+    """The documents within the bound on documents, in the canonical order: by unit, then by content.
 
     Authors come by the hash of their name, then by name; documents by a keyed hash of their words, then by content.
     """
@@ -38,7 +37,7 @@ class Kept(NamedTuple):
 
 
 def kept(raw: Corpus, bounds: Bounds) -> Kept:
-    """Which documents stay, and in which order. A function of the set of documents: rows may come in any order."""
+    """Which documents stay, and in which order: a function of the set of documents, whatever the order of rows."""
     content = raw.content_key
     key0, key1 = np.uint64(bounds.key), np.uint64(0)
     if bounds.unit is Unit.DOCUMENT:
@@ -62,8 +61,8 @@ def kept(raw: Corpus, bounds: Bounds) -> Kept:
 def _ordered(raw: Corpus, *keys: NDArray[Any]) -> NDArray[np.int64]:
     """Documents by ``keys``, the last one first; those of equal keys by what they hold, never by row.
 
-    Keys of 64 bits can be made to collide. If rows decided then, one more row (which moves others between the tasks of
-    a cluster) or a shuffled file could turn the order of other people's documents round.
+    Collisions of 64-bit keys can be constructed. If rows decided then, one more row (which moves others between the
+    tasks of a cluster) or a shuffled file could reorder other people's documents.
     """
     keys = (raw.vector_key, *keys)
     order = np.lexsort(keys)
@@ -109,7 +108,7 @@ def arrange(raw: Corpus, bounds: Bounds, rename: NDArray[np.int32], n_rows: int)
 
 
 def edges(block: Block, most_entries: int, most_units: int | None = None) -> list[int]:
-    """Where to cut the units into smaller blocks of about equal work, of at most so many units."""
+    """Where to cut the units into smaller blocks of about equal work and at most so many units."""
     n_units = block.unit_start.size - 1
     first_entry = block.doc_start[block.unit_start]
     cuts = np.searchsorted(first_entry, np.arange(0, first_entry[-1], most_entries)[1:])
@@ -130,28 +129,28 @@ def units(block: Block, low: int, high: int, sample: Sample | None, place: int =
 
 
 def steps(bound: float, grid: float, norm: int) -> int:
-    """``bound`` in steps of ``grid``: what one unit may move a sum by.
+    """``bound`` in steps of ``grid``: how far one unit may move a sum.
 
-    Sums are added modulo 2⁶⁴. At most 2³¹ steps a unit, more than 2³² units would have to agree to get there; and then
-    the noisy sum modulo 2⁶⁴ is still a function of the noisy sum. So nothing is refused that depends on the data.
+    Sums are added modulo 2⁶⁴. With at most 2³¹ steps a unit, overflow takes more than 2³² units that agree, and even
+    then the result is a function of the noisy sum. So nothing is refused that depends on the data.
     """
     if norm not in (1, 2):
         raise InputError(f"norm must be 1 or 2, got {norm}.")
     if not (0 < bound < inf and 0 < grid < inf):
         raise InputError(f"bound and grid must be positive numbers, got {bound} and {grid}.")
-    limit = int(Fraction(bound) / Fraction(grid))  # exact floor: the integers may not exceed the bound
+    limit = int(Fraction(bound) / Fraction(grid))  # exact floor: the integers must not exceed the bound
     if not 1 <= limit <= 2**31:
         raise InputError(f"bound / grid must lie between 1 and 2^31, got {bound / grid:.3g}.")
     return limit
 
 
 def too_many_units(most: int) -> EngineError:
-    """What a fold raises for more units than its caller's proof covers: more than a machine holds."""
-    return EngineError(f"more than {most:,} units are more than this mechanism can read. Use another mechanism.")
+    """What a fold raises for more units than its caller's proof covers."""
+    return EngineError(f"this mechanism reads at most {most:,} units. Use another mechanism.")
 
 
 class BoundedTotal:
-    """A bounded sum in the making, with the kernel's scratch space: one for each thread or task."""
+    """A partial bounded sum with the kernel's scratch space: one for each thread or task."""
 
     def __init__(self, shape: tuple[int, int], limit: int, grid: float, norm: int) -> None:
         self.total = np.zeros(shape, np.int64)
@@ -168,7 +167,7 @@ class BoundedTotal:
 def _included(low: int, high: int, sample: Sample) -> NDArray[np.bool_]:
     """Which of the units low to high are in the sample: a pseudo-random function of their place in the order.
 
-    Places are distinct, so that units are included independently; keys of content would repeat for equal documents.
+    Places are distinct, so units are included independently; content keys would repeat for equal documents.
     """
     places = np.arange(low, high, dtype=np.uint64)
     lottery = siphash(places, np.uint64(sample.key[0]), np.uint64(sample.key[1]))
@@ -201,22 +200,26 @@ def ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.in
 
 S = TypeVar("S")
 
-_BLOCK_ENTRIES = 1 << 18  # entries handed to a thread at once: small enough for progress and memory
-_BLOCK_NUMBERS = 1 << 23  # in one row of all units of a block: statistics with wide rows get smaller blocks
+_BLOCK_ENTRIES = 1 << 18  # given to a thread at once: small enough for progress and memory
+BLOCK_NUMBERS = 1 << 23  # in one row of all units of a block: statistics with wide rows get smaller blocks
 
 
 class MemoryCorpus:
     """A :class:`~dptopics.data.bounded.BoundedCorpus` in memory."""
 
     def __init__(self, raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None = None) -> None:
-        self._raw = raw
-        self.bounds = bounds
+        self._raw, self.bounds, self.text, self.assumptions = raw, bounds, raw.text, raw.assumptions
         self.vocabulary = raw.vocabulary if vocabulary is None else vocabulary  # an empty one is still public
+        self.vector_width = None if raw.vectors is None else int(raw.vectors.shape[1])
 
     @cached_property
     def _block(self) -> Block:
-        """All units, arranged when they are first looked at: most mechanisms limit a corpus before they look."""
-        return arrange(self._raw, self.bounds, _rename(self._raw, self.vocabulary), len(self.words))
+        """All units, arranged at the first query: most mechanisms limit a corpus before."""
+        if self.vocabulary is None:
+            rename = self._raw.word_rank
+        else:
+            rename = np.array([self.vocabulary.index.get(w, -1) for w in self._raw.words], dtype=np.int32)
+        return arrange(self._raw, self.bounds, rename, len(self.words))
 
     @property
     def _n_units(self) -> int:
@@ -225,21 +228,6 @@ class MemoryCorpus:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: sensitive, {self.bounds}>"
 
-    @property
-    def text(self) -> TextSettings | None:
-        """How texts became words."""
-        return self._raw.text
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What must be true of how documents became words."""
-        return self._raw.assumptions
-
-    @property
-    def vector_width(self) -> int | None:
-        """Numbers in each document's embedding; see the protocol."""
-        return None if self._raw.vectors is None else int(self._raw.vectors.shape[1])
-
     @cached_property
     def words(self) -> Sequence[str]:
         """What each row of a bounded sum stands for, sorted."""
@@ -247,7 +235,7 @@ class MemoryCorpus:
         return [raw.words[i] for i in raw.word_order.tolist()] if self.vocabulary is None else self.vocabulary.words
 
     def limited(self, *, vocabulary: Vocabulary | None = None, max_words: int | None = None) -> "MemoryCorpus":
-        """The same raw data, bounded anew under a public vocabulary or a tighter limit."""
+        """The same raw data, bounded again under a public vocabulary or a tighter limit."""
         limits = [m for m in (max_words, self.bounds.max_words) if m is not None]
         bounds = replace(self.bounds, max_words=min(limits, default=None))
         if bounds == self.bounds and vocabulary is None:
@@ -257,7 +245,7 @@ class MemoryCorpus:
     def bounded_sum(
         self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None, norm: int = 2
     ) -> NDArray[np.int64]:
-        """Σ over units of clipped, rounded vectors; see the protocol."""
+        """See the protocol."""
         limit = steps(bound, grid, norm)
         height = len(self.words) if statistic.height is None else statistic.height
         shape = (height, statistic.width)
@@ -271,7 +259,7 @@ class MemoryCorpus:
             mine.total.add(statistic, units(self._block, low, high, sample))
             return high
 
-        cuts = edges(self._block, _BLOCK_ENTRIES, _BLOCK_NUMBERS // statistic.width)
+        cuts = edges(self._block, _BLOCK_ENTRIES, BLOCK_NUMBERS // statistic.width)
         pool = ThreadPoolExecutor(_cores())
         try:
             for done in pool.map(add, cuts[:-1], cuts[1:]):
@@ -281,7 +269,7 @@ class MemoryCorpus:
         return sum((part.total for part in totals), np.zeros(shape, np.int64))
 
     def fold(self, step: Callable[[S, Block], S], state: S, *, max_units: int | None = None) -> S:
-        """Pass all units on in the canonical order, on one thread; see the protocol."""
+        """See the protocol. All units pass through one thread."""
         if max_units is not None and self._n_units > max_units:
             raise too_many_units(max_units)
         for low, high in pairwise(edges(self._block, _BLOCK_ENTRIES)):
@@ -292,11 +280,3 @@ class MemoryCorpus:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _rename(raw: Corpus, vocabulary: Vocabulary | None) -> NDArray[np.int32]:
-    """Row of each raw word; -1 where it has none."""
-    if vocabulary is None:
-        return raw.word_rank
-    index = vocabulary.index
-    return np.array([index.get(w, -1) for w in raw.words], dtype=np.int32)

@@ -1,7 +1,7 @@
-"""Bounded sums on an Apache Spark cluster: the kernels of the engine in memory, on executors, to the same integers.
+"""Bounded sums on an Apache Spark cluster, by the kernels of the engine in memory and to the same integers.
 
-Executors add up integers and nothing else. Noise is drawn by the mechanism, once, on the driver, from a finished sum:
-a task that runs twice, or a block that is computed again, changes nothing and draws nothing.
+Executors only add integers. The mechanism draws noise once, on the driver, from a finished sum: a task that runs twice
+changes nothing and draws nothing.
 """
 
 import os
@@ -43,28 +43,24 @@ _TYPES = {pa.int32(): "int", pa.int64(): "long", pa.string(): "string", pa.binar
 
 
 def spark_session(master: str | None = None) -> Any:
-    """A session on ``master`` (local[2], spark://host:7077, yarn, k8s://…); by default what Spark is configured for.
-
-    Executors run the driver's Python unless PYSPARK_PYTHON names another.
-    """
+    """A session on ``master`` (local[2], spark://host:7077, yarn, k8s://…); by default what Spark is configured for."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
         raise EngineError("Spark needs an extra package. Run: pip install 'dptopics[spark]'") from None
     check_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # executors run the driver's Python
     builder = SparkSession.builder.appName("dptopics").config("spark.ui.showConsoleProgress", "false")
-    builder = builder.config("spark.log.level", "ERROR")  # what goes wrong is told by us
+    builder = builder.config("spark.log.level", "ERROR")  # we report errors ourselves
     with _errors(None):
         return (builder if master is None else builder.master(master)).getOrCreate()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SparkTable:
-    """Sensitive texts in a Spark DataFrame: what :class:`dptopics.Corpus` is for texts in memory.
+    """Sensitive texts in a Spark DataFrame, as :class:`dptopics.Corpus` is in memory; made by :meth:`from_table`.
 
-    Make one with :meth:`from_table`. The rows must be the same each time the DataFrame is computed: write what is drawn
-    at random to a table first.
+    The rows must be the same each time the DataFrame is computed: write random draws to a table first.
     """
 
     frame: Any  # columns: text, and author and vector where there are any
@@ -95,9 +91,9 @@ class SparkTable:
         """From a DataFrame; or, with a ``session``, from the path of Parquet files or the name of a table.
 
         Columns: ``text`` holds strings, ``author`` strings or whole numbers, ``embedding`` arrays of numbers that a
-        public model made from each text alone, not in a padded batch. ``drop_missing`` leaves out rows without text,
-        author or embedding; ``author_is`` as for a Corpus. A ``vocabulary`` is public; other words are dropped.
-        ``partitions``: how many pieces to cut the data into; by default as it comes, but no fewer than there are cores.
+        public model made from each text alone, not in a padded batch. ``drop_missing`` drops rows without text, author
+        or embedding; ``author_is`` and ``vocabulary`` as for a Corpus. ``partitions``: how many pieces to cut the data
+        into; by default as it comes, but at least one per core.
         """
         check_stated(vocabulary)
         frame = _frame(source, session)
@@ -139,7 +135,7 @@ class SparkTable:
         session: Any,
         assumptions: tuple[str, ...] = (),
     ) -> Self:
-        """A table in which each text is the number of a cell: ``cells`` maps the columns, text and author first."""
+        """A table of cell numbers instead of texts: ``cells`` maps the columns, text and author first."""
         frame = _frame(source, session)
         check_columns(frame.columns, *columns)
         with _errors(frame):
@@ -159,7 +155,7 @@ class SparkTable:
         return Unit.DOCUMENT if self.author_column is None else Unit.AUTHOR
 
     def warn_if_delta_large(self, delta: float, unit: Unit) -> None:
-        """Tell the owner when δ would allow a mechanism that publishes somebody outright. Authors: within 5 %."""
+        """Tell the owner if δ would allow a mechanism that publishes somebody outright. Authors: within 5 %."""
         from pyspark.sql import functions as f
 
         with _errors(self.frame):
@@ -168,14 +164,9 @@ class SparkTable:
         warn_if_delta_large(n, delta, unit)
 
     def bounded(
-        self,
-        *,
-        unit: Unit | str | None = None,
-        max_docs: int | None = None,
-        max_words: int | None = None,
-        key: int = 0,
+        self, *, unit: Unit | str | None = None, max_docs: int | None = None, max_words: int | None = None, key: int = 0
     ) -> "SparkCorpus":
-        """Read the texts and limit what each unit contributes: the one pass over raw text."""
+        """Read the texts and limit what each unit contributes: the only pass over raw text."""
         unit, column = self.default_unit if unit is None else Unit(unit), self.author_column
         if unit is Unit.AUTHOR and column is None:
             raise InputError("unit 'author' needs authors. Name the author column, or use unit 'document'.")
@@ -193,7 +184,7 @@ class SparkTable:
 
 
 class _Parts:
-    """The documents as numbers, each unit's together, kept on the executors. Whoever holds this keeps them there."""
+    """The documents as numbers, each unit's together, kept on the executors as long as this object lives."""
 
     def __init__(self, table: SparkTable, plan: parts.Reading) -> None:
         from pyspark.sql import functions as f
@@ -207,10 +198,10 @@ class _Parts:
             found = self.frame.agg(*sums, f.max("problem"), f.min("width"), f.max("width")).first()
             tasks = self.frame.select("bucket", f.spark_partition_id().alias("task")).distinct().groupBy("bucket")
             split = tasks.count().where("count > 1").count()
-        if split:  # an author in two tasks would be two units, and the order of units would hang on the cut
+        if split:  # an author in two tasks would be two units, and the order of units would depend on the cut
             raise EngineError(
-                f"Spark cut {split} of {plan.buckets} ranges of authors or documents between tasks, so that no bound "
-                "would hold. Nothing was charged. Please report this, with the version of Spark."
+                f"Spark split {split} of {plan.buckets} ranges of authors or documents between tasks, so that no bound "
+                "would hold. Nothing was charged. Please report this with the version of Spark."
             )
         seen, missing, entries, self.n_documents = (number or 0 for number in found[:4])
         problem, narrow, self.vector_width = found[4:]
@@ -219,18 +210,18 @@ class _Parts:
         if problem is None and missing and not table.drop_missing:
             needed = "text" + ", embedding" * table.with_vectors + f", author{PLACEHOLDER_TOLD}" * plan.with_authors
             problem = (
-                f"{missing:,} of {seen:,} rows lack one of: {needed}. Fill them in, or leave such rows out with "
+                f"{missing:,} of {seen:,} rows lack one of: {needed}. Fill them in, or drop such rows with "
                 "drop_missing=True (--drop-missing)."
             )
         if problem is not None:
             raise InputError(problem)
         if table.with_vectors and self.vector_width is None:
-            self.vector_width = 0  # there is no document to tell by
+            self.vector_width = 0  # there is no document
         tell_if_empty(seen, seen - missing, entries, table.text, table.vocabulary)
 
     @cached_property
     def words(self) -> list[str]:
-        """All words, sorted: on the driver, because a vocabulary mechanism weighs each."""
+        """All words, sorted: on the driver, since a vocabulary mechanism weighs each."""
         with _errors(self.frame):
             found = self.frame.select("words").mapInArrow(parts.words, "word string").distinct().toArrow()
         return sorted(found.column("word").to_pylist())
@@ -240,24 +231,12 @@ class SparkCorpus:
     """A :class:`~dptopics.data.bounded.BoundedCorpus` on the executors of a Spark session."""
 
     def __init__(self, held: _Parts, bounds: Bounds, vocabulary: Vocabulary | None = None) -> None:
-        self._parts = held
-        self.bounds = bounds
+        self._parts, self.bounds, self.text, self.vector_width = held, bounds, held.table.text, held.vector_width
         self.vocabulary = held.table.vocabulary if vocabulary is None else vocabulary  # an empty one is still public
-        read = () if held.table.text is None else held.table.text.assumptions
-        self.assumptions = read + held.table.assumptions
+        self.assumptions = (() if self.text is None else self.text.assumptions) + held.table.assumptions
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: sensitive, {self.bounds}>"
-
-    @property
-    def text(self) -> TextSettings | None:
-        """How texts became words; None: they are cells."""
-        return self._parts.table.text
-
-    @property
-    def vector_width(self) -> int | None:
-        """Numbers in each document's embedding; see the protocol."""
-        return self._parts.vector_width
 
     @property
     def words(self) -> Sequence[str]:
@@ -265,7 +244,7 @@ class SparkCorpus:
         return self._parts.words if self.vocabulary is None else self.vocabulary.words
 
     def limited(self, *, vocabulary: Vocabulary | None = None, max_words: int | None = None) -> "SparkCorpus":
-        """The same raw data, bounded anew under a public vocabulary or a tighter limit."""
+        """The same raw data, bounded again under a public vocabulary or a tighter limit."""
         limits = [m for m in (max_words, self.bounds.max_words) if m is not None]
         bounds = replace(self.bounds, max_words=min(limits, default=None))
         if bounds == self.bounds and vocabulary is None:
@@ -275,11 +254,11 @@ class SparkCorpus:
     def bounded_sum(
         self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None, norm: int = 2
     ) -> NDArray[np.int64]:
-        """Σ over units of clipped, rounded vectors; see the protocol. Nothing random happens on executors."""
+        """See the protocol. Nothing random happens on executors."""
         limit = steps(bound, grid, norm)
         shape = (len(self.words) if statistic.height is None else statistic.height, statistic.width)
         if 8 * shape[0] * shape[1] > _LARGEST_SUM:
-            raise EngineError(f"a sum of more than {_LARGEST_SUM // 8:,} numbers does not fit a message of Spark.")
+            raise EngineError(f"a sum of more than {_LARGEST_SUM // 8:,} numbers does not fit into a Spark message.")
         add = partial(
             parts.added,
             statistic=statistic,
@@ -296,7 +275,7 @@ class SparkCorpus:
         return total
 
     def fold(self, step: Callable[[S, Block], S], state: S, *, max_units: int | None = None) -> S:
-        """Pass all units on in the canonical order, through the driver, one bucket at a time; see the protocol."""
+        """See the protocol. Units pass through the driver, one bucket at a time."""
         if max_units is not None and int(self._places[-1]) > max_units:
             raise too_many_units(max_units)
         for bucket in range(self._parts.plan.buckets):
@@ -339,12 +318,12 @@ def _tree(sums: Any, shape: Shape, n: int) -> NDArray[np.int64]:
 
 
 def _columns(schema: Any) -> str:
-    """A schema in Spark's words."""
+    """A schema in Spark's syntax."""
     return ", ".join(f"{field.name} {_TYPES.get(field.type, 'array<string>')}" for field in schema)
 
 
 def _cached(owner: object, frame: Any) -> Any:
-    """Keep a frame on the executors, in memory and else on their disks, until its owner is gone."""
+    """Keep a frame on the executors, in memory or on disk, until its owner is gone."""
     from pyspark import StorageLevel
 
     held = frame.persist(StorageLevel.MEMORY_AND_DISK)
@@ -363,7 +342,7 @@ def _frame(source: Any, session: Any) -> Any:
         return source
     if not isinstance(source, str | Path):
         raise InputError(
-            f"Spark cannot read a {type(source).__name__}. Give a Spark DataFrame, the path of Parquet files or the "
+            f"Spark cannot read a {type(source).__name__}. Give a Spark DataFrame, a path of Parquet files or the "
             "name of a table."
         )
     if session is None:
@@ -381,7 +360,7 @@ def _check_kind(column: str | None, kinds: dict[str, str], allowed: tuple[str, .
 
 
 def _use_drivers_python(session: Any) -> None:
-    """On this machine, executors run the driver's Python unless somebody said otherwise."""
+    """On this machine, executors run the driver's Python unless configured otherwise."""
     context = session.sparkContext
     if "PYSPARK_PYTHON" not in os.environ and str(context.master).startswith("local"):
         context.pythonExec = sys.executable
@@ -389,10 +368,10 @@ def _use_drivers_python(session: Any) -> None:
 
 @contextmanager
 def _errors(frame: Any, *, missing: str | None = None) -> Iterator[None]:
-    """Turn what Spark throws into errors that say what to do, without the data that Spark likes to quote."""
+    """Turn Spark's exceptions into errors that say what to do, without the data that Spark quotes."""
     try:
         with warnings.catch_warnings():
-            # It asks for pandas, says so with every job, and then does not use it for Arrow.
+            # PySpark warns about pandas at every job, and does not use it for Arrow.
             warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
             yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What goes wrong with Spark, in words that say what to do. Spark's own messages may quote data: they stay inside."""
+"""Spark's failures, in messages that say what to do. Spark's own messages may quote data and are not shown."""
 
 import builtins
 import os
@@ -15,7 +15,7 @@ _SPENT = "If a release was running, its budget is spent."
 
 
 def check_java() -> None:
-    """Refuse to start where Spark could not, and say why."""
+    """Refuse to start where Spark could not."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     version = None if java is None else java_version(java)
@@ -38,14 +38,14 @@ def java_version(java: str) -> int | None:
 
 
 def explained(error: Exception, session: Any, missing: str | None = None) -> DptopicsError:
-    """The error to raise instead. ``missing``: what to say where Spark did not find or could not read the source."""
+    """The error to raise instead. ``missing``: the message if Spark could not find or read the source."""
     if isinstance(error, DptopicsError):
         return error
     kind, message = type(error).__name__, str(error)
     if missing is not None and kind in ("AnalysisException", "ParseException"):
         return InputError(missing)
     if session is not None and _stopped(session):
-        return EngineError(f"the Spark session stopped half-way. {_SPENT} Start a session and run it again.")
+        return EngineError(f"the Spark session stopped during the job. {_SPENT} Start a session and run it again.")
     if module := re.search(r"ModuleNotFoundError: No module named '(\w+)", message):
         return EngineError(
             f"the executors cannot import {module[1]!r}. Install dptopics[spark] in the Python of every worker, or "
@@ -55,11 +55,11 @@ def explained(error: Exception, session: Any, missing: str | None = None) -> Dpt
     if "PYTHON_VERSION_MISMATCH" in message:
         return EngineError("executors and driver run different Pythons. Set PYSPARK_PYTHON to the driver's version.")
     if "Cannot run program" in message:
-        return EngineError("the executors do not find the driver's Python. Set PYSPARK_PYTHON to one that they have.")
+        return EngineError("the executors cannot find the driver's Python. Set PYSPARK_PYTHON to one that they have.")
     if "UnicodeDecodeError" in message:
         return InputError("a text or author is not valid UTF-8. Write the table again.")
     if "Could not parse Master URL" in message:
-        return EngineError("that is no Spark master. Use local[2], spark://HOST:7077, yarn or k8s://HOST.")
+        return EngineError("this is not a Spark master. Use local[2], spark://HOST:7077, yarn or k8s://HOST.")
     inner = re.findall(r"^(?:\w+\.)*(\w*(?:Error|Exception|Exit|Interrupt))\b", message, re.MULTILINE)
     inner = [name for name in inner if hasattr(builtins, name)]  # a line of the message may be data
     names = " in ".join(dict.fromkeys([*inner[-1:], kind]))

@@ -1,4 +1,4 @@
-"""Columns of tables: which must be there, and what their cells may hold."""
+"""Columns of tables: which must exist, and what their cells may hold."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ Below = Sequence[Sequence[Any]]  # some rows under the names of columns
 
 
 class Header(NamedTuple):
-    """Names of columns; and, where they are a row of the table that may be data, its number and some rows below it."""
+    """Column names; and, where they are a row of the table that may be data, its number and some rows below it."""
 
     names: list[str]
     below: Below | None = None
@@ -25,30 +25,30 @@ class Header(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The names for a message, or why there are none."""
+        """The names for a message, or why they are not shown."""
         return quoted(self.names) if are_names(self.names, self.below) else self.no_names
 
     @property
     def no_names(self) -> str:
         """Why names are not shown, and which row looks more like names."""
-        told = "What stands there may be no names of columns but data, so it is not shown. Add a row of names, or say "
-        below = self.below or ()
+        below, found = self.below or (), ""
         for place, row in enumerate(below[:-_ENOUGH]):
-            if are_names([str(cell) for cell in row], below[place + 1 :]):
-                return f"{told}which row it is: row {self.row + place + 1} looks like one (--header-row)."
-        return f"{told}which row it is (--header-row)."
+            if not found and are_names([str(cell) for cell in row], below[place + 1 :]):
+                found = f": row {self.row + place + 1} looks like one"
+        told = "This row may contain data, not column names, so it is not shown. Add a row of names, or say which row"
+        return f"{told} holds them{found} (--header-row)."
 
 
-_ENOUGH = 5  # rows below, for a row to look like names
-_LONGEST = 40  # characters of a name
+_ENOUGH = 5  # rows below that a row of names needs
+_LONGEST = 40  # characters in a name
 _MOST = 30  # names in a message
-_ALIKE, _SURELY_ALIKE = 0.6, 0.8  # of two names, as difflib has it
-# Digits without letters: numbers, dates; dates with a time; lines and quotation marks are of texts.
+_ALIKE, _SURELY_ALIKE = 0.6, 0.8  # similarity of two names by difflib
+# Numbers and dates (digits without letters), dates with a time, and texts (line breaks, quotation marks).
 _NO_NAME = re.compile(r"\d{4}-\d\d-\d\d|(?=.*\d)[\d\W_]+$|.*[\"\r\n\0]", re.DOTALL)
 
 
 def check_columns(found: Sequence[str] | Header, *columns: str | None) -> None:
-    """Columns must exist once. The names that there are, are the form of a table: its owner is told them."""
+    """Refuse columns that do not exist exactly once. The owner is told the names of the others, which are no data."""
     header = found if isinstance(found, Header) else Header(list(found))
     names = header.names
     for column in columns:
@@ -60,15 +60,15 @@ def check_columns(found: Sequence[str] | Header, *columns: str | None) -> None:
 
 
 def _no_such(column: str, header: Header, *, known: bool) -> InputError:
-    """What to say of a column that is not there. ``known``: another column is, so the row is one of names."""
+    """The error for a missing column. ``known``: another column exists, so the row holds names."""
     names = header.names
     like = [SequenceMatcher(None, _folded(name), _folded(column)).ratio() for name in names]
     order = sorted(range(len(names)), key=lambda place: -like[place] if like[place] >= _ALIKE else 0)
     closest = max(like, default=0.0)
     shown = are_names(names, None if known or closest >= _SURELY_ALIKE else header.below)
-    hint = "Write one of these." if shown else header.no_names
+    hint = "Use one of these." if shown else header.no_names
     if any(_folded(name) == _folded(column) for name in names):
-        hint = "One differs only in capital letters or blanks around it: write the name exactly."
+        hint = "One differs only in case or surrounding blanks: write the name exactly."
     elif shown and closest >= _ALIKE:
         hint = f"Did you mean {names[order[0]]!r}?"
     told = f": {quoted([names[place] for place in order])}" if shown else ""
@@ -76,10 +76,10 @@ def _no_such(column: str, header: Header, *, known: bool) -> InputError:
 
 
 def are_names(names: Sequence[str], below: Below | None = None) -> bool:
-    """Whether a row can be names of columns. If not, it may be somebody's text, and nobody is shown it.
+    """Whether a row can be column names. If not, it may be somebody's text and is not shown.
 
-    Names are short, and each is there once; none is a number or a date. In a table without names the first row looks
-    like those ``below``: in some column these must be what a name cannot be.
+    Names are short and distinct, none a number or a date. Without names the first row looks like those ``below``, so in
+    some column these must be what a name cannot be.
 
     >>> are_names(["note", "patient"]), are_names(["my knee hurts", "17"])
     (True, False)
@@ -101,7 +101,7 @@ def _can_be_a_name(value: str) -> bool:
 
 
 def quoted(names: Sequence[str]) -> str:
-    """Names for a message, not too many of them."""
+    """Names for a message, but not too many."""
     more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
     return ", ".join(map(repr, names[:_MOST])) + more
 
@@ -116,7 +116,7 @@ def of_rows(rows: Sequence[Sequence[Any]]) -> Rows:
 
 
 def of_arrow(batches: Iterable[Any], columns: Sequence[str], values: int) -> Iterator[Rows]:
-    """Columns from Arrow: the first ``values`` are texts and authors, the others anything."""
+    """Columns from Arrow: the first ``values`` are texts and authors, the others of any type."""
     for whole in batches:
         found = [_castable(whole.column(name)) for name in columns]
         for start in range(0, whole.num_rows, BATCH_ROWS):
@@ -128,7 +128,7 @@ def of_arrow(batches: Iterable[Any], columns: Sequence[str], values: int) -> Ite
 
 
 def _castable(column: Any) -> Any:
-    """Arrow cannot look up string views (a Polars category): copy the categories, not the rows."""
+    """Arrow cannot look up string views (of a Polars category): copy the categories, not the rows."""
     if pa.types.is_dictionary(column.type) and pa.types.is_string_view(column.type.value_type):
         return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.large_string()))
     return column
@@ -136,7 +136,7 @@ def _castable(column: Any) -> Any:
 
 def _strings(column: Any, name: str, *, integers: bool) -> list[str | None]:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if column.null_count == len(column):  # of any type: pandas makes numbers of a column without a value
+    if column.null_count == len(column):  # of any type: pandas makes numbers of an empty column
         return [None] * len(column)
     string = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     if not (string or pa.types.is_null(kind) or (integers and pa.types.is_integer(kind))):
@@ -147,7 +147,7 @@ def _strings(column: Any, name: str, *, integers: bool) -> list[str | None]:
 
 
 def _anything(column: Any, name: str) -> list[str | None]:
-    """Strings, numbers, dates: as they are written."""
+    """Strings, numbers and dates as strings."""
     if pa.types.is_nested(column.type) and not pa.types.is_dictionary(column.type):
         raise InputError(f"column {name!r} holds {type_name(column.type)}, not single values. Convert it first.")
     values: list[str | None] = column.cast(pa.large_string()).to_pylist()
@@ -155,5 +155,5 @@ def _anything(column: Any, name: str) -> list[str | None]:
 
 
 def type_name(kind: object) -> str:
-    """The type of a column without what is inside: fields of a nested type may be data."""
+    """The type of a column without its inner fields, which may be data."""
     return re.split(r"[<(\[]", str(kind), maxsplit=1)[0]

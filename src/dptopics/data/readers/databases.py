@@ -1,4 +1,4 @@
-"""Tables that a database answers with, by SQLAlchemy. An address holds a password: no message shows it."""
+"""Results of database queries, by SQLAlchemy. An address holds a password: no message shows it."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -16,40 +16,40 @@ from dptopics.data.readers.columns import BATCH_ROWS, Header, Rows, check_column
 T = TypeVar("T")
 
 _DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
-# What the first letters of an SQLSTATE mean (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+# The meaning of an SQLSTATE's beginning (https://www.postgresql.org/docs/current/errcodes-appendix.html).
 _REASONS = {
-    "42501": "this user has no right to read what the query names. Ask for it, or query something else",
-    "25006": "the query would write. A query may only read: begin it with select",
-    "42": "the query is not valid SQL, or names a table or column that is not there. Try it in the database's own tool",
+    "42501": "this user may not read what the query names. Ask for permission, or query something else",
+    "25006": "the query would write. A query must be read-only: start it with select",
+    "42": "the query is not valid SQL, or names a missing table or column. Try it in the database's own tool",
 }
 
 
 @dataclass(frozen=True)
 class SqlQuery:
-    """A query and the address of the database that answers it: sqlite:///FILE, postgresql://USER:PASSWORD@HOST/NAME."""
+    """A query and the address of its database: sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME."""
 
     sql: str
     url: str = field(repr=False)
 
     def columns(self, names: Sequence[str], values: int) -> Iterator[Rows]:
-        """Batches of columns, read as the database sends them, in a transaction that may not write."""
+        """Batches of columns, read as the database sends them, in a read-only transaction."""
         with self._answer() as (result, found):
             check_columns(found, *names)
             places = [found.index(name) for name in names]
             parts = result.partitions(BATCH_ROWS)
             while rows := _shielded(
-                lambda: next(parts, None), "the database went away, or failed, while it was read. Run it again"
+                lambda: next(parts, None), "the connection was lost, or the database failed. Run it again"
             ):
                 yield of_rows([[_value(row[place]) for place in places] for row in rows])
 
     def header(self) -> dict[str | None, Header]:
-        """Names of the columns. The query is asked for them; its rows are left."""
+        """Column names. The query runs, but its rows are not read."""
         with self._answer() as (_, found):
             return {None: Header(found)}
 
     @contextmanager
     def _answer(self) -> Iterator[tuple[Any, list[str]]]:
-        """What the database answers, and the names of its columns."""
+        """The result of the query and its column names."""
         connection = _shielded(
             lambda: _engine(self.url).connect(),
             "the database cannot be reached, or refuses this user. Check the address, user and password",
@@ -62,7 +62,7 @@ class SqlQuery:
             yield result, found
         finally:
             for one in (result, connection):
-                with suppress(Exception):  # a connection that is broken already
+                with suppress(Exception):  # the connection may be broken
                     one.close()
 
 
@@ -77,35 +77,32 @@ def _engine(url: str) -> Any:
         address = address.set(drivername=_DRIVERS.get(address.drivername, address.drivername))
         if address.get_backend_name() == "sqlite" and not Path(address.database or "").is_file():
             raise InputError(f"there is no SQLite file {address.database or ''!r}. An address is sqlite:///FILE.")
-        # Rows would be logged where an application asks for everything: this engine's own logger says warnings only.
+        # An application that logs everything would log rows: this engine's own logger passes warnings only.
         logging.getLogger("sqlalchemy.engine.Engine.dptopics").setLevel(logging.WARNING)
         return sqlalchemy.create_engine(
             address, hide_parameters=True, logging_name="dptopics", poolclass=sqlalchemy.NullPool
         )
     except (ArgumentError, NoSuchModuleError):
-        reason = "the address of the database is none: it is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME."
+        reason = "this is not a database address. Use sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME."
     except ImportError:
         reason = "the driver of this database is not installed. For PostgreSQL: pip install 'dptopics[sql]'."
     raise InputError(reason)
 
 
 def _asked(connection: Any, sql: str) -> tuple[Any, list[str]]:
-    """The answer, in pieces, and the names of its columns.
-
-    Where the database can forbid it to write, it does; what it would write is undone.
-    """
+    """The streamed result and its column names. Where the database can forbid writing, it does; any write is undone."""
     kind = connection.dialect.name
     if kind == "sqlite":
         connection.exec_driver_sql("PRAGMA query_only = ON")
     options = {"postgresql_readonly": True} if kind == "postgresql" else {}
-    # A per cent sign in a query is one: no parameters are filled in.
+    # A percent sign stands for itself: no parameters are filled in.
     ready = connection.execution_options(stream_results=True, no_parameters=True, **options)
     result = ready.exec_driver_sql(sql)
     return result, list(result.keys())
 
 
 def _value(cell: Any) -> Any:
-    """A cell as other tables have it: identifiers are strings, whole numbers are whole."""
+    """A cell as in other tables: identifiers as strings, whole numbers as integers."""
     if isinstance(cell, UUID):
         return str(cell)
     if isinstance(cell, Decimal) and cell == cell.to_integral_value():
@@ -114,7 +111,7 @@ def _value(cell: Any) -> Any:
 
 
 def _shielded(call: Callable[[], T], otherwise: str) -> T:
-    """``call()``. A database's messages quote data and addresses: only the code of an error is read."""
+    """``call()``. A database's messages quote data and addresses: only the error code is used."""
     try:
         return call()
     except (DptopicsError, MemoryError):

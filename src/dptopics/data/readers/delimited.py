@@ -1,4 +1,4 @@
-"""CSV and its like, by Arrow: the separator is found by the names of the columns, or given."""
+"""CSV and similar files, by Arrow: the separator is given, or found by the column names."""
 
 import codecs
 import csv
@@ -20,12 +20,12 @@ from dptopics.core.files import unpacked
 from dptopics.data.readers.columns import BELOW, Below, Header, check_columns
 
 STANDARD_INPUT = "-"
-_HEAD = 1 << 16  # bytes that are looked at for names of columns
+_HEAD = 1 << 16  # bytes that are searched for column names
 _PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 
 
 class Rejoined:
-    """A stream from its first byte on, although its beginning has been read already."""
+    """A stream from its first byte on, although its head has already been read."""
 
     closed = False
 
@@ -33,7 +33,7 @@ class Rejoined:
         self._head, self._rest = head, rest
 
     def read(self, size: int) -> bytes:
-        """The next bytes: fewer than asked for at the end only, which is how Arrow knows the end."""
+        """The next bytes: fewer than asked for only at the end, as Arrow expects."""
         piece, self._head = self._head[:size], self._head[size:]
         return piece if len(piece) == size else piece + bytes(self._rest.read(size - len(piece)))
 
@@ -43,24 +43,24 @@ class Rejoined:
 
 @dataclass(frozen=True)
 class Opened:
-    """A table that is open: its bytes, how much of them has been read, and the first of them as text."""
+    """An open table: its bytes, the share that has been read, and its head as text."""
 
     name: str
     encoding: str
     stream: Rejoined
     share: Callable[[], float]
     head: str
-    whole: bool  # the head is all there is
+    whole: bool  # the head is the whole file
 
 
 @contextmanager
 def opened(path: Path, encoding: str) -> Iterator[Opened]:
-    """The bytes of a file, unpacked if its name says so, or of standard input."""
+    """The bytes of a file, decompressed by its suffix, or of standard input."""
     name, packed = (path.name, False) if str(path) != STANDARD_INPUT else ("standard input", True)
     with _standard_input() if packed else unpacked(path) as (stream, share):
         first = bytes(stream.read(_HEAD))
         if packed and first.startswith(_PACKED):
-            raise InputError("standard input is packed. Unpack it on the way: zcat FILE | dptopics …")
+            raise InputError("standard input is compressed. Decompress it first: zcat FILE | dptopics …")
         head = codecs.getincrementaldecoder(encoding)().decode(first).removeprefix("\ufeff")
         yield Opened(name, encoding, Rejoined(first, stream), share, head, len(first) < _HEAD)
 
@@ -69,31 +69,29 @@ def opened(path: Path, encoding: str) -> Iterator[Opened]:
 def _standard_input() -> Iterator[tuple[Any, Callable[[], float]]]:
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None or sys.stdin.isatty():
-        raise InputError("nothing comes in by standard input. Send a table: … | dptopics … -, or give a file.")
+        raise InputError("standard input is empty. Pipe a table into it: … | dptopics … -, or give a file.")
     yield stream, lambda: 0.0
 
 
-BLOCK_BYTES = 1 << 24  # a single row may not be longer than this
+BLOCK_BYTES = 1 << 24  # the longest row
 _SEPARATORS = (",", ";", "\t", "|")
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
-_MANY_LINES = 20  # in one cell, most of them with a separator: rows that a quotation mark swallowed
-_LONG = 1_000_000  # bytes of one cell
+_MANY_LINES = 20  # in one cell, most of them with a separator: rows that a stray quotation mark swallowed
+_LONG = 1_000_000  # bytes in one cell
 
 
 def checked_separator(separator: str | None) -> str | None:
-    """One sign, or its name."""
+    """One character, or its name."""
     found = None if separator is None else _NAMED.get(separator, separator)
     if found is not None and (len(found) != 1 or not found.isascii() or found in '"\r\n\0' or found.isalnum()):
-        raise InputError(
-            f"a separator is one sign such as ';' or '|', or one of {', '.join(n for n in _NAMED if n.isalpha())}, got "
-            f"{separator!r}."
-        )
+        named = ", ".join(n for n in _NAMED if n.isalpha())
+        raise InputError(f"a separator is one character such as ';' or '|', or one of {named}, got {separator!r}.")
     return found
 
 
 @dataclass(frozen=True)
 class _Beginning:
-    """The names of columns, by which separator they are read, and how many lines are above."""
+    """The column names, the separator that gives them, and the number of lines above them."""
 
     header: Header
     separator: str
@@ -103,13 +101,13 @@ class _Beginning:
 def read_delimited(
     table: Opened, columns: Sequence[str], *, usual: str, separator: str | None, header_row: int | None = None
 ) -> Iterator[Any]:
-    """Arrow batches, by the separator that is given, or else found: the ``usual`` one if there is a choice."""
+    """Arrow batches, by the given separator or the one that is found: the ``usual`` one in doubt."""
     from pyarrow import csv as arrow_csv
 
     found = _beginning(table, columns, usual, separator, header_row)
     check_columns(found.header, *columns)
     if not any(found.header.below or ()) and table.whole:
-        return  # a header and nothing else, which Arrow takes for an empty file
+        return  # only a header, which Arrow takes for an empty file
     watch = _Watch(found.separator)
     for batch in arrow_csv.open_csv(
         table.stream,
@@ -131,25 +129,24 @@ def read_delimited(
 
 
 def delimited_header(table: Opened, *, usual: str, separator: str | None, header_row: int | None) -> Header:
-    """The names of columns."""
+    """The column names."""
     return _beginning(table, (), usual, separator, header_row).header
 
 
 def _beginning(
     table: Opened, columns: Sequence[str], usual: str, separator: str | None, header_row: int | None
 ) -> _Beginning:
-    """By the separator that is given, else the first under which the row of names has all the columns.
+    """By the given separator, else the first under which the row of names has all columns (Excel may write semicolons).
 
-    Excel writes semicolons where commas are for decimals. Where no separator gives all columns, or none is asked for,
-    it is the one that gives most names, or the most regular rows.
+    If there is none, or no columns are asked for: the one with most names, or the most regular rows.
     """
     tried = dict.fromkeys((usual, *_SEPARATORS) if separator is None else (separator,))
     found = [one for sign in tried if (one := _read_beginning(table.head, sign, header_row)) is not None]
     if not found and header_row is None:
         raise InputError(f"{table.name!r} is empty: it holds no documents.")
     if not found:
-        where = "" if table.whole else ", at least not in its first 64 KiB"
-        raise InputError(f"{table.name!r} has no names of columns in row {header_row} (--header-row){where}.")
+        where = "" if table.whole else ", or not in its first 64 KiB"
+        raise InputError(f"{table.name!r} has no column names in row {header_row} (--header-row){where}.")
     for one in found:
         if columns and all(one.header.names.count(column) == 1 for column in columns):
             return one
@@ -157,12 +154,12 @@ def _beginning(
 
 
 def _alike(rows: Below) -> int:
-    """How many rows have one number of cells, which is more than one: below a title the separator shows there."""
+    """How many rows share a number of cells above one: below a title, this shows the separator."""
     return max(Counter(len(row) for row in rows if len(row) > 1).values(), default=0)
 
 
 def _read_beginning(head: str, separator: str, header_row: int | None) -> _Beginning | None:
-    """The names in the row that is given, or in the first that is not blank. Blank rows count."""
+    """The names in the given row, or in the first that is not blank. Blank rows count."""
     rows = csv.reader(io.StringIO(head, newline=""), delimiter=separator)
     lines_above = 0
     for number, row in enumerate(rows, start=1):
@@ -174,7 +171,7 @@ def _read_beginning(head: str, separator: str, header_row: int | None) -> _Begin
 
 
 class _Watch:
-    """Looks for cells that hold whole rows: one stray quotation mark swallows thousands in silence."""
+    """Looks for cells that hold whole rows: one stray quotation mark can silently swallow thousands."""
 
     def __init__(self, separator: str) -> None:
         self._separator, self._lines, self._longest = separator, 0, 0
@@ -194,7 +191,7 @@ class _Watch:
                 self._lines = most
 
     def tell(self) -> None:
-        """Tell the owner, who alone may know; the run goes on."""
+        """Tell the owner alone; the run goes on."""
         if self._lines:
             tell_owner(
                 f"one cell holds {self._lines:,} line breaks, and most of its lines look like rows of the table. A "

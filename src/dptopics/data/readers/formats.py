@@ -1,4 +1,4 @@
-"""Tables in workbooks (.xlsx, .xls, .ods), by python-calamine."""
+"""Tables in workbooks (.xlsx, .xls, .ods), by python-calamine, and in JSON."""
 
 import codecs
 import json
@@ -13,13 +13,13 @@ from dptopics.data.readers.delimited import Opened
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
 _BATCH_ROWS = 2048
-Sheets = dict[str, list[list[Any]]]  # by name: rows from that of the columns' names on
+Sheets = dict[str, list[list[Any]]]  # by name: rows from the column names on
 
 
 def read_workbook(
     path: Path, columns: Sequence[str], *, sheet: str | None, header_row: int | None
 ) -> Iterator[list[list[Any]]]:
-    """Batches of columns of the sheet that is named, or of the only one that has all of them."""
+    """Batches of columns of the named sheet, or of the only one that has all of them."""
     rows = _chosen(path, _sheets(path, sheet, header_row), columns, header_row or 1)
     names = _names(rows)
     places = [names.index(name) for name in columns]
@@ -30,12 +30,12 @@ def read_workbook(
 
 
 def workbook_header(path: Path, *, sheet: str | None, header_row: int | None) -> dict[str | None, Header]:
-    """The names of columns of each sheet, or of the one that is named."""
+    """The column names of each sheet, or of the named one."""
     return {name: _header(rows, header_row or 1) for name, rows in _sheets(path, sheet, header_row).items()}
 
 
 def _sheets(path: Path, sheet: str | None, header_row: int | None) -> Sheets:
-    """All sheets, or the one that is named."""
+    """All sheets, or the named one."""
     try:
         from python_calamine import CalamineError, CalamineWorkbook, PasswordError
     except ImportError:
@@ -47,14 +47,12 @@ def _sheets(path: Path, sheet: str | None, header_row: int | None) -> Sheets:
         asked = book.sheet_names if sheet is None else [sheet]
         found: Sheets = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in asked}
     except PasswordError:
-        raise InputError(f"{path.name!r} is protected by a password. Take that away, or save it as CSV.") from None
+        raise InputError(f"{path.name!r} is protected by a password. Remove it, or save the table as CSV.") from None
     except CalamineError:
-        raise InputError(f"{path.name!r} is damaged or no workbook. Write the file again, or save it as CSV.") from None
+        raise InputError(f"{path.name!r} is damaged or not a workbook. Save it again, or as CSV.") from None
     if header_row is not None and (longest := max(map(len, found.values()), default=0)) < header_row:
-        raise InputError(
-            f"{path.name!r} has no row {header_row} for the names of the columns (--header-row): its longest sheet has "
-            f"{longest:,} rows."
-        )
+        where = f"row {header_row} for the column names (--header-row)"
+        raise InputError(f"{path.name!r} has no {where}: its longest sheet has {longest:,} rows.")
     return {name: rows[(header_row or 1) - 1 :] for name, rows in found.items()}
 
 
@@ -73,8 +71,8 @@ def _chosen(path: Path, sheets: Sheets, columns: Sequence[str], header_row: int)
         check_columns(_header(filled[0], header_row), *columns)
     raise InputError(
         f"no sheet of {path.name!r} has {wanted} among the names in row {header_row}, once each. Its sheets: "
-        f"{quoted(list(sheets))}. Name one (--sheet) to be told its columns, and the row of the names (--header-row), "
-        "if it is another."
+        f"{quoted(list(sheets))}. Name one (--sheet) to list its columns, and the row of the names if it is another "
+        "(--header-row)."
     )
 
 
@@ -83,12 +81,12 @@ def _header(rows: list[list[Any]], row: int) -> Header:
 
 
 def _names(rows: list[list[Any]]) -> list[str]:
-    """What stands in the first of these rows."""
+    """The values in the first row."""
     return [] if not rows else ["" if cell == "" else str(_value(cell)) for cell in rows[0]]
 
 
 def _value(cell: Any) -> Any:
-    """A cell as other tables have it: nothing for an empty one, whole numbers for what a workbook calls a number."""
+    """A cell as in other tables: None if it is empty, and integers for whole numbers."""
     if cell == "":
         return None
     if isinstance(cell, float) and cell.is_integer():
@@ -97,9 +95,9 @@ def _value(cell: Any) -> Any:
 
 
 def read_json(table: Opened, columns: Sequence[str], *, array: bool) -> Iterator[Rows]:
-    """Batches of columns. An array is held whole; lines are read one by one."""
+    """Batches of columns."""
     rows: list[list[Any]] = []
-    for row in _array(table) if array else _lines(table):
+    for row in _objects(table, array=array):
         if not rows:
             check_columns(list(row), *columns)
         rows.append([row.get(column) for column in columns])
@@ -113,36 +111,27 @@ def read_json(table: Opened, columns: Sequence[str], *, array: bool) -> Iterator
 
 def json_names(table: Opened, *, array: bool) -> list[str]:
     """The names in the first object."""
-    return list(next(_array(table) if array else _lines(table), {}))
+    return list(next(_objects(table, array=array), {}))
 
 
-def _lines(table: Opened) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(read_lines(table.stream, table.encoding), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            raise InputError(
-                f"line {number} of {table.name!r} is not valid JSON. Each line must be one object."
-            ) from None
-        if not isinstance(row, dict):
-            raise InputError(f"line {number} of {table.name!r} is not a JSON object. Each line must be one object.")
-        yield row
+def _objects(table: Opened, *, array: bool) -> Iterator[dict[str, Any]]:
+    """The objects of an array, which is in memory as a whole, or those of single lines."""
+    what, found = "entry" if array else "line", read_lines(table.stream, table.encoding)
+    for number, one in enumerate(_parsed("\n".join(found), table.name, "array") if array else found, start=1):
+        if array or one.strip():
+            where = f"{what} {number} of {table.name!r}"
+            row = one if array else _parsed(one, where, "object")
+            if not isinstance(row, dict):
+                raise InputError(f"{where} is not a JSON object. Each {what} must be one object.")
+            yield row
 
 
-def _array(table: Opened) -> Iterator[dict[str, Any]]:
-    text = "\n".join(read_lines(table.stream, table.encoding))
+def _parsed(text: str, where: str, wanted: str) -> Any:
     try:
-        rows = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        raise InputError(
-            f"{table.name!r} begins as a JSON array but is not a valid one. Write the file again."
-        ) from None
-    for number, row in enumerate(rows, start=1):
-        if not isinstance(row, dict):
-            raise InputError(f"entry {number} of {table.name!r} is not a JSON object. Each entry must be one object.")
-        yield row
+        pass
+    raise InputError(f"{where} is not a valid JSON {wanted}. Write the file again.")
 
 
 def read_lines(stream: Any, encoding: str) -> Iterator[str]:

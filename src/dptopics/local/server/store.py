@@ -34,22 +34,18 @@ class Store(Protocol):
         Raises:
             StoreError: none of them is kept, and the same call may be made again.
         """
-        ...
 
     def batches(self, period: str | None = None) -> Iterator[Batch]:
         """All numbers and bytes, or those of one period, as they are at one moment, ordered by number.
 
         Others may add meanwhile.
         """
-        ...
 
     def periods(self) -> tuple[str | None, ...]:
         """Periods in which reports came; only None if the collection keeps no times."""
-        ...
 
     def close(self) -> None:
         """Let go of the file or the connection."""
-        ...
 
     def __enter__(self) -> Self: ...
 
