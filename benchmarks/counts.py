@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from dptopics import Axis, Corpus, TopicModel, publish, secure_rng
-from dptopics.core.axes import cell_words
+from dptopics.core.axes import cell_names
 from dptopics.core.text import TextSettings
 from dptopics.data.cells import corpus_of_cells
 from dptopics.mechanisms.counts.cells import CountsWithMargins
@@ -52,7 +52,7 @@ def coverage(max_cells: int) -> dict[str, float]:
     counts = np.zeros((cells.size, prod(shape)), np.int64)
     counts[np.arange(cells.size), cells] = 1
     authors = rng.integers(0, 1500, cells.size).tolist()
-    words = cell_words(prod(shape)).words
+    words = cell_names(prod(shape)).words
     corpus = Corpus.from_counts(counts, words, authors=authors, public_vocabulary=True).bounded()
     made = mechanism(shape, max_cells=max_cells)
     truth = exact(made, corpus)

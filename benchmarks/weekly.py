@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from dptopics import Corpus, TopicModel, publish, secure_rng
-from dptopics.core.axes import FAR, cell_words
+from dptopics.core.axes import FAR, cell_names
 from dptopics.core.text import TextSettings
 from dptopics.counting import far_below, topic_or_far
 from dptopics.data.corpus import Corpus as Cells
@@ -103,7 +103,7 @@ def table(made: CountsOfPeriod, cells: np.ndarray) -> CountTable:
         doc_start=np.arange(size + 1),
         word=cells.astype(np.int32),
         count=np.ones(size, np.int32),
-        words=(names := cell_words(made.shape[0])).words,
+        words=(names := cell_names(made.shape[0])).words,
         author=np.arange(size, dtype=np.int32),
         author_key=np.arange(size).astype(np.uint64),
         vocabulary=names,

@@ -147,7 +147,7 @@ def test_not_fitted():
         ({"vocabulary_share": 1.0}, "vocabulary_share"),
         ({"vocabulary": "public"}, "count matrices"),
         ({"vocabulary": "no such file"}, "no word list"),
-        ({"steps": 0}, "steps must be"),
+        ({"settings": {"steps": 0}}, "steps must be"),
     ],
 )
 def test_bad_settings_spend_nothing(tmp_path, settings, message):

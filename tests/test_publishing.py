@@ -86,9 +86,10 @@ def never(plan):
 @pytest.mark.parametrize("how", ["plan", "estimator"])
 def test_settings_are_checked_before_anything_is_read_or_charged(settings, how, ledger):
     given = {"mechanism": "mixture", "n_topics": 2, "vocabulary": WORDS, "epsilon": 8.0, "delta": 1e-6} | settings
+    own = {"steps": given.pop("steps")} if "steps" in given else {}
     release = {
-        "plan": lambda: publish(Plan.topics(unit="author", **given), never, ledger=ledger),
-        "estimator": lambda: PrivateTopics(ledger=ledger, **given).fit(TEXTS, authors=AUTHORS),
+        "plan": lambda: publish(Plan.topics(unit="author", **given, **own), never, ledger=ledger),
+        "estimator": lambda: PrivateTopics(ledger=ledger, **given, settings=own).fit(TEXTS, authors=AUTHORS),
     }[how]
     with pytest.raises((InputError, PrivacyError)):
         release()

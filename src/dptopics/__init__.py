@@ -6,7 +6,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dptopics.core import __version__
+from dptopics.core import __version__ as __version__
 
 if TYPE_CHECKING:
     from dptopics.checking import Check, check
@@ -143,7 +143,6 @@ __all__ = [
     "Trust",
     "Unit",
     "Vocabulary",
-    "__version__",
     "check",
     "fit_reports",
     "publish",

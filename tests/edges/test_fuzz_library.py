@@ -89,7 +89,9 @@ def fitted():
 
 
 def topics(**settings):
-    return PrivateTopics(**({"n_topics": 2, "mechanism": "mixture", "epsilon": 50.0, "steps": 1} | settings))
+    return PrivateTopics(
+        **({"n_topics": 2, "mechanism": "mixture", "epsilon": 50.0, "settings": {"steps": 1}} | settings)
+    )
 
 
 GOOD = ["hiv test", "positive ward"] * 5

@@ -173,7 +173,7 @@ def test_a_look_that_is_not_priced():
         def weights(self, corpus, rng):
             return (super().weights(corpus, rng) + super().weights(corpus, rng)) / 2
 
-    assert found("twice")["drawn_and_priced"] == "2 looks were taken, 1 are priced"
+    assert found("twice")["drawn_and_priced"] == "2 queries were made, 1 are priced"
 
 
 def exact_sum(corpus):

@@ -590,7 +590,7 @@ def test_two_programs_at_once(path):
     """The same from separate interpreters, which share nothing."""
     Ledger.create(path, epsilon=1, delta=1e-6)
     code = (
-        "import sys; from dptopics import errors\n"
+        "import sys; from dptopics.core import errors\n"
         "from dptopics.privacy import ledger, events, guarantee as g\n"
         "promise = {'unit': g.Unit.AUTHOR, 'strength': g.Strength.PROVED}\n"
         "cost = g.Guarantee(events=(events.Laplace(5.0),), delta=0.0, **promise)\n"

@@ -188,7 +188,7 @@ def test_catalogue_tells_their_strength():
 @every
 def test_estimator(name, tmp_path):
     settings = {"epsilon": EPSILON.get(name, 3.0), "delta": DELTA, "mechanism": name, "vocabulary": WORDS}
-    settings |= {} if name.startswith("spectral") else {"steps": 3}
+    settings |= {} if name.startswith("spectral") else {"settings": {"steps": 3}}
     with pytest.raises(PrivacyError, match="accept_unproven=True"):
         PrivateTopics(2, **settings).fit(TEXTS, authors=AUTHORS)
     model = PrivateTopics(2, **settings, accept_unproven=True).fit(TEXTS, authors=AUTHORS)

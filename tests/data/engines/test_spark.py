@@ -446,7 +446,14 @@ def test_who_is_who_is_the_same(session):
 
 @needs_java
 def test_the_estimator_fits_on_spark(session, frame, rows):
-    settings = {"n_topics": 3, "epsilon": 20, "delta": DELTA, "mechanism": "variational", "steps": 1, "max_docs": 2}
+    settings = {
+        "n_topics": 3,
+        "epsilon": 20,
+        "delta": DELTA,
+        "mechanism": "variational",
+        "settings": {"steps": 1},
+        "max_docs": 2,
+    }
     with pytest.warns(PrivacyWarning, match="reproducible"):
         first = PrivateTopics(**settings, random_state=1).fit(rows[0], authors=rows[1])
     spark = PrivateTopics(**settings, random_state=1, engine=session)

@@ -194,7 +194,7 @@ def test_release_is_close_to_the_truth_at_a_high_epsilon():
 
 def test_table_for_people():
     lines = exact(3).csv().splitlines()
-    assert lines[0] == "ngram,probability,estimated_count,deviation"
+    assert lines[0] == "ngram,probability,estimated_count,noise_std"
     assert lines[1].count(",") == 3
     values = [float(line.rsplit(",", 3)[1]) for line in lines[1:]]
     assert values == sorted(values, reverse=True)

@@ -462,10 +462,10 @@ def test_catalogue():
 @pytest.mark.parametrize("name", ["output", "mvg", "laplace"])
 def test_estimator(name, tmp_path):
     authors = [row // 2 for row in range(len(TEXTS))]
-    settings = {"epsilon": 5.0, "delta": DELTA, "mechanism": name, "vocabulary": WORDS, "steps": 3}
+    settings = {"epsilon": 5.0, "delta": DELTA, "mechanism": name, "vocabulary": WORDS, "settings": {"steps": 3}}
     if name != "laplace":
         public = Corpus.from_texts(OTHERS, authors=[r // 2 for r in range(len(OTHERS))])
-        settings["settings"] = {"gamma": 0.2, "public": public}
+        settings["settings"] |= {"gamma": 0.2, "public": public}
     if name != "laplace":
         with pytest.raises(PrivacyError, match="accept_unproven=True"):
             PrivateTopics(2, **settings).fit(TEXTS, authors=authors)

@@ -18,21 +18,21 @@
   const SURE = 3; // deviations: words below may be there by chance
 
   // One row of bars: weight, its error bar (two deviations either way), and the mean of all topics as a tick.
-  function row(word, weight, deviation, mean, scale, sought) {
+  function row(word, weight, noiseStd, mean, scale, sought) {
     const bar = svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
     const x = (value) => Math.max(0, Math.min(100, (100 * value) / scale));
     bar.append(svg("rect", { class: "weight", x: 0, y: 1.5, width: x(weight), height: 7 }));
     if (mean !== null) bar.append(svg("rect", { class: "mean", x: Math.min(99, x(mean)), y: 0, width: 0.8, height: 10 }));
-    if (deviation !== null) {
-      const ends = { x1: x(weight - 2 * deviation), x2: x(weight + 2 * deviation) };
+    if (noiseStd !== null) {
+      const ends = { x1: x(weight - 2 * noiseStd), x2: x(weight + 2 * noiseStd) };
       bar.append(svg("line", { class: "error", ...ends, y1: 5, y2: 5 }));
       for (const end of [ends.x1, ends.x2]) bar.append(svg("line", { class: "error", x1: end, x2: end, y1: 2.5, y2: 7.5 }));
     }
-    const doubtful = deviation !== null && weight < SURE * deviation;
+    const doubtful = noiseStd !== null && weight < SURE * noiseStd;
     const line = el("tr", doubtful ? { class: "doubtful" } : {},
       el("th", { scope: "row", title: word }, el("bdi", {}, word)), el("td", { class: "bar" }, bar),
       el("td", { class: "number" }, number(weight)));
-    if (deviation !== null) line.append(el("td", { class: "number" }, `± ${number(2 * deviation)}`));
+    if (noiseStd !== null) line.append(el("td", { class: "number" }, `± ${number(2 * noiseStd)}`));
     if (sought) line.classList.add("sought");
     return line;
   }
@@ -42,12 +42,12 @@
     return el("table", { class: "words" }, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, ...rows));
   }
 
-  function key(deviation, mean) {
+  function key(noiseStd, mean) {
     const line = el("p", { class: "key" });
     const add = (kind, text) => line.append(el("span", { class: `swatch ${kind}` }), text);
     add("weight", "weight");
     if (mean) add("mean", "mean of all topics");
-    if (deviation) {
+    if (noiseStd) {
       if (!mean) add("doubtful", "may be chance: below three standard deviations of the noise");
       add("error", "error bar: two standard deviations of the noise either way");
     } else line.append(" · How large the noise is, is not known: no error bars.");
@@ -157,7 +157,7 @@
     }
 
     function drawWords() {
-      const topic = topics[state.topic], rows = best(state.topic, state.relevance, data.shown), d = topic.deviation;
+      const topic = topics[state.topic], rows = best(state.topic, state.relevance, data.shown), d = topic.noise_std;
       const scale = Math.max(...rows.map((w) => Math.max(w.weight + 2 * (d ?? 0), mean[w.word])), 1e-12);
       const heads = ["Word", "", "Weight"].concat(d === null ? [] : ["Noise"]);
       const title = `Topic ${state.topic}${sized(state.topic)}`;
@@ -230,7 +230,7 @@
   }
 
   function tablePage() {
-    const { words, weight, deviation } = data, search = byId("search"), most = 200;
+    const { words, weight, noise_std: noiseStd } = data, search = byId("search"), most = 200;
     const folded = words.map(fold);
     const ngrams = data.kind === "ngrams";
     function draw() {
@@ -245,11 +245,11 @@
         byId("words").replaceChildren(wordTable(caption, ["Word"], lines));
         return;
       }
-      const d = (i) => (deviation ? deviation[i] : null);
+      const d = (i) => (noiseStd ? noiseStd[i] : null);
       const scale = Math.max(...shown.map((i) => weight[i] + 2 * (d(i) ?? 0)), 1e-12);
-      const heads = [ngrams ? "N-gram" : "Word", "", ngrams ? "Probability" : "Noisy weight"].concat(deviation ? ["Noise"] : []);
+      const heads = [ngrams ? "N-gram" : "Word", "", ngrams ? "Probability" : "Noisy weight"].concat(noiseStd ? ["Noise"] : []);
       const rows = shown.map((i) => row(words[i], weight[i], d(i), null, scale, false));
-      byId("words").replaceChildren(wordTable(caption, heads, rows), key(Boolean(deviation), false));
+      byId("words").replaceChildren(wordTable(caption, heads, rows), key(Boolean(noiseStd), false));
     }
     search.addEventListener("input", draw);
     document.querySelector(".controls").hidden = false;
