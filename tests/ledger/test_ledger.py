@@ -591,7 +591,7 @@ def test_two_programs_at_once(path):
     Ledger.create(path, epsilon=1, delta=1e-6)
     code = (
         "import sys; from dptopics.core import errors\n"
-        "from dptopics.privacy import ledger, events, guarantee as g\n"
+        "from dptopics.ledger import ledger; from dptopics.privacy import events, guarantee as g\n"
         "promise = {'unit': g.Unit.AUTHOR, 'strength': g.Strength.PROVED}\n"
         "cost = g.Guarantee(events=(events.Laplace(5.0),), delta=0.0, **promise)\n"
         "done = 0\n"
