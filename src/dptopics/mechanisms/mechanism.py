@@ -90,7 +90,16 @@ class Registered:
     def accepts(cls) -> frozenset[str]:
         """Settings of its own that a plan may give it: fields, but for the noise and what every plan says."""
         mine: Any = cls
-        common = {"n_topics", "delta", "unit", "vocabulary", "prior", "tail", "max_size", getattr(cls, "amount", "")}
+        common = {
+            "n_topics",
+            "delta",
+            "unit",
+            "vocabulary",
+            "prior",
+            "tail",
+            "max_size",
+            getattr(cls, "noise_parameter", ""),
+        }
         return frozenset(field.name for field in fields(mine) if field.init) - common
 
     @classmethod
@@ -156,7 +165,7 @@ class Registered:
 
 
 class Calibrated(Registered):
-    """Gives a mechanism its ways to be made for an (ε, δ): the field ``amount`` scales all its noise."""
+    """Calibration to an (ε, δ): the field named by ``noise_parameter`` scales all noise of a mechanism."""
 
     noise_parameter: ClassVar[str] = "sigma"
 
