@@ -66,7 +66,7 @@ class Preview:
         if self.noise_std is not None:
             lines.append(f"- noise on each number that topics are made of: standard deviation {self.noise_std:,.1f}")
         if self.topics is not None:
-            found = f"topics with {_WORDS_OF_A_TOPIC} or more words that stand out of the noise"
+            found = f"topics with {_WORDS_OF_A_TOPIC} or more words above the noise"
             lines.append(f"- {found}: about {self.topics}")
         if self.size_noise_std is not None:
             lines.append(f"- the size of a topic is known to within ± {Z95 * self.size_noise_std:,.0f} units (95 %)")
@@ -135,7 +135,7 @@ def _of_counts(mechanism: Any, units: int) -> Preview:
     topic = mechanism.noise_std(**{first: True})
     advice = _ENOUGH
     if units / topics < 4 * topic:
-        advice = "So few units say little even about whole topics: count fewer topics, or get more units."
+        advice = "Too few units even for whole topics: count fewer topics, or get more units."
     elif others and units / cells < 2 * cell:
         advice = "Most cells would be noise, totals would not: use fewer groups or longer periods, or read totals."
     given: dict[str, Any] = {"threshold": None, "words": None, "topics": None, "noise_std": None}

@@ -112,7 +112,7 @@ def test_a_ledger_of_another_unit_and_a_release_of_something_else(run, tmp_path)
     assert code == 2
     assert "document" in message
     words = Release(value=Vocabulary.of(["a", "b"]), guarantee=PROMISE, settings={})
-    with pytest.raises(BundleError, match="holds words, not topics"):
+    with pytest.raises(BundleError, match="contains words, not topics"):
         release_counts(words, "notes.csv", by=[], text="note", epsilon=1.0, delta=1e-6)
     assert run("report", "topics", "--out", "page.html")[0] == 0
 

@@ -96,7 +96,7 @@ def test_vocabulary_comes_back(tmp_path, words):
     bundle.save(vocabulary(words), tmp_path / "out")
     again = bundle.load(tmp_path / "out")
     assert (again.value, again.guarantee, again.settings) == (words, GUARANTEE, SETTINGS)
-    with pytest.raises(BundleError, match="holds words, not topics"):
+    with pytest.raises(BundleError, match="contains words, not topics"):
         TopicModel.load(tmp_path / "out")
 
 
@@ -338,7 +338,7 @@ def test_words_and_topics_must_fit_together(tmp_path):
     (path / "vocabulary.txt").write_bytes((other / "vocabulary.txt").read_bytes())
     digests = index["sha256"] | {"vocabulary.txt": donor["sha256"]["vocabulary.txt"]}
     rewritten(path, sha256=digests)
-    with pytest.raises(BundleError, match="do not fit together"):
+    with pytest.raises(BundleError, match="do not match"):
         bundle.load(path)
 
 

@@ -121,7 +121,7 @@ def test_a_text_without_known_words_is_far():
     )
     assert far_below(model) is None
     assert topic_or_far(model, ["asthma", "skin rash", "parking"], None).tolist() == [0, 1, 2]
-    with pytest.raises(InputError, match="without centres"):
+    with pytest.raises(InputError, match="have no centres"):
         model.cosines(["skin"])
 
 

@@ -79,7 +79,7 @@ def test_a_merged_release_keeps_its_guarantee_and_is_saved(tmp_path):
 def test_what_cannot_be_joined():
     with pytest.raises(InputError, match="1 to 4 groups, got 5"):
         RELEASE.merged(5)
-    with pytest.raises(BundleError, match="holds words, not topics"):
+    with pytest.raises(BundleError, match="contains words, not topics"):
         Release(value=WORDS, guarantee=PROMISE, settings={}).tree()
     one = merged(MODEL, 1)
     assert str(tree_of(one)).startswith("0: ")

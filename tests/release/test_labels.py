@@ -102,7 +102,7 @@ def test_what_does_not_answer(server):
     stub.answer = "nonsense"
     with pytest.raises(InputError, match="does not follow the OpenAI protocol"):
         label(RELEASE, by=f"openai:{url}", model="small")
-    with pytest.raises(InputError, match="does not answer"):
+    with pytest.raises(InputError, match="does not respond"):
         label(RELEASE, by="openai:http://127.0.0.1:9/v1", model="small")
     for by, message in (
         ("openai:file:///etc", "begins with http"),
@@ -129,7 +129,7 @@ def test_a_function_takes_words_only_and_labels_take_a_release_only():
     assert next(iter(inspect.signature(label).parameters.values())).annotation == Release[TopicModel]
     with pytest.raises(InputError, match="made from a release"):
         label(MODEL)
-    with pytest.raises(BundleError, match="holds words"):
+    with pytest.raises(BundleError, match="contains words"):
         label(Release(value=MODEL.vocabulary, guarantee=PROMISE, settings={}))
 
 

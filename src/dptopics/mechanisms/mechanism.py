@@ -157,7 +157,7 @@ class Registered:
 
 
 class Calibrated(Registered):
-    """Gives a mechanism its ways to be made for an (ε, δ): the field ``noise_parameter`` scales all its noise."""
+    """Calibration to an (ε, δ): the field named by ``noise_parameter`` scales all noise of a mechanism."""
 
     noise_parameter: ClassVar[str] = "sigma"
 

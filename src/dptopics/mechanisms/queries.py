@@ -1,8 +1,8 @@
-"""The ways in which a sound mechanism looks at data: each returns exact numbers plus noise, and nothing else.
+"""How a sound mechanism queries data: each query returns exact numbers plus noise, and nothing else.
 
-Sums over units (:func:`noisy_sum`), numbers of another kind (:func:`noisy`), and choices that follow from noisy numbers
-(:func:`through`). Bound, noise and grid are paired here and nowhere else. Tests and audits can watch, which changes
-nothing, or play back what was seen on other data, which must lead to the same release.
+Sums over units (:func:`noisy_sum`), other numbers (:func:`noisy`), and choices that follow from noisy numbers
+(:func:`private_query`). Bound, noise and grid are paired here and nowhere else. Tests and audits can observe, which
+changes nothing, or replay the answers on other data, which must lead to the same release.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ Steps = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """One look as the guarantee prices it, in steps of a grid. ``exact`` and ``drawn`` are private."""
+    """One query as the guarantee prices it, in steps of a grid. ``exact`` and ``drawn`` are private."""
 
     kind: Noise
     exact: Steps
@@ -38,14 +38,14 @@ class Query:
 
 
 class Watcher(Protocol):
-    """Sees every look of the mechanisms that run under :func:`watched_by`. For tests and audits."""
+    """Observes every query of the mechanisms that run under :func:`watched_by`. For tests and audits."""
 
     def query(self, query: Query) -> None:
         """Noise was drawn."""
         ...
 
     def private_query(self, draw: Callable[[], T]) -> T:
-        """What a mechanism gets to know: ``draw()``, or what it gave at another time."""
+        """What a mechanism receives: ``draw()``, or a recorded answer."""
         ...
 
 
@@ -54,7 +54,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watched_by(watcher: Watcher) -> Iterator[None]:
-    """Let ``watcher`` see what mechanisms look at. The owner's eyes only: NOT FOR RELEASE."""
+    """Let ``watcher`` observe the queries of mechanisms. NOT FOR RELEASE."""
     token = _watcher.set(watcher)
     try:
         yield
@@ -63,13 +63,13 @@ def watched_by(watcher: Watcher) -> Iterator[None]:
 
 
 def private_query(draw: Callable[[], T]) -> T:
-    """All that a mechanism may use of the data goes through here: ``draw`` returns what noise has covered."""
+    """Every answer that a mechanism receives passes here: ``draw`` returns exact numbers plus noise."""
     watcher = _watcher.get()
     return draw() if watcher is None else watcher.private_query(draw)
 
 
 def noisy(exact: Steps, *, kind: Noise, sensitivity: float, multiplier: float, rng: Generator) -> Steps:
-    """``exact`` plus noise of scale multiplier · sensitivity, all in steps. Inside :func:`through`."""
+    """``exact`` plus noise of scale multiplier · sensitivity, all in steps. Inside :func:`private_query`."""
     scale = multiplier * sensitivity
     drawn = _drawn(kind, scale, exact.shape, rng)
     watcher = _watcher.get()
@@ -103,7 +103,7 @@ def noisy_sum(
     """Σ over units of the statistic, clipped to norm ``bound``; noise of scale sigma · bound · sensitivity_factor.
 
     The norm is that of the noise: L2 under Gaussian noise, L1 under Laplace noise. ``sensitivity_factor``:
-    this is one of several sums that are priced as one, and a unit moves all of them by at most so many times the bound.
+    of several sums that are priced as one, how many times the bound a unit moves all of them at most.
     """
     grid = grid_for(bound * sensitivity_factor, sigma)
 

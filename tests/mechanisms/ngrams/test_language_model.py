@@ -236,7 +236,7 @@ def test_table_comes_back(tmp_path, change):
 def test_another_release_is_no_table(tmp_path):
     release = replace(released(), value=Vocabulary.of(["a"]))
     bundle.save(release, tmp_path / "out")
-    with pytest.raises(BundleError, match="holds words, not n-grams"):
+    with pytest.raises(BundleError, match="contains words, not n-grams"):
         NgramTable.load(tmp_path / "out")
 
 

@@ -205,10 +205,10 @@ def test_a_decision_asks_about_other_releases_of_the_same_people(tmp_path):
 def test_a_decision_says_which_release_it_is_about_and_what_was_checked(folder, tmp_path):
     shown = run("officer", "approve", folder).stdout
     assert bundle.checksum(folder) in shown
-    assert "no others" in shown
+    assert "no extra files" in shown
     assert "Plan: the card states the noise of plan and settings." in shown
     assert "If one author is replaced by another: ε = " in shown
-    assert "Audit: none is given" in shown
+    assert "Audit: none given" in shown
     for line in bundle.load(folder).value.summary():
         assert line.replace("_", "\\_") in shown  # what readers will see, the words among it
     claim = bundle.load(folder).guarantee.to_dict()

@@ -314,7 +314,7 @@ def test_an_audit_of_another_model_is_refused():
     ]:
         with pytest.raises(InputError, match=reason):
             page.render(mine, audit=audit)
-    with pytest.raises(InputError, match="holds none"):
+    with pytest.raises(InputError, match="has none"):
         page.render(release(Vocabulary.of("ab")), audit=audit_data())
 
 

@@ -62,7 +62,7 @@ def test_sizes_have_intervals_where_the_noise_on_them_is_known(topics):
     sizes = TopicSizes(noisy=np.array([500.0, 90, 80, 70, 3, -4, 2]), noise=np.full(7, 10.0), unit="author")
     text = page.render(replace(topics, value=replace(topics.value, sizes=sizes)))
     assert "Authors (95 % interval)" in text
-    for shown in ("500 (480 to 520)", "3 (0 to 23)", "0 (0 to 16)", "About 741 (689 to 793) authors in all"):
+    for shown in ("500 (480 to 520)", "3 (0 to 23)", "0 (0 to 16)", "About 741 (689 to 793) authors in total"):
         assert shown in text
 
 
@@ -129,7 +129,7 @@ def test_what_belongs_to_other_topics_is_refused(topics):
         page.render(topics, labels=labels_of(other, ["a"] * 6))
     with pytest.raises(InputError, match="not of this release's topics"):
         page.render(topics, counts=counts_of(other))
-    with pytest.raises(InputError, match="these are no labels"):
+    with pytest.raises(InputError, match="these are not labels"):
         page.render(topics, labels={"labels": [{}], "topics": ""})
     with pytest.raises(InputError, match="belong to topics"):
         page.render(counts_of(topics.value), labels=labels_of(topics.value, ["a"] * 6))
@@ -180,7 +180,7 @@ def test_promises_that_do_not_add_up_are_both_stated(topics):
     assert "doubtful" in badge
     assert 'class="card proved"' in text
     assert 'class="card doubtful"' in text
-    assert "do not add up" in text
+    assert "cannot be composed" in text
     assert text.count("<caption>Belief before and after") == 2
 
 

@@ -111,7 +111,7 @@ def renyi_epsilon(epsilon: float, delta: float, alpha: float) -> float:
 
 
 def multiplier(epsilon: float, delta: float, calibration: Calibration | str = Calibration.ANALYTIC) -> float:
-    """Deviation of the noise over the sensitivity, σ/Δ, for (ε, δ).
+    """Standard deviation of the noise over the sensitivity, σ/Δ, for (ε, δ).
 
     >>> [round(multiplier(3.0, 1e-4, kind), 4) for kind in Calibration]
     [1.2232, 1.3287, 16.2012]
@@ -146,9 +146,9 @@ SETTINGS = frozenset(
 )
 FROM_P = (
     "The data are units drawn independently from the distribution that the sampled neighbours were drawn from. For a "
-    "unit unlike all of those, nothing is promised."
+    "unit unlike all of those, nothing is guaranteed."
 )
-N_PUBLIC = "The number of units is public: one is exchanged for another."
+N_PUBLIC = "The number of units is public: one is replaced by another."
 PRIVATE_P = (
     "The sensitivity was sampled from the private data itself, as published: the scale of the noise depends on the "
     "data, and no part of the budget covers that (docs/guarantees/output.md)."
@@ -212,8 +212,8 @@ class OutputMatrix(Registered):
             raise InputError("generated neighbours need a public corpus to fit their model to.")
         if self.sensitivity is not None and self.sensitivity.public != (self.public is not None):
             raise PrivacyError(
-                "the saved sensitivity was sampled from private data but the settings say public, or the other way "
-                "round. Sample it again."
+                "the saved sensitivity was sampled from private data but the settings say public, or vice versa. "
+                "Sample it again."
             )
 
     @classmethod
@@ -273,7 +273,7 @@ class OutputMatrix(Registered):
             )
 
     def check_pairs(self) -> None:
-        """Refuse more pairs than one may want to wait for, where that cannot be told in time: after the charge."""
+        """Refuse too many pairs before the charge, where the sampling comes after it."""
         wanted = n_pairs(self.gamma, self.sample_size)
         if self.max_pairs is not None and wanted > self.max_pairs:
             raise InputError(

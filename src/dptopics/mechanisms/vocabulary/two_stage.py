@@ -197,7 +197,7 @@ class PublicVocabulary(Registered):
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaceOneVocabulary(Registered):
-    """The same words with the same noise, priced for one unit exchanged for another.
+    """The same words with the same noise, priced for replace-one.
 
     Weights move by at most twice as much, or √2 times where they are sums, and words of either unit alone may fail to
     stay hidden. Proof: docs/guarantees/output.md
@@ -208,7 +208,7 @@ class ReplaceOneVocabulary(Registered):
     paper: ClassVar[str] = "-"
 
     def __post_init__(self) -> None:
-        self._exchanged()  # refuses a vocabulary that cannot be priced so
+        self._replace_one()  # refuses a vocabulary that cannot be priced so
 
     @property
     def unit(self) -> Unit:
@@ -217,15 +217,15 @@ class ReplaceOneVocabulary(Registered):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Every event of the vocabulary at the sensitivity to an exchange, every failure twice."""
-        return self._exchanged()
+        """Every event of the vocabulary at its replace-one sensitivity, every failure twice."""
+        return self._replace_one()
 
-    def _exchanged(self) -> Guarantee:
+    def _replace_one(self) -> Guarantee:
         base = self.vocabulary.guarantee
         events = to_replace_one(base.events)
         if events is None:
             raise PrivacyError(
-                "only a vocabulary of add-or-remove, its noise not sampled, can be priced for an exchange of units: "
+                "only a vocabulary of add-or-remove, without sampling, can be priced for replace-one: "
                 f"this one is of {base.relation}."
             )
         return replace(base, events=events)
