@@ -88,7 +88,7 @@ def test_from_topics_to_counts(run, tmp_path):
     [
         (("--by", "ward"), "--by ward needs the list of its values that are public: --groups ward=FILE"),
         (("--by", "patient", "--groups", "wards.txt"), "would publish them one by one"),
-        (("--by", "month:date"), "needs a range that is public: --from and --to"),
+        (("--by", "month:date"), "needs a public range: --from and --to"),
         (("--by", "ward", "--groups", "notes.csv"), "is the private table itself"),
         (("--by", "nowhere", "--groups", "wards.txt"), "there is no column 'nowhere'"),
         (("--by", "ward", "--by", "ward", "--groups", "ward=wards.txt"), "axes of different names"),
@@ -234,7 +234,7 @@ def test_running_totals_and_groups(run, tmp_path):
         ((*WEEK, "--at", "2027-01-09"), "is not one of the series"),
         ((*WEEK, "--at", "2026-W02", "--period", "fortnight"), "periods are month"),
         ((*WEEK, "--at", "2026-W02", "--period", "week:patient"), "must not be that of texts, authors or groups"),
-        ((*WEEK, "--at", "2026-W02", "--by", "month:date"), "needs a range that is public"),
+        ((*WEEK, "--at", "2026-W02", "--by", "month:date"), "needs a public range"),
         ((*WEEK[:-2], "--at", "2026-W02"), "a series needs a ledger"),
         ((*WEEK, "--at", "2026-W02", "--max-periods", 0), "max_periods must be at least 1"),
         ((*WEEK, "--at", "2026-W02", "--period", "week:nowhere"), "there is no column 'nowhere'"),
