@@ -421,7 +421,7 @@ CHECKS = {
     "a folder by another column": checked("not 'note'", reads=("texts", *READ)),
     "standard input": checked("Read 2 texts of 2 authors", reads=("-", *READ), code=0, piped=CSV.encode()),
     "standard input without columns": checked("say which column holds the texts", reads=("-",), piped=CSV.encode()),
-    "no column of texts": checked("2 columns. .* may contain data .* could be the texts", reads=("good.csv",), code=0),
+    "no column of texts": checked("2 columns. .* may contain data.* could be the texts", reads=("good.csv",), code=0),
     "another column": checked("no column 'nte' among the 2 of the table: 'note', 'patient'. Did you mean 'note'",
                               reads=("good.csv", "--text", "nte", "--author", "patient")),
     "one column for both": checked("name the same column", reads=("good.csv", "--text", "note", "--author", "note")),

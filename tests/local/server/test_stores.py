@@ -345,12 +345,12 @@ def test_a_full_disk_loses_nothing(tmp_path):
 
 def test_files_that_are_no_store(tmp_path):
     (tmp_path / "a.db").write_bytes(b"not a database at all, and long enough to be one" * 100)
-    with pytest.raises(InputError, match="is no store of reports"):
+    with pytest.raises(InputError, match="is not a store of reports"):
         open_store(tmp_path / "a.db", MADE)
     connection = sqlite3.connect(tmp_path / "b.db")
     connection.execute("CREATE TABLE diary (line)")
     connection.close()
-    with pytest.raises(InputError, match="is no store of reports"):
+    with pytest.raises(InputError, match="is not a store of reports"):
         open_store(tmp_path / "b.db", MADE)
     with pytest.raises(InputError, match="kind of store"):
         open_store(tmp_path / "c.txt", MADE)
