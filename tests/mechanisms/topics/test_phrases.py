@@ -33,7 +33,7 @@ def test_what_may_stand_on_a_public_list():
     assert not TextSettings().could_give("blood pressure")
     with pytest.raises(InputError, match="phrases have at most 3 words"):
         TextSettings(phrases=4)
-    with pytest.raises(InputError, match="not n-grams"):
+    with pytest.raises(InputError, match="not with n-grams"):
         TextSettings(phrases=2, ngrams=2)
 
 
