@@ -146,7 +146,7 @@ def test_not_fitted():
         ({"unit": "team"}, "unit must be"),
         ({"vocabulary_share": 1.0}, "vocabulary_share"),
         ({"vocabulary": "public"}, "count matrices"),
-        ({"vocabulary": "no such file"}, "no word list"),
+        ({"vocabulary": "no such file"}, "word list"),
         ({"settings": {"steps": 0}}, "steps must be"),
     ],
 )
@@ -257,11 +257,11 @@ WRITTEN = [
 def test_columns_that_a_vectorizer_learned_are_not_named_by_their_place():
     """One author with one new word moves the places of all columns behind it, so that x7 tells of them."""
     pipeline = make_pipeline(CountVectorizer(), PrivateTopics(2, epsilon=8.0, mechanism="mixture"))
-    with pytest.raises(InputError, match=r"have no names of columns.*texts themselves.*feature_names=.*'public'"):
+    with pytest.raises(InputError, match=r"have no column names.*texts themselves.*feature_names=.*'public'"):
         pipeline.fit(WRITTEN, privatetopics__authors=AUTHORS)
     counts = CountVectorizer().fit_transform(WRITTEN)
     for vocabulary in ("weighted", WORDS, None):
-        with pytest.raises(InputError, match="have no names of columns"):
+        with pytest.raises(InputError, match="have no column names"):
             private_topics(vocabulary=vocabulary).fit(counts, authors=AUTHORS)
 
 
@@ -298,7 +298,7 @@ def by_blanks(text):
 
 def test_a_tokenizer_of_ones_own_is_on_the_card(tmp_path):
     model = private_topics(text=TextSettings(tokenizer=by_blanks)).fit(TEXTS, authors=AUTHORS)
-    assert "by_blanks, cuts each text by that text alone" in model.guarantee_.assumptions[0]
+    assert "by_blanks, splits each text by that text alone" in model.guarantee_.assumptions[0]
     readme = model.save(tmp_path / "release").joinpath("README.txt").read_text("utf-8")
     assert "by_blanks (sha256 " in readme
     assert "a function of the owner." in readme
@@ -315,7 +315,7 @@ def test_rows_without_text_can_be_left_out():
     private_topics().fit(frame, text="note", authors="who", drop_missing=True)
     with pytest.raises(InputError, match="drop_missing is for texts"):
         private_topics(vocabulary="public").fit(np.eye(6, dtype=int), authors=range(6), drop_missing=True)
-    with pytest.raises(InputError, match="already knows its authors and rows"):
+    with pytest.raises(InputError, match="already has its authors and rows"):
         private_topics().fit(Corpus.from_texts(TEXTS, AUTHORS), drop_missing=True)
     with pytest.raises(InputError, match="rows that are dropped have embeddings too"):
         private_topics().fit(TEXTS, authors=AUTHORS, embeddings=np.ones((400, 2)), drop_missing=True)

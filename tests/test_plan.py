@@ -150,7 +150,7 @@ def test_toml_by_hand(tmp_path):
     with pytest.raises(InputError, match="have changed since the plan was made"):
         read_plan(tmp_path / "plan.toml")
     (tmp_path / "words.txt").unlink()
-    with pytest.raises(InputError, match="Put it beside the plan"):
+    with pytest.raises(InputError, match="Put it next to the plan"):
         read_plan(tmp_path / "plan.toml")
 
 

@@ -259,7 +259,7 @@ def test_vocabularies_and_ngrams_in_python(ledger, tmp_path):
     chosen = release_ngrams(TEXTS, n=2, authors=AUTHORS, epsilon=20.0, delta=1e-6, ledger=ledger, max_words=10)
     assert "knee pain" in chosen.value.vocabulary.words
     assert len(ledger.receipts()) == 3
-    with pytest.raises(InputError, match="knows its authors"):
+    with pytest.raises(InputError, match="has its authors"):
         release_vocabulary(Corpus.from_texts(TEXTS), authors=AUTHORS, epsilon=1.0, delta=1e-6)
 
 

@@ -260,7 +260,7 @@ def test_ledger(run, notes, tmp_path):
         (("--delta", 2), "delta must lie"),
         (("--topics", 1), "n_topics must lie between 2 and"),
         (("--mechanism", "magic"), "no mechanism 'magic'"),
-        (("--vocabulary", "nowhere.txt"), "no word list of that name"),
+        (("--vocabulary", "nowhere.txt"), "word list of that name"),
         (("--language", "klingon"), "no stop words for language 'klingon'"),
         (("--language", "de", "--mechanism", "embedded"), "minilm-words knows English only"),
         (("--ledger", "nothing.ledger"), "there is no ledger"),

@@ -88,7 +88,7 @@ def test_from_topics_to_counts(run, tmp_path):
     [
         (("--by", "ward"), "--by ward needs the list of its values that are public: --groups ward=FILE"),
         (("--by", "patient", "--groups", "wards.txt"), "would publish them one by one"),
-        (("--by", "month:date"), "needs a range that is public: --from and --to"),
+        (("--by", "month:date"), "needs a public range: --from and --to"),
         (("--by", "ward", "--groups", "notes.csv"), "is the private table itself"),
         (("--by", "nowhere", "--groups", "wards.txt"), "there is no column 'nowhere'"),
         (("--by", "ward", "--by", "ward", "--groups", "ward=wards.txt"), "axes of different names"),
@@ -182,7 +182,7 @@ def test_every_week(run, tmp_path):
     for at in ("2026-01-07", "2026-W06"):  # by a day, or by name
         code, out, message = run(*BASE, *WEEK, "--max-periods", 2, "--at", at, "--out", at, "--json")
         assert code == 0, message
-        assert "450 of 900 rows have a date outside the period that is counted" in message
+        assert "450 of 900 rows have no date, or one outside this period" in message
         assert "all 9 periods of the series together" in out
         weeks[at] = CountTable.load(tmp_path / at)
     assert [table.period for table in weeks.values()] == ["2026-W02", "2026-W06"]
@@ -234,7 +234,7 @@ def test_running_totals_and_groups(run, tmp_path):
         ((*WEEK, "--at", "2027-01-09"), "is not one of the series"),
         ((*WEEK, "--at", "2026-W02", "--period", "fortnight"), "periods are month"),
         ((*WEEK, "--at", "2026-W02", "--period", "week:patient"), "must not be that of texts, authors or groups"),
-        ((*WEEK, "--at", "2026-W02", "--by", "month:date"), "needs a range that is public"),
+        ((*WEEK, "--at", "2026-W02", "--by", "month:date"), "needs a public range"),
         ((*WEEK[:-2], "--at", "2026-W02"), "a series needs a ledger"),
         ((*WEEK, "--at", "2026-W02", "--max-periods", 0), "max_periods must be at least 1"),
         ((*WEEK, "--at", "2026-W02", "--period", "week:nowhere"), "there is no column 'nowhere'"),

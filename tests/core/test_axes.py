@@ -57,7 +57,7 @@ def test_dates_as_other_people_write_them():
         "2026-02", "2026-02", "other", "other", "other",
     ]  # fmt: skip
     for wrong in ("%d.%m", "%H", "%", "tag", "%d.%m.%y %q"):
-        with pytest.raises(InputError, match="names no day"):
+        with pytest.raises(InputError, match="is not a date format"):
             Axis.periods("month:tag", first="2026-01-01", last="2026-12-31", date_format=wrong)
 
 
@@ -75,10 +75,10 @@ def test_a_facet_that_remembers_is_refused():
         seen.add(text)
         return "again" if known else "new"
 
-    with pytest.raises(InputError, match="'novelty' gave two answers to one text"):
+    with pytest.raises(InputError, match="'novelty' gave two results for one text"):
         Axis.facet("novelty", ["new", "again"], novelty)
     length = Axis.facet("length", ["short"], lambda text: "short")
-    assert "behind the axis 'length', " in length.assumptions[0]
+    assert "of axis 'length', " in length.assumptions[0]
 
 
 def test_a_text_on_which_a_facet_fails_is_other():

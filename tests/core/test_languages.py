@@ -156,7 +156,7 @@ def test_names_and_codes_are_one_language():
 def test_a_package_that_is_missing(monkeypatch, language, package):
     monkeypatch.setitem(sys.modules, package, None)
     tokenizers._segmenter.cache_clear()
-    with pytest.raises(InputError, match=rf"{language.title()} is written without blanks .*dptopics\[languages\]"):
+    with pytest.raises(InputError, match=rf"{language.title()} is written without spaces .*dptopics\[languages\]"):
         TextSettings(language=language)
     own = TextSettings(language=language, tokenizer=owners_tokenizer.pairs)  # needs no package
     assert own.words("膝 頭 目") == ["膝+頭", "頭+目"]
@@ -219,7 +219,7 @@ def test_its_name_and_version_are_saved_and_it_runs_only_if_it_is_named(tmp_path
     monkeypatch.setattr(tokenizers, "_named", {})
     loaded = TopicModel.load(folder)
     assert loaded.top_words(1)  # what is published can be looked at
-    with pytest.raises(InputError, match="split by code of its owner, 'owners_tokenizer:pairs', which is not run"):
+    with pytest.raises(InputError, match="split by its owner's function 'owners_tokenizer:pairs', which is not run"):
         loaded.transform(["Knee hurts much"])
     TextSettings(tokenizer=OWN)
     assert TopicModel.load(folder).transform(["Knee hurts much"]).shape == (1, 2)
@@ -227,7 +227,7 @@ def test_its_name_and_version_are_saved_and_it_runs_only_if_it_is_named(tmp_path
 
 def test_what_is_assumed_of_an_owners_function():
     (line,) = TextSettings(tokenizer=OWN).assumptions
-    assert line.startswith("The owner's tokenizer, owners_tokenizer:pairs, cuts each text by that text alone")
+    assert line.startswith("The owner's tokenizer, owners_tokenizer:pairs, splits each text by that text alone")
     corpus = Corpus.from_texts(["knee hurts"], ["a"], settings=TextSettings(tokenizer=OWN))
     assert corpus.bounded().assumptions == corpus.bounded().limited(max_words=1).assumptions == (line,)
     assert TextSettings().assumptions == TextSettings(language="thai", tokenizer="thai").assumptions == ()
@@ -263,11 +263,11 @@ def test_one_that_has_changed_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "rule"),
     [
-        ("owners_tokenizer:counted", "gave two answers to one text"),
-        ("owners_tokenizer:remembering", "gave two answers to one text"),
-        ("owners_tokenizer:numbers", "gave something else than strings"),
+        ("owners_tokenizer:counted", "gave two results for one text"),
+        ("owners_tokenizer:remembering", "gave two results for one text"),
+        ("owners_tokenizer:numbers", "did not return strings"),
         ("owners_tokenizer:failing", r"failed \(KeyError\)"),
-        ("owners_tokenizer:WORDS", "is no function"),
+        ("owners_tokenizer:WORDS", "is not a function"),
         ("owners_tokenizer:nothing", r"there is no tokenizer .* \(AttributeError\)"),
         ("no_such_module:split", r"there is no tokenizer .* \(ModuleNotFoundError\)"),
         ("klingon", "a tokenizer is one of chinese, japanese, thai, or module:function"),
@@ -317,7 +317,7 @@ def test_auto_reads_each_text_by_its_own_language():
     with pytest.raises(InputError, match="clients read texts in one language"):
         Collection(name="a", randomizer=BitFlips(vocabulary=Vocabulary.of(["knee"]), f=0.5, max_words=3), text=auto)
     for more in ({"lemmas": True}, {"ngrams": 2}, {"tokenizer": "thai"}):
-        with pytest.raises(InputError, match="goes with words alone"):
+        with pytest.raises(InputError, match="works with words only"):
             TextSettings(language="auto", **more)
 
 

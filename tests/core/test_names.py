@@ -215,7 +215,7 @@ def test_author_is_goes_through_every_door(tmp_path):
             door()
         door(author_is=["null"])
     corpus = Corpus.from_table(table, text="note", author="patient", author_is=["Null"])
-    with pytest.raises(InputError, match="already knows its authors"):
+    with pytest.raises(InputError, match="already has its authors"):
         release_vocabulary(corpus, author_is=["Null"], **how)
 
 

@@ -85,7 +85,7 @@ def test_columns_of_lists_are_refused():
 def test_rows_of_one_period_are_told_by_the_day_that_is_written():
     days = ["2026-01-31T23:59-08:00", "2026-02-01", " 2026-01-05 ", "05/01/2026", None, "2025-01-05"]
     rows = [[["a", "b", "c", "d", "e", "f"], list("pqrstu"), days]]
-    with pytest.warns(PrivacyWarning, match="outside the period that is counted"):
+    with pytest.warns(PrivacyWarning, match="outside this period"):
         (found,) = in_period(rows, 2, MONTHS, 0)
     assert found == [["a", "c"], ["p", "r"]]
     assert list(in_period([[["a"], ["2026-02-01"]]], 1, MONTHS, 1)) == [[["a"]]]

@@ -117,7 +117,7 @@ def test_a_query_may_only_read(where):
 
 
 def test_a_user_without_rights(filled):
-    refused("this user has no right to read", QUERY, filled.replace("user=tester", "user=stranger"))
+    refused("this user may not read", QUERY, filled.replace("user=tester", "user=stranger"))
 
 
 def test_databases_that_cannot_be_reached(filled, tmp_path):
@@ -133,7 +133,7 @@ def test_databases_that_cannot_be_reached(filled, tmp_path):
 
 @pytest.mark.parametrize("url", ["", "notes.db", f"://{PASSWORD}", f"nothing://a:{PASSWORD}@b/c", f"{PASSWORD}://a"])
 def test_what_is_no_address(url):
-    refused("the address of the database is none", QUERY, url)
+    refused("this is not a database address", QUERY, url)
 
 
 def test_a_driver_that_is_missing():
@@ -193,7 +193,7 @@ def test_a_release_of_a_query(run, tmp_path, where):
 
 def test_a_user_without_rights_spends_nothing(run, tmp_path, filled):
     stranger = filled.replace("user=tester", "user=stranger")
-    assert "this user has no right to read" in run("fit", "--sql", QUERY, "--database", stranger, *FIT, code=2)
+    assert "this user may not read" in run("fit", "--sql", QUERY, "--database", stranger, *FIT, code=2)
     assert spent(tmp_path) == 0
 
 
@@ -229,7 +229,7 @@ def test_a_server_that_goes_away_half_way(run, tmp_path, filled, monkeypatch):
 
     monkeypatch.setattr(builder.Builder, "add", interrupted)
     said = run("fit", "--sql", QUERY, "--database", filled, *FIT, code=2)
-    assert "the database went away, or failed, while it was read" in said
+    assert "the connection was lost, or the database failed" in said
     assert seen == [2048]
     assert spent(tmp_path) == 0
     assert not (tmp_path / "out").exists()
@@ -245,7 +245,7 @@ def test_a_file_that_goes_away_half_way(run, tmp_path, monkeypatch):
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 3])
     said = run("fit", "--sql", QUERY, "--database", f"sqlite:///{path}", *FIT, code=2)
-    assert "the database went away, or failed" in said or "the query was refused" in said
+    assert "the connection was lost, or the database failed" in said or "the query was refused" in said
     assert spent(tmp_path) == 0
 
 

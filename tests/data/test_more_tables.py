@@ -98,10 +98,10 @@ def test_workbooks_that_cannot_be_read_are_refused(tmp_path):
     with pytest.raises(InputError, match="2 sheets"):
         read(path)
     path = book(tmp_path / "merged.xlsx", one=[("Clinic notes 2026",), ("note", "patient"), ("a", "b")])
-    with pytest.raises(InputError, match=r"may be no names of columns .* \(--header-row\)"):
+    with pytest.raises(InputError, match=r"may contain data, not column names, .* \(--header-row\)"):
         read(path)
     (tmp_path / "damaged.xlsx").write_bytes(b"PK\x03\x04 nothing")
-    with pytest.raises(InputError, match="damaged or no workbook"):
+    with pytest.raises(InputError, match="damaged or not a workbook"):
         read(tmp_path / "damaged.xlsx")
     missing = [("note", "patient"), ("a knee", None)]
     with pytest.raises(InputError, match="row 1 has no author"):

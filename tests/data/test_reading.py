@@ -349,7 +349,7 @@ ROWS = f"text,author\nknee {SECRET},ann\n"
 @pytest.mark.parametrize("name", ["notes.jsonl", "notes.parquet"])
 @pytest.mark.parametrize("options", [{"text": "note"}, {"author": "note"}])
 def test_a_missing_column(tmp_path, name, options):
-    rule = r"no column 'note' among the 3 of the table: 'id', 'author', 'text'\. Write one of these"
+    rule = r"no column 'note' among the 3 of the table: 'id', 'author', 'text'\. Use one of these"
     fails(rule, read, write(tmp_path / name, FILES[name]()), **options)
     fails(rule, read, table(), **options)
 
@@ -357,14 +357,14 @@ def test_a_missing_column(tmp_path, name, options):
 def test_a_missing_column_of_a_csv(tmp_path):
     fails("among the 2 of the table: 'text', 'author'. Did you mean 'text'", read, write(tmp_path / "notes.csv", ROWS),
           text="texts")  # fmt: skip
-    fails("differs only in capital letters", read, write(tmp_path / "notes.csv", ROWS), text=" Text")
+    fails("differs only in case", read, write(tmp_path / "notes.csv", ROWS), text=" Text")
 
 
 @pytest.mark.parametrize("more", ["a long answer to some open question of a survey", "", "17", "31.1.2026", "x,x", "x"])
 def test_a_first_row_that_cannot_be_names_is_not_shown(tmp_path, more):
     """Without a header the first line is somebody's row: it is counted, not shown."""
     path = write(tmp_path / "notes.csv", f"{SECRET},{more}\nback,bob\n")
-    fails("no column 'text' among the [23] of the table. What stands there may be no names of columns", read, path)
+    fails("no column 'text' among the [23] of the table. This row may contain data, not column names", read, path)
 
 
 def test_the_most_similar_column_comes_first(tmp_path):
@@ -372,7 +372,7 @@ def test_the_most_similar_column_comes_first(tmp_path):
     fails("among the 4 of the table: 'note', 'ward', 'notes of nurses', 'date'. Did you mean 'note'?", read, path,
           text="Nte", author="ward")  # fmt: skip
     path = write(tmp_path / "notes.csv", ",".join(f"question {one}" for one in range(100, 132)))
-    fails("among the 32 of the table: .* and 2 more. Write one of these", read, path, text="xy",
+    fails("among the 32 of the table: .* and 2 more. Use one of these", read, path, text="xy",
           author="question 100")  # fmt: skip
 
 
@@ -573,7 +573,7 @@ def test_damaged_gzip(tmp_path, name):
 
 def test_files_that_are_not_there_or_not_tables(tmp_path):
     fails("there is no file", read, tmp_path / "nothing.csv")
-    fails("a folder of text files has the columns text, folder, file, and no column 'author'", read, str(tmp_path))
+    fails("a folder of text files has the columns text, folder, file, not 'author'", read, str(tmp_path))
     for name in ("notes.docx", "notes", "notes.gz"):
         fails(rf"cannot tell the format of '{name}'\. Use \.csv", read, write(tmp_path / name, SECRET))
     for name in ("notes.xlsx", "notes.csv.zip"):
@@ -593,7 +593,7 @@ def test_a_ragged_row(tmp_path, bad, before):
 def test_a_quotation_mark_left_open_for_long(tmp_path, monkeypatch):
     monkeypatch.setattr("dptopics.data.readers.delimited.BLOCK_BYTES", 1 << 20)
     path = write(tmp_path / "notes.csv", f'text,author\n"{SECRET},ann\n' + "knee pain,ann\n" * 200_000)
-    fails("a row longer than 1 MiB. Is a quotation mark left open", read, path)
+    fails("a row longer than 1 MiB. Is a quotation mark not closed", read, path)
 
 
 @pytest.mark.parametrize(
@@ -626,9 +626,9 @@ def test_a_json_array(tmp_path, name):
     ("data", "rule"),
     [
         (f'[\n{{"text": "{SECRET}"}}\n]', "there is no column 'author'"),
-        (f'[{{"text": "{SECRET}", "author": "a"}}', "begins as a JSON array but is not a valid one"),
-        (f'[{{"text": "{SECRET}", "author": "a"}}] {SECRET}', "begins as a JSON array but is not a valid one"),
-        ("[" * 100_000, "begins as a JSON array but is not a valid one"),
+        (f'[{{"text": "{SECRET}", "author": "a"}}', "is not valid JSON"),
+        (f'[{{"text": "{SECRET}", "author": "a"}}] {SECRET}', "is not valid JSON"),
+        ("[" * 100_000, "is not valid JSON"),
         (f'[{{"text": "knee", "author": "a"}}, "{SECRET}"]', "entry 2 of 'notes.json' is not a JSON object"),
         (f'[["{SECRET}"]]', "entry 1 of 'notes.json' is not a JSON object"),
     ],
@@ -706,7 +706,7 @@ def test_uci_files_that_do_not_fit_together(tmp_path):
     for cut in (UCI[:6], UCI[:12]):
         docword = write(tmp_path / "docword.txt", cut)
         vocab = write(tmp_path / "vocab.txt", f"{SECRET}\nb\nc\n")
-        fails(r"should hold 3 entries but holds [01]\. Get the whole file", Corpus.from_uci, docword, vocab)
+        fails(r"should hold 3 entries but holds [01]\. Get the complete file", Corpus.from_uci, docword, vocab)
     fails("there is no file", Corpus.from_uci, tmp_path / "nothing.txt", tmp_path / "v.txt")
     fails("there is no file", Corpus.from_uci, docword, tmp_path / "nothing.txt")
     bad = write(tmp_path / "bad.txt", f"{SECRET}é\n".encode("latin-1"))

@@ -93,8 +93,8 @@ def test_a_table_is_no_list(run, notes, tmp_path, name):
     (tmp_path / name).write_text("knee\nskin\nrash\n")
     code, said = run(*command("fit", notes, "--topics", 2, "--mechanism", "mixture", "--vocabulary", name))
     assert code == 2
-    assert "is a table, no word list" in said
-    with pytest.raises(InputError, match="is a table, no n-gram list"):
+    assert "is a table, not the word list" in said
+    with pytest.raises(InputError, match="is a table, not the n-gram list"):
         PublicNgrams.from_file(tmp_path / name, n=1)
 
 

@@ -557,7 +557,7 @@ def test_a_folder_is_no_participation_file(ledger, tmp_path):
     (tmp_path / "part").mkdir()
     with pytest.raises(PrivacyError, match="cannot be read: Is a directory"):
         count(ledger, 2, notes("a"), participation=tmp_path / "part")
-    with pytest.raises(InputError, match="cannot write beside"):
+    with pytest.raises(InputError, match="cannot write next to"):
         count(ledger, 2, notes("a"), participation=tmp_path / "nowhere" / "part")
     assert not ledger.receipts()
 

@@ -187,7 +187,7 @@ def read_list(path: str | Path, what: str) -> list[str]:
     path = Path(path)
     if suffix_of(path) in _TABLES and path.exists():
         raise InputError(
-            f"{path.name!r} is a table, not a {what}, and all of it would be published. Give a text file (.txt) of "
+            f"{path.name!r} is a table, not the {what}, and all of it would be published. Give a text file (.txt) of "
             "entries that were public before, one per line."
         )
     try:

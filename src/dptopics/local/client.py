@@ -32,10 +32,7 @@ _SLACK = 1 + 1e-9  # a limit of 4 takes an ε of 4 that floating point computed 
 
 @dataclass(frozen=True)
 class Sent:
-    """What a client remembers of one report: its bytes, and what it cost.
-
-    Nothing else here depends on the text: a hash of it, keyed or not, would let whoever reads this test guesses.
-    """
+    """What a client remembers of one report: its bytes and its cost. A hash of the text would allow guessing."""
 
     report: Report
     epsilon: float
@@ -277,9 +274,9 @@ class Collector:
         try:
             data = json.loads(self._ask("collection", None))
         except (ValueError, RecursionError):
-            raise BundleError("the collector's description is no JSON. Look at the address.") from None
+            raise BundleError("the collector's description is not valid JSON. Check the address.") from None
         if not isinstance(data, dict):
-            raise BundleError("the collector's description is damaged. Look at the address.")
+            raise BundleError("the collector's description is damaged. Check the address.")
         return Collection.from_dict(data)
 
     def send(self, reports: Sequence[Report]) -> None:
@@ -316,7 +313,7 @@ class Collector:
 
 
 def _reason(error: urllib.error.HTTPError) -> str:
-    """The collector's own words, shortened: it is nobody whom we trust."""
+    """The collector's own reason, shortened and printable: it is not trusted."""
     try:
         found = json.loads(error.read(1 << 16))
         refused = found.get("refused") or [{}]

@@ -123,6 +123,20 @@ class _Hashed(Registered):
     def hash(self) -> LocalHash:
         """How one word is hashed and randomised."""
 
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What one report promises."""
+
+    @property
+    def whole_epsilon(self) -> float:
+        """ε at δ = 0 of any two documents."""
+        return self.guarantee.epsilon_at(0.0)
+
+    def valid(self, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which rows of reports × bytes could be reports: their buckets exist."""
+        return np.asarray(np.all(np.ascontiguousarray(data).view(ANSWER)["bucket"] < self.hash.n_buckets, axis=1))
+
     def rescaled(self, factor: float) -> Self:
         """The same with ε divided by ``factor``."""
         return replace(self, epsilon=self.epsilon / factor)
@@ -168,18 +182,9 @@ class HashedPair(_Hashed):
         return len(self.topics) * len(self.vocabulary) + 1
 
     @property
-    def whole_epsilon(self) -> float:
-        """ε at δ = 0 of any two documents."""
-        return self.guarantee.epsilon_at(0.0)
-
-    @property
     def n_bytes(self) -> int:
         """One answer."""
         return ANSWER.itemsize
-
-    def valid(self, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which rows of reports × bytes could be reports: there is no bucket beyond the last."""
-        return np.asarray(np.all(np.ascontiguousarray(data).view(ANSWER)["bucket"] < self.hash.n_buckets, axis=1))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -245,18 +250,9 @@ class ThreeWords(_Hashed):
         return len(self.vocabulary) + 1
 
     @property
-    def whole_epsilon(self) -> float:
-        """ε at δ = 0 of any two documents."""
-        return self.guarantee.epsilon_at(0.0)
-
-    @property
     def n_bytes(self) -> int:
         """Three answers."""
         return 3 * ANSWER.itemsize
-
-    def valid(self, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which rows of reports × bytes could be reports: there is no bucket beyond the last."""
-        return np.asarray(np.all(np.ascontiguousarray(data).view(ANSWER)["bucket"] < self.hash.n_buckets, axis=1))
 
     @property
     def guarantee(self) -> Guarantee:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, exp, inf, log
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -23,38 +23,6 @@ ASSUMPTIONS = (
     "That somebody sent a report is not hidden, only what their document says.",
     "The word list and the settings were public beforehand; the client drew its bits from a cryptographic generator.",
 )
-
-
-class Randomizer(Protocol):
-    """Turns one document into bytes that may be sent. Its fields are public; its arguments are private."""
-
-    name: ClassVar[str]
-    paper: ClassVar[str]
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The public words, one bit or value each."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What one report promises, from the fields that randomise it."""
-
-    @property
-    def whole_epsilon(self) -> float:
-        """ε at δ = 0 of any two documents, whatever the guarantee's headline is about."""
-
-    @property
-    def n_bytes(self) -> int:
-        """Length of every report: it says nothing."""
-
-    def rescaled(self, factor: float) -> Self:
-        """The same with ``factor`` times the noise."""
-
-    def valid(self, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which rows of reports × bytes this randomizer could have sent."""
-
-    def __call__(self, document: Iterable[str], rng: Generator) -> bytes:
-        """Randomise one document, given as its words."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -364,7 +364,7 @@ def test_what_is_wrong_with_the_data_is_told(session, frame):
     uneven = session.createDataFrame([("knee", [1.0]), ("knee pain", [1.0, 2.0])], "note string, v array<double>")
     with pytest.raises(InputError, match="differ in length"):
         SparkTable.from_table(uneven, text="note", embedding="v").bounded()
-    with pytest.raises(EngineError, match="does not fit a message"):
+    with pytest.raises(EngineError, match="does not fit into a Spark message"):
         read(holes, drop_missing=True).bounded_sum(Wide(), bound=1.0, grid=1.0)
 
 
@@ -467,7 +467,7 @@ def test_the_estimator_fits_on_spark(session, frame, rows):
         PrivateTopics(engine=session).fit(frame)
     with pytest.raises(InputError, match="must be a Spark session or None, got str"):
         PrivateTopics(engine="spark").fit(frame)
-    with pytest.raises(InputError, match="already knows its columns"):
+    with pytest.raises(InputError, match="already has its columns"):
         PrivateTopics().fit(SparkTable.from_table(frame, text="note"), text="note")
     with pytest.raises(InputError, match="embeddings come from a column"):
         PrivateTopics(engine=session, mechanism="embedded", embedding=MODEL).fit(frame, text="note", authors="patient")
@@ -520,11 +520,11 @@ def test_a_session_that_stops_half_way(session, frame, tmp_path):
     mechanism = _slow(VariationalTopics)(n_topics=2, sigma=0.5, delta=DELTA, steps=1)
     stopper = threading.Timer(2.0, session.stop)
     stopper.start()
-    with pytest.raises(EngineError, match=r"stopped half-way\. If a release was running, its budget is spent"):
+    with pytest.raises(EngineError, match=r"stopped during the job\. If a release was running, its budget is spent"):
         charged(ledger, mechanism, corpus, secure_rng())
     stopper.join()
     assert len(ledger.receipts()) == 1
-    with pytest.raises(EngineError, match="stopped half-way"):
+    with pytest.raises(EngineError, match="stopped during the job"):
         corpus.bounded_sum(Counts(), bound=9.0, grid=1.0)
 
 

@@ -187,7 +187,7 @@ def test_bad_embeddings_are_told_not_thrown(vectors, problem):
     (row,) = parts.read(iter([batch]), plan)
     assert problem in row["problem"][0].as_py()
     (row,) = parts.read(iter([]), parts.replace(plan, version="0.0.1"))
-    assert "the driver 0.0.1. Install one version" in row["problem"][0].as_py()
+    assert "the driver has 0.0.1. Install one version" in row["problem"][0].as_py()
 
 
 def test_an_empty_task_gives_an_empty_part():

@@ -31,9 +31,9 @@ def test_what_may_stand_on_a_public_list():
     assert READ.could_give("blood pressure monitor")
     assert not READ.could_give("high blood pressure monitor")
     assert not TextSettings().could_give("blood pressure")
-    with pytest.raises(InputError, match="phrases may have up to 3 words"):
+    with pytest.raises(InputError, match="phrases have at most 3 words"):
         TextSettings(phrases=4)
-    with pytest.raises(InputError, match="not n-grams"):
+    with pytest.raises(InputError, match="not with n-grams"):
         TextSettings(phrases=2, ngrams=2)
 
 

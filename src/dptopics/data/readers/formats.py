@@ -117,21 +117,21 @@ def json_names(table: Opened, *, array: bool) -> list[str]:
 def _objects(table: Opened, *, array: bool) -> Iterator[dict[str, Any]]:
     """The objects of an array, which is in memory as a whole, or those of single lines."""
     what, found = "entry" if array else "line", read_lines(table.stream, table.encoding)
-    for number, one in enumerate(_parsed("\n".join(found), table.name, "array") if array else found, start=1):
+    for number, one in enumerate(_parsed("\n".join(found), repr(table.name)) if array else found, start=1):
         if array or one.strip():
             where = f"{what} {number} of {table.name!r}"
-            row = one if array else _parsed(one, where, "object")
+            row = one if array else _parsed(one, where)
             if not isinstance(row, dict):
                 raise InputError(f"{where} is not a JSON object. Each {what} must be one object.")
             yield row
 
 
-def _parsed(text: str, where: str, wanted: str) -> Any:
+def _parsed(text: str, where: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
-    raise InputError(f"{where} is not a valid JSON {wanted}. Write the file again.")
+    raise InputError(f"{where} is not valid JSON. Write the file again.")
 
 
 def read_lines(stream: Any, encoding: str) -> Iterator[str]:

@@ -102,7 +102,7 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, most: int) -> b
             try:
                 chunk = unpack.decompress(chunk, most - size + 1)
             except zlib.error:
-                raise Refused(400, "the body is no gzip, or damaged.") from None
+                raise Refused(400, "the body is not gzip, or damaged.") from None
         size += len(chunk)
         parts.append(chunk)
         if max(size, came) > most:
@@ -133,7 +133,7 @@ def _json(data: bytes, *, whole: bool) -> object:
         return json.loads(data)
     except (ValueError, RecursionError):
         if whole:
-            raise Refused(400, "the body is no JSON.") from None
+            raise Refused(400, "the body is not valid JSON.") from None
         return None
 
 

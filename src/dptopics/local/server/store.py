@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 from dptopics.core.errors import InputError, StoreError
@@ -47,11 +46,11 @@ class Store(Protocol):
     def close(self) -> None:
         """Let go of the file or the connection."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 def is_store(where: str | Path) -> bool:
@@ -98,7 +97,7 @@ def check_description(found: Mapping[str, str], collection: Collection, *, addin
     """Refuse a store that is newer, of another collection, or sealed and to be added to."""
     schema = found.get("schema", "")
     if not schema.isdecimal():
-        raise InputError("this is no store of reports. Name another file or database: nothing was changed.")
+        raise InputError("this is not a store of reports. Name another file or database: nothing was changed.")
     if int(schema) > SCHEMA:
         raise InputError(
             f"the store has schema {schema}, this version of dptopics knows up to {SCHEMA}. Update dptopics."
@@ -127,12 +126,12 @@ def tables(collection: Collection) -> tuple[str, str]:
     return _ABOUT, f"CREATE TABLE reports (number BLOB PRIMARY KEY, data BLOB NOT NULL{period}) WITHOUT ROWID"
 
 
-class SqliteStore:
+class SqliteStore(Store):
     """One file beside its write-ahead log. A transaction that is committed is on disk; readers never wait."""
 
     def __init__(self, path: Path, collection: Collection, *, create: bool = True) -> None:
         if not create and not path.is_file():
-            raise InputError(f"there is no store {path.name!r}. Look at its name, or start dptopics local serve first.")
+            raise InputError(f"there is no store {path.name!r}. Check its name, or run dptopics local serve first.")
         self._path, self._period = path, collection.period
         if create:
             _touch(path)
@@ -207,14 +206,6 @@ class SqliteStore:
         """Let go of the file. The last one to do so empties the log into it."""
         self._connection.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 def _touch(path: Path) -> None:
     """An empty file for this user's eyes only, if there is none."""
@@ -230,7 +221,7 @@ def _explained(path: Path, *, opening: bool = False) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         if opening and isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-            raise InputError(f"{path.name!r} is no store of reports ({error}). Name another file.") from None
+            raise InputError(f"{path.name!r} is not a store of reports ({error}). Name another file.") from None
         raise StoreError(
             f"the store {path.name!r} cannot be used ({error}). Nothing of this request was kept: send it again later."
         ) from None

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import TracebackType
-from typing import Self
 from urllib.parse import quote
 
 import psycopg
@@ -13,7 +11,7 @@ from psycopg import sql
 from dptopics.core.errors import InputError, StoreError
 from dptopics.core.periods import period_now
 from dptopics.local.collection import Collection
-from dptopics.local.server.store import BATCH, Batch, Row, check_description, description
+from dptopics.local.server.store import BATCH, Batch, Row, Store, check_description, description
 
 try:
     import psycopg
@@ -31,7 +29,7 @@ _ADD = (
 )
 
 
-class PostgresStore:
+class PostgresStore(Store):
     """Two tables in the first schema of the search path. A connection that was lost is made anew for the next call."""
 
     def __init__(self, address: str, collection: Collection, *, create: bool = True) -> None:
@@ -97,14 +95,6 @@ class PostgresStore:
             self._connection = new
         return self._connection
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 @contextmanager
 def explained() -> Iterator[None]:
@@ -135,7 +125,7 @@ _FINISH = (
 
 
 def check_schema(name: str) -> None:
-    """Refuse what is no plain name."""
+    """Refuse what is not a plain name."""
     if not _NAME.fullmatch(name):
         raise InputError(
             f"a schema's name has small letters, digits and underscores, at most 63, got {name!r}. Name another one."
