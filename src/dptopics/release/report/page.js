@@ -157,7 +157,7 @@
     }
 
     function drawWords() {
-      const topic = topics[state.topic], rows = best(state.topic, state.relevance, data.shown), d = topic.deviation;
+      const topic = topics[state.topic], rows = best(state.topic, state.relevance, data.shown), d = topic.noise_std;
       const scale = Math.max(...rows.map((w) => Math.max(w.weight + 2 * (d ?? 0), mean[w.word])), 1e-12);
       const heads = ["Word", "", "Weight"].concat(d === null ? [] : ["Noise"]);
       const title = `Topic ${state.topic}${sized(state.topic)}`;
