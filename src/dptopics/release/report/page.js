@@ -230,7 +230,7 @@
   }
 
   function tablePage() {
-    const { words, weight, deviation } = data, search = byId("search"), most = 200;
+    const { words, weight, noise_std: deviation } = data, search = byId("search"), most = 200;
     const folded = words.map(fold);
     const ngrams = data.kind === "ngrams";
     function draw() {
