@@ -196,7 +196,7 @@ def test_estimator(name, tmp_path):
     again = bundle.load(model.save(tmp_path / "release"))
     assert again.guarantee == model.guarantee_
     readme = (tmp_path / "release" / "README.txt").read_text("utf-8")
-    assert ("Nothing is promised" in readme) == (STRENGTH[name] is Strength.NONE)
+    assert ("Nothing is guaranteed" in readme) == (STRENGTH[name] is Strength.NONE)
     assert ("single words; NOT documents" in readme) == (name == "zhao")
 
 

@@ -342,7 +342,7 @@ class Ledger:
     def _price(self, guarantee: Guarantee, accept_unproven: bool) -> tuple[float, float]:
         """Price and risk of a guarantee, if this ledger can count it."""
         if guarantee.strength is Strength.NONE:
-            raise PrivacyError("this release promises nothing: a ledger records private releases only.")
+            raise PrivacyError("this release guarantees nothing: a ledger records private releases only.")
         check_strength(guarantee, accept_unproven)
         counted = self.unit, self.relation, Trust.CENTRAL
         asked = guarantee.unit, guarantee.relation, guarantee.trust
