@@ -220,8 +220,8 @@ def picture(checkout: Checkout) -> str:
 
 def draw(checkout: Checkout) -> None:
     """Put the picture into its page."""
-    before, _, rest = PAGE.read_text("utf-8").partition("```text rooms\n")
-    PAGE.write_text(f"{before}```text rooms\n{picture(checkout)}\n```{rest.partition('```')[2]}", encoding="utf-8")
+    before, mark, rest = PAGE.read_text("utf-8").partition("● marks what it imports:\n\n```text\n")
+    PAGE.write_text(f"{before}{mark}{picture(checkout)}\n```{rest.partition('```')[2]}", encoding="utf-8")
 
 
 def figures(checkout: Checkout) -> dict[str, int]:

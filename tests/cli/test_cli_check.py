@@ -51,7 +51,7 @@ def test_without_columns_it_lists_them(run):
     assert (code, out) == (0, "")
     assert "- 'patient': could be the authors (--author patient)" in said
     code, out, said = run("check", "notes.csv")
-    assert "which row it is: row 2 looks like one (--header-row)" in said
+    assert "which row holds them: row 2 looks like one (--header-row)" in said
 
 
 def test_fit_and_count_say_what_to_expect_before_they_charge(run, tmp_path, monkeypatch):

@@ -156,7 +156,7 @@ def test_counts_by_a_tokenizer_of_the_owner_say_so(tmp_path):
     own = replace(MODEL, text=TextSettings(tokenizer=by_blanks))
     for model, told in ((MODEL, False), (own, True)):
         release = release_counts(model, str(tmp_path / "notes.csv"), **settings)
-        assert any("by_blanks, cuts each text" in line for line in release.guarantee.assumptions) is told
+        assert any("by_blanks, splits each text" in line for line in release.guarantee.assumptions) is told
 
 
 def test_an_empty_table_and_documents_as_units(run, tmp_path):
@@ -203,7 +203,7 @@ def test_every_week(run, tmp_path):
         whole = ("--period", "week", *WEEK[2:-2], "--ledger", "once.json")
         code, _, message = run(*once, *whole, "--at", at, "--out", f"once-{at}")
         assert code == 0, message
-        assert ("900 of 900 authors (100%) have counted in as many periods as they may" in message) == told
+        assert ("900 of 900 authors (100%) have already counted in as many periods as they may" in message) == told
     file.unlink()
     code, _, message = run(*BASE, *WEEK, "--max-periods", 2, "--at", "2026-W07", "--out", "again")
     assert (code, "is not there" in message) == (2, True)
@@ -259,7 +259,7 @@ def test_drift_is_told_from_the_folders_of_weeks(run, tmp_path):
     code, out, _ = run("drift", "2026-W02", "--json")
     assert (code, json.loads(out)["refit"]) == (0, False)
     code, _, message = run("drift", "topics")
-    assert (code, "holds topics, not counts" in message) == (2, True)
+    assert (code, "contains topics, not counts" in message) == (2, True)
 
 
 # --- plans and previews ---
@@ -300,7 +300,7 @@ def test_a_preview_of_counts_reads_nothing(run, tmp_path):
                        "--json", "--out", "counts")  # fmt: skip
     assert code == 0
     assert json.loads(out)["topic_noise_std"] == pytest.approx(10, abs=2)
-    assert "So few units" in json.loads(out)["advice"]
+    assert "Too few units" in json.loads(out)["advice"]
     assert not list(tmp_path.glob("*series*"))
 
 

@@ -111,7 +111,7 @@ def test_entries_that_no_text_gives_are_refused_by_number(tmp_path, lines):
     with pytest.raises(InputError, match="cannot come out of a text") as no:
         read_stop_words(path, TextSettings())
     assert "knee" not in str(no.value)
-    with pytest.raises(InputError, match=r"entries|words, but n is|must be a number"):
+    with pytest.raises(InputError, match=r"entries|words, but n is|a number must follow"):
         PublicNgrams.from_file(path, n=1)
     with pytest.raises(InputError, match="cannot come out"):
         Plan.topics(vocabulary=Vocabulary.public(lines.split("\n")), n_topics=1, text=TextSettings(), **SETTINGS)

@@ -240,7 +240,7 @@ def test_seed_voids_the_guarantee(name):
     guarantee = MECHANISMS[name](Unit.AUTHOR)(corpus_for(name, Unit.AUTHOR), np.random.default_rng(0)).guarantee
     assert guarantee.strength is Strength.NONE
     assert sum("Seeded" in assumption for assumption in guarantee.assumptions) == 1
-    assert "Nothing is promised" in guarantee.card()
+    assert "Nothing is guaranteed" in guarantee.card()
 
 
 @every

@@ -401,7 +401,7 @@ def test_bundles_of_earlier_versions_are_read(tmp_path):
 
 def test_former_names_warn_for_one_release():
     model = topics().value
-    with pytest.warns(FutureWarning, match="is called noise_std now"):
+    with pytest.warns(FutureWarning, match="is now called noise_std"):
         assert model.deviation is model.noise_std
-    with pytest.warns(FutureWarning, match="is called min_z now"):
+    with pytest.warns(FutureWarning, match="is now called min_z"):
         assert model.top_words(3, min_deviations=0) == model.top_words(3, min_z=0)

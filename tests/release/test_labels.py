@@ -113,7 +113,7 @@ def test_what_does_not_answer(server):
             label(RELEASE, by=by, model="small")
     with pytest.raises(InputError, match="would run with your permissions"):
         label(RELEASE, by="os:getcwd", allow="cosmos")
-    with pytest.raises(InputError, match="there is not a function"):
+    with pytest.raises(InputError, match="there is no function"):
         label(RELEASE, by="nowhere:function", allow=["nowhere"])
     with pytest.raises(InputError, match="needs the name of a model"):
         label(RELEASE, by=f"openai:{url}")

@@ -129,4 +129,4 @@ def renamed_attribute(former: str, new: str) -> Any:
         warnings.warn(message, FutureWarning, stacklevel=2)
         return getattr(self, new)
 
-    return property(read, doc=f"Now :attr:`{new}`.")
+    return property(read, doc=f"The former name of ``{new}``.")

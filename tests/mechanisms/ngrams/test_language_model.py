@@ -108,7 +108,7 @@ def test_samples_follow_the_table(n):
 
 def test_sample_needs_a_beginning():
     table = NgramTable(vocabulary=Vocabulary.of(["a b"]), probability=np.ones(1))
-    with pytest.raises(InputError, match="nothing to begin with"):
+    with pytest.raises(InputError, match="no n-gram that begins"):
         LanguageModel(table).sample(np.random.default_rng(0))
 
 

@@ -151,7 +151,7 @@ def test_without_consent_nothing_runs(name, tmp_path):
     with pytest.raises(PrivacyError, match="guarantees nothing"):
         charged(ledger, mechanism, raw().bounded(), secure_rng(), accept_unproven=True)
     assert ledger.receipts() == []
-    assert "Nothing is promised" in mechanism.guarantee.card()
+    assert "Nothing is guaranteed" in mechanism.guarantee.card()
     assert (mechanism.guarantee.epsilon == float("inf")) == (name == "k-anonymity")
 
 

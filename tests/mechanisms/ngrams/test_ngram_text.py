@@ -94,7 +94,7 @@ def test_list_from_a_file(tmp_path):
         (b"", "is empty"),
         (b"\n\n", "is empty"),
         (b"a b c\n", "line 1 of 'list.txt' has 3 words, but n is 2"),
-        (b"a b\tmany\n", "line 1 of 'list.txt'.*must be a number"),
+        (b"a b\tmany\n", "line 1 of 'list.txt'.*a number must follow"),
         (b"a b\t-3\n", "numbers of at least 0"),
         (b"a b\tnan\n", "numbers of at least 0"),
         (b"caf\xe9 au\n", "not valid UTF-8"),

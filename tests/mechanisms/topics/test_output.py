@@ -273,7 +273,7 @@ def test_another_corpus_learner_or_setting_is_refused(tmp_path):
     fewer = bounded(TEXTS).limited(vocabulary=Vocabulary.of(WORDS.words[:5]))
     with pytest.raises(PrivacyError, match="saved sensitivity is of another corpus"):
         sensitivity_file.prepare(mechanism(), fewer, path)
-    with pytest.raises(PrivacyError, match="other way round"):
+    with pytest.raises(PrivacyError, match="vice versa"):
         sensitivity_file.prepare(mechanism(public=None), private(), path)
 
 

@@ -131,7 +131,7 @@ def test_smaller_blocks_change_nothing(monkeypatch):
     corpus, _ = planted(n=60, d=7)
     releases = []
     for numbers in (1 << 23, 25, 1):  # in one row of a block: all units, two of them, one
-        monkeypatch.setattr(memory, "_BLOCK_NUMBERS", numbers)
+        monkeypatch.setattr(memory, "BLOCK_NUMBERS", numbers)
         releases.append(mechanism_for(5.0)(corpus.bounded(), np.random.default_rng(0)).value)
     np.testing.assert_array_equal(releases[0].topic_word, releases[1].topic_word)
     np.testing.assert_array_equal(releases[0].topic_word, releases[2].topic_word)

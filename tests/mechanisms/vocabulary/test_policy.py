@@ -299,7 +299,7 @@ def test_more_units_than_the_proof_covers_are_not_read(monkeypatch):
     corpus = Corpus.from_texts(["knee pain", "skin rash"], ["a", "b"]).bounded()
     mechanism = PolicyVocabulary(scale=1.0, tail=1e-3, max_words=9, delta=1e-2)
     monkeypatch.setattr(policy, "MAX_UNITS", 1)
-    with pytest.raises(EngineError, match="more than 1 units"):
+    with pytest.raises(EngineError, match="at most 1 units"):
         mechanism(corpus, np.random.default_rng(0))
     PolicyVocabulary(scale=1.0, tail=1e-3, max_words=9, delta=1e-2, noise="laplace")(corpus, np.random.default_rng(0))
 
