@@ -64,7 +64,7 @@ class Vocabulary:
 
     @property
     def vocabulary(self) -> Self:
-        """Itself: every released value has its words here."""
+        """Itself; every released value has its words here."""
         return self
 
     def arrays(self) -> dict[str, NDArray[Any]]:

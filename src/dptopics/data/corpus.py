@@ -56,12 +56,12 @@ class Corpus:
 
     @property
     def n_documents(self) -> int:
-        """Private: for the owner's eyes."""
+        """Private, for the owner only."""
         return self.doc_start.size - 1
 
     @property
     def n_authors(self) -> int | None:
-        """Private: for the owner's eyes."""
+        """Private, for the owner only."""
         return None if self.author_key is None else self.author_key.size
 
     def account(self) -> str:
