@@ -69,7 +69,7 @@ class Axis:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What nobody can check: that an owner's function depends on each text alone."""
+        """What nobody can check, namely that an owner's function depends on each text alone."""
         if self.of_text is None:
             return ()
         where = getattr(self.of_text, "__module__", None), getattr(self.of_text, "__qualname__", None)

@@ -188,7 +188,7 @@ class TextSettings:
 
     @cached_property
     def stops(self) -> frozenset[str]:
-        """All words to leave out: the language's and the owner's."""
+        """All words to leave out, the language's and the owner's."""
         return stop_words(self.language) | frozenset(self.stop_words)
 
     def _own_stop_words(self) -> tuple[str, ...]:

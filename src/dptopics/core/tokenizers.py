@@ -75,7 +75,7 @@ class Tokenizer:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What nobody can check: that an owner's function depends on each text alone."""
+        """What nobody can check, namely that an owner's function depends on each text alone."""
         return () if self.built_in else (OWN_FUNCTION.format(self.name),)
 
     def __call__(self, text: str) -> list[str]:

@@ -62,7 +62,7 @@ class MembershipAudit(Audited):
 
     @cached_property
     def ranked(self) -> tuple[Attack, ...]:
-        """The attacks, best first: by their lower limits, then by their rates."""
+        """The attacks, best first, by their lower limits and then by their rates."""
 
         def order(one: Attack) -> tuple[float, ...]:
             low = [-one.interval(rate, level=self.level)[0] for rate in self.rates]
