@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -350,8 +351,13 @@ def test_interrupt_writes_nothing_and_keeps_the_charge(notes, tmp_path):
     while not ledger.receipts() and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.3)
-    os.kill(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    for _ in range(3):  # an interrupt that falls into a finalizer is lost: people press again
+        os.kill(process.pid, signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            _, err = process.communicate(timeout=20)
+            break
+    else:
+        process.kill()
     assert process.returncode == 130
     assert "Nothing was written" in err
     assert "Traceback" not in err
