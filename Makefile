@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-QUICK := tests/test_architecture.py tests/core tests/privacy tests/ledger/test_ledger.py tests/mechanisms/vocabulary tests/kernels
+QUICK := tests/test_architecture.py tests/core/test_axes.py tests/mechanisms/vocabulary/test_policy.py tests/privacy/test_events.py tests/privacy/test_guarantee.py \
+  tests/privacy/test_noise.py tests/ledger/test_ledger.py tests/kernels
 
 .PHONY: demo test quick docs clean
 
