@@ -159,7 +159,8 @@ def test_noise_of_each_sum_is_what_the_guarantee_prices(texts, monkeypatch):
     signed, positive = mechanism.guarantee.events
     assert spent == pytest.approx(1 / 4) == pytest.approx(1 / signed.sigma**2 + 1 / positive.sigma**2)
     assert 1 / signed.sigma**2 == pytest.approx(4 / mechanism.step_sigma**2)
-    assert signed.adaptive and positive.adaptive and positive.nonnegative and not signed.nonnegative
+    assert (signed.adaptive, positive.adaptive) == (True, True)
+    assert (signed.nonnegative, positive.nonnegative) == (False, True)
 
 
 def public_grid(bound, sigma):

@@ -33,6 +33,7 @@ _RIDGE = 1e-3
 _DOUBTS = (3.0, 2.5, 2.0, 1.5, 1.0, 0.5)  # standard deviations of the noise that a theme must explain
 _DOZEN = 12
 LEAST_TEXTS = 1.0  # that a theme must explain
+_SMALL = 0.15  # of the weight of the last that could be a topic by itself: smaller themes make no topics
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +189,8 @@ def grouped_themes(centres: Floats, weights: Floats, n: int) -> Floats:
     """
     from sklearn.cluster import SpectralClustering
 
+    large = weights >= _SMALL * np.sort(weights)[::-1][min(n, len(weights)) - 1]
+    centres, weights = centres[large], weights[large]
     if len(centres) <= n:
         return centres
     near = np.maximum(centres @ centres.T, 1e-3) ** 2  # connected
