@@ -1,7 +1,7 @@
 """Themes of a public atlas in a release: which are shown, and how many units write about each. Public."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -101,6 +101,10 @@ class Themes:
     def _estimate(self, cell: int) -> Estimate:
         assert self.noisy is not None
         return Estimate.of(float(self.noisy[cell]), self.noise_std**2)
+
+    def regrouped(self, new: NDArray[np.int64]) -> Self:
+        """The same themes, where topic k is now topic new[k]."""
+        return replace(self, topic=new[self.topic])
 
     def of_topic(self, topic: int) -> list[str]:
         """Names of a topic's themes, the one that explains most first."""

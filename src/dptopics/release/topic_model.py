@@ -192,7 +192,7 @@ class TopicModel(Tabular):
             noise_std=None if self.noise_std is None else self.noise_std[order],
             seeds=None if self.seeds is None else self.seeds[order],
             space=None if self.space is None else replace(self.space, centres=self.space.centres[order]),
-            themes=None if self.themes is None else replace(self.themes, topic=np.argsort(order)[self.themes.topic]),
+            themes=None if self.themes is None else self.themes.regrouped(np.argsort(order)),
             sizes=None,
         )
 

@@ -159,6 +159,7 @@ ROUNDS = 6  # of k-means, for few units
 _WORDS_OF_A_TEXT = 50  # distinct ones, where nobody asked
 MOST_THEMES = 40  # shown
 _WORDS_OF_A_THEME = 8
+_UNITS_OF_A_THEME = 6.0  # for each unit of noise: what a theme needs to be seen
 
 PUBLIC_MODEL = (
     "The embedding model is public and has not seen this data; each document's vector depends on that document alone."
@@ -268,6 +269,13 @@ class EmbeddedTopics(GaussianTopics):
             assumptions=(PUBLIC_MODEL, *(() if self.embedding.of_words else (OWN_VECTORS,))),
             sizes=False,
         )
+
+    def themes_expected(self, units: int) -> tuple[int, float] | None:
+        """By releases of six corpora (benchmarks/atlas.py): about five units for each theme and unit of noise."""
+        if self.atlas is None or units >= self.few:
+            return None
+        left = 1 - (self.sigma / self.start_sigma) ** 2 - sum(Split.of(units))
+        return min(MOST_THEMES, round(units / (_UNITS_OF_A_THEME * self.sigma))), self.sigma / sqrt(left / 2)
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """Both ways that it can go."""
