@@ -135,7 +135,8 @@ QUERIES = {
                    "published.spectral_edges"},
     "blocks": set(),
 }  # fmt: skip
-CORPORA = {"dptopics.data.bounded", "dptopics.data.corpus", *room("data.engines")}  # what answers them
+# What answers them, and the examiner's guard, which hands them on.
+CORPORA = {"dptopics.data.bounded", "dptopics.data.corpus", "dptopics.audit.claim.transcript", *room("data.engines")}
 
 
 @pytest.mark.parametrize("query", QUERIES)
