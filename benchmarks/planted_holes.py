@@ -401,5 +401,5 @@ HOLES = {
     "check refuses by data": (refusing, "checks"),
     "a query that is not priced": (unpriced, "queries"),
     "number of documents in 16 bits": (few_bits, ""),
-    "memory shared by threads": (shared_memory, ""),
+    "memory shared by threads": (shared_memory, "unlike"),
 }

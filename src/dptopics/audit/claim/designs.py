@@ -21,6 +21,7 @@ from dptopics.privacy.guarantee import Unit
 
 _OFTEN = 5000  # repetitions of a word by a canary: beyond every bound on counts
 _DOCUMENTS = (30, 300, 70_000)  # of an author: beyond what one document could do, and beyond 8 and 16 bits
+_CROWD = 1100  # people who write other words
 _MOST = 2**31 - 1  # repetitions of a word that can be counted
 _SPARE = 3  # words more than topics: fewer make no vocabulary
 _LISTED = 1000  # public words used in most of an audit
@@ -136,31 +137,35 @@ def over_fewer_words(mechanism: Any, corpus: Corpus, most: int = _LISTED) -> Any
     return replace(mechanism, vocabulary=replace(part, **changed))
 
 
-def designs(mechanism: Mechanism[Any], corpus: Corpus, public: Sequence[str], strangers: int = 0) -> Iterator[Design]:
-    """Canaries that may move this mechanism's sums to their bounds, then ``strangers`` at random."""
+def designs(
+    mechanism: Mechanism[Any], corpus: Corpus, public: Sequence[str], most: tuple[int, int] = (0, 30)
+) -> Iterator[Design]:
+    """Canaries that may move this mechanism's sums to their bounds; ``most``: at random, and documents of one."""
     relation = mechanism.guarantee.relation
     chosen: Any = mechanism
+    needed: float | None = chosen.units_needed(1)
+    # Where words are private, one person who is always there writes all of the canary's: none is new.
     if public:
         own, other = _spread(corpus, public)
-        yield from _shapes(mechanism, own, other, relation, (), strangers)
-    if not public or chosen.units_needed(1) is not None:
-        # As many words as must be released for the rest to run at all.
+        around: tuple[Person, ...] = () if needed is None else (Person((dict.fromkeys(public, 1),)),)
+        yield from _shapes(mechanism, own, other, relation, around, most)
+    if not public or needed is not None:
+        # As many words as must be released for the rest to run at all, and a crowd that lets them pass a threshold.
         least = int(getattr(getattr(mechanism, "topics", mechanism), "n_topics", 1)) + _SPARE
-        words, needed = invented(corpus, 2 * least), chosen.units_needed(1)
-        own, other = words[::2], words[1::2]
-        crowd = 0 if needed is None else ceil(2 * needed)
-        # One person who is always there writes all of these words, so none is new; a crowd lets them pass a threshold.
-        around = [dict.fromkeys(words, 1), *({word: 1} for word in words for _ in range(crowd))]
-        yield from _shapes(mechanism, own, other, relation, tuple(Person((one,)) for one in around), strangers)
+        words = invented(corpus, 2 * least)
+        crowd = [{word: 1} for word in words for _ in range(0 if needed is None else ceil(2 * needed))]
+        around = tuple(Person((one,)) for one in [dict.fromkeys(words, 1), *crowd])
+        yield from _shapes(mechanism, words[::2], words[1::2], relation, around, most)
 
 
 def elsewhere(corpus: Corpus, public: Sequence[str]) -> Corpus:
-    """A dozen people who write other words than anybody in the corpus: rare public ones, and invented ones."""
+    """A crowd who write other words than anybody in the corpus: rare public ones, and invented ones."""
     nobody = corpus.take(np.zeros(0, np.int64))
     listed = corpus.vocabulary is not None
     words = [*_spread(corpus, public)[1][:8]] if public else []
     words += [] if listed else invented(corpus, 8)
-    return planted(nobody, [Person(({word: 1 + number % 5},) * (1 + number % 3)) for number, word in enumerate(words)])
+    people = [Person(({words[i % len(words)]: 1 + i % 5},) * (1 + i % 3)) for i in range(_CROWD)]
+    return planted(nobody, people)
 
 
 def lone(mechanism: Mechanism[Any], corpus: Corpus) -> Design:
@@ -179,7 +184,7 @@ def _shapes(
     other: list[str],
     relation: Relation,
     around: tuple[Person, ...],
-    strangers: int,
+    limits: tuple[int, int],
 ) -> Iterator[Design]:
     """Short and long, of one word and of many, in one document and in many; then strangers."""
     # More words than the limit: it must hold, and what remains fills it.
@@ -196,13 +201,13 @@ def _shapes(
             (f"{few} documents of one word", 1, few, _OFTEN),
             (f"{few} documents of more words than the limit", most, few, 1),
             *shapes,
-            *((f"{n:,} documents of one word", 1, n, 1) for n in many if strangers),
+            *((f"{n:,} documents of one word", 1, n, 1) for n in many if n <= limits[1]),
         ]
     for name, n_words, n_documents, often in shapes:
         canary, instead = (Person((dict.fromkeys(words[:n_words], often),) * n_documents) for words in (own, other))
         yield Design(name, canary, instead if relation is Relation.REPLACE else None, around)
     rng = np.random.default_rng()
-    for number in range(strangers):
+    for number in range(limits[0]):
         canary, instead, *odd = (_stranger(rng, [*own[:most], *other[:most]], mechanism.unit) for _ in range(5))
         others = (*around, *odd[: int(rng.integers(4))])
         yield Design(f"a stranger ({number + 1})", canary, instead if relation is Relation.REPLACE else None, others)

@@ -50,7 +50,7 @@ from dptopics.data.corpus import Corpus
 from dptopics.mechanisms.mechanism import Mechanism
 from dptopics.mechanisms.queries import Query
 from dptopics.privacy.events import Failure
-from dptopics.privacy.guarantee import Guarantee
+from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.privacy.rng import secure_rng
 
 ERROR = 1e-4  # of a whole audit: the probability that a correct mechanism is called violated
@@ -60,7 +60,7 @@ _HALF = 0.5  # of the noise of a single cell: less must be seen
 _FEW_UNITS, _FEW_WORDS = 6, 60  # for runs that only draw noise
 _ONE_IN = 99.5  # runs without noise that must be met
 _LONE = 100  # runs that test a threshold
-_TRIALS, _STRANGERS = 2000, 12  # what docs/audit.md states
+_TRIALS, _STRANGERS, _DOCUMENTS = 2000, 12, 70_000  # what docs/audit.md states
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +71,7 @@ class Effort:
     runs: int = 460  # whose noise is compared: one of a hundred without noise is then met
     units: int = 60  # of the data, as a background
     strangers: int = _STRANGERS  # neighbours at random, beside the worst that can be thought of
+    documents: int = _DOCUMENTS  # of one author, at most
     seconds: float = 60.0  # for the noise, and as many for the distinguishing test; a quarter of it for lone words
 
     @classmethod
@@ -171,7 +172,8 @@ class Examination:
     def _neighbours(self, some: Corpus) -> None:
         """Neighbours that move the noisy sums as far as they can: none further than is priced."""
         tried, most = 0, 0.0
-        for design in designs(self.mechanism, some, public_words(self.mechanism, some), self.effort.strangers):
+        effort, public = self.effort, public_words(self.mechanism, some)
+        for design in designs(self.mechanism, some, public, (effort.strangers, effort.documents)):
             pair = self._bounded(design, some)
             self.runs += 2
             case: Case | None = self._tried(partial(case_of, self.mechanism, design, pair, in_parts=True))
@@ -191,15 +193,15 @@ class Examination:
             self.notes.append("Nothing was released from the audit's data; its noisy sums were still observed.")
         reach = 0.0 if self.case is None else self.case.reach
         could = f"a sum moved by more than is priced; the nearest came to {most**0.5:.1%}"
-        enough = self.in_sight and reach > _CLOSE and self.effort.strangers >= _STRANGERS
-        self.checks.append(Check("sums", f"{tried} neighbours", could, enough))
+        enough = effort.strangers >= _STRANGERS and effort.documents >= _DOCUMENTS
+        self.checks.append(Check("sums", f"{tried} neighbours", could, enough and self.in_sight and reach > _CLOSE))
 
     def _judge(self, case: Case) -> None:
         """What is wrong with one pair of neighbours."""
         if case.accounting.problem:
             self.case = case
             self._found("price", f"{case.accounting.problem}.")
-        elif case.accounting.in_sight:
+        elif case.accounting.in_sight or self.mechanism.guarantee.strength is Strength.PROVED:
             self._beside(case.beside)
         over = max(case.moved, default=0)
         if not self.findings and over > 1:
@@ -278,8 +280,7 @@ class Examination:
         everything = self.corpus.bounded(unit=whole.unit, **self.limits)
         for drawn, error in ((runs, _SHARE), ([self._queries(whole, everything) for _ in range(2)], _SHARE / 2)):
             tests = NoiseLaw(drawn).oddities()
-            odd = sorted((one for one in tests if one.p_value < error / len(tests)), key=lambda one: one.p_value)
-            for one in odd[:3]:
+            for one in [one for one in tests if one.p_value < error / len(tests)][:3]:
                 self._found("noise", f"{one.what}.", one.p_value)
             if self.findings:
                 break
@@ -348,7 +349,7 @@ class Examination:
 
     def _again(self, question: Question) -> Iterator[Question]:
         end = monotonic() + self.effort.seconds / 4
-        for _ in range(self.effort.trials // 2):
+        for _ in range(self.effort.trials):
             yield question.again()
             if monotonic() > end:
                 return
