@@ -135,13 +135,50 @@ QUERIES = {
                    "published.spectral_edges"},
     "blocks": set(),
 }  # fmt: skip
-CORPORA = {"dptopics.data.bounded", "dptopics.data.corpus", *room("data.engines")}  # what answers them
+# What answers them, and the examiner's guard, which hands them on.
+CORPORA = {"dptopics.data.bounded", "dptopics.data.corpus", "dptopics.audit.claim.transcript", *room("data.engines")}
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_data_is_queried_where_the_plan_says(query):
     callers = {name for name in FILES.keys() - CORPORA if any(call.rsplit(".", 1)[-1] == query for call in calls(name))}
     assert callers == {f"dptopics.{name}" for name in QUERIES[query]}
+
+
+@pytest.mark.parametrize("name", [name for name in room("mechanisms") if name != "dptopics.mechanisms.queries"])
+def test_data_are_read_inside_queries(name):
+    """No check reads data, and whatever reads them is called from a question; the examiner sees it at run time."""
+    functions = {node.name: node for node in ast.walk(TREES[name]) if isinstance(node, ast.FunctionDef)}
+    reads = {"bounded_sum", "fold", "raw_counts", "noisy"}
+
+    def called(node):
+        names = [ast.unparse(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)]
+        methods = {one for one in names if one.endswith(".noisy") and one != "queries.noisy"}  # of their own
+        return {one.rsplit(".", 1)[-1] for one in names if one not in methods}
+
+    def reached(names):
+        found, new = set(names), set(names)
+        while new:
+            new = set().union(*(called(functions[one]) for one in new if one in functions)) - found
+            found |= new
+        return found
+
+    # What a question asks: the function that it is given, or the lambda.
+    asked = set()
+    for call in (node for node in ast.walk(TREES[name]) if isinstance(node, ast.Call)):
+        if ast.unparse(call.func).rsplit(".", 1)[-1] == "private_query":
+            asked |= {ast.unparse(argument) for argument in call.args} | called(call)
+    inside = reached(asked) | OFFLINE | {"weights"}  # of a vocabulary: asked for by its base class
+    for function, node in functions.items():
+        nested = {one.name for one in ast.walk(node) if isinstance(one, ast.FunctionDef)} - {function}
+        if called(node) & reads and not nested & inside:
+            assert function in inside, f"{function} reads data outside a question"
+        if function.startswith("check") and name != "dptopics.mechanisms.topics.output_matrix":
+            assert not reached({function}) & reads, f"{function} reads data"
+
+
+# Of output_matrix, which is not proved: its sensitivity is sampled from data before anything is charged.
+OFFLINE = {"neighbours", "prepared", "unit_sizes", "units_of", "exact"}
 
 
 def calls(name):

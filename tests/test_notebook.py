@@ -45,7 +45,7 @@ def test_a_ledger(tmp_path):
 def test_an_audit_is_marked(fitted):
     audit = ClaimAudit(
         mechanism="weighted", claim=fitted.guarantee_, findings=(Finding("noise", "none was drawn", None),),
-        controls={}, notes=(), canary="a", reach=1.0, distinguishing=None, error=1e-4, seconds=1.0,
+        checks=(), notes=(), canary="a", reach=1.0, distinguishing=None, error=1e-4, seconds=1.0,
     )  # fmt: skip
     html = audit._repr_html_()
     assert html.index("NOT FOR RELEASE") < html.index("RED")

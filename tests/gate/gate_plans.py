@@ -104,10 +104,8 @@ class Case:
 
     @property
     def public(self):
-        """Words that the corpus is restricted to before the mechanism runs: a public list of n-grams, or of cells."""
-        if self.job is Job.COUNTS:
-            return LISTED
-        return COUNTED.vocabulary if self.job is Job.NGRAMS and self.words is None else None
+        """Whether the words of the corpus are a public list: of n-grams, or of cells."""
+        return self.job is Job.COUNTS or (self.job is Job.NGRAMS and self.words is None)
 
 
 def _short(case):

@@ -1,45 +1,56 @@
-"""The gate: no untested claim passes. Every mechanism that says `proved` goes through every check."""
+"""The gate: no untested claim passes. Every mechanism that says `proved` is examined, as an audit examines a plan."""
 
-from gate_checks import conformance, honest, price, replay
-from gate_search import neighbour_property
-from gate_statistics import law_of_noise, lone_words, statistical_bound
-from gate_watching import quick
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
 
-from dptopics.mechanisms.mechanism import Job
-from dptopics.privacy.events import Failure
+from gate_checks import conformance, honest
+from numpy import linalg
+
+from dptopics.audit.claim.examiner import Effort, audit_claim
+from dptopics.audit.claim.transcript import bytes_of
+from dptopics.learners import spectral
+from dptopics.mechanisms.topics import embedded, embedded_space
 from dptopics.privacy.guarantee import Strength
 
-
-def drawn_and_priced(case, mechanism):
-    """What a run draws is what is priced, and the release depends on nothing else."""
-    first = replay(case, mechanism)
-    price(mechanism, first.queries)
-
-
-def lone_words_of_vocabularies(case, mechanism):
-    """Failures that are priced are thresholds; those of pipelines are tested where they come from."""
-    if case.job is Job.VOCABULARY and any(isinstance(event, Failure) for event in mechanism.guarantee.events):
-        lone_words(case)
+# The same checks as in an audit, with less of everything: the gate has hundreds of mechanisms and compositions.
+FULL = Effort(trials=512, runs=120, units=30, strangers=4, seconds=60)
+SHORT = Effort(trials=64, runs=24, units=30, strangers=2, documents=300, seconds=60)
+CHEAP = Effort(trials=4, runs=4, units=30, strangers=0, documents=30, seconds=60)
 
 
-def a_few_neighbours(case, mechanism):
-    """The neighbour property, quickly: there are hundreds of compositions (benchmarks/gate_neighbours.py does more)."""
-    neighbour_property(case, mechanism, pairs=2)
-
-
-CHEAP = (drawn_and_priced, a_few_neighbours)
-EVERY = (conformance, drawn_and_priced, neighbour_property, law_of_noise, statistical_bound, lone_words_of_vocabularies)
-
-
-def problems(case, mechanism, checks=EVERY):
+def problems(case, mechanism, effort=FULL):
     """What is wrong with a mechanism, as (check, message); nothing is wrong with one that does not say `proved`."""
-    found = []
-    if mechanism.guarantee.strength is not Strength.PROVED:
-        checks = (lambda case, mechanism: honest(mechanism),)
-    for check in checks:
-        try:
-            with quick():
-                check(case, mechanism)
-        except AssertionError as error:
-            found.append((check.__name__, str(error)))
-    return found
+    try:
+        if mechanism.guarantee.strength is not Strength.PROVED:
+            honest(mechanism)
+            return []
+        if effort is FULL:
+            conformance(case, mechanism)
+    except AssertionError as error:
+        return [("conformance", str(error))]
+    with quick():
+        found = audit_claim(mechanism, case.crowd(), effort=effort)
+    unseen = [("not seen", note) for note in found.notes]
+    return [(one.check, one.what) for one in found.findings] or unseen
+
+
+@contextmanager
+def quick():
+    """Post-processing of the same answers is not computed again."""
+    pure = ((embedded_space, "of_words"), (embedded, "grouped"), (spectral, "orthogonal_components"), (linalg, "eigh"))
+    with ExitStack() as patched:
+        for module, name in pure:
+            patched.enter_context(patch.object(module, name, _remembered(getattr(module, name))))
+        yield
+
+
+def _remembered(function):
+    known = {}
+
+    def remembered(*public):
+        key = bytes_of(public)
+        if key not in known:
+            known[key] = function(*public)
+        return known[key]
+
+    return remembered

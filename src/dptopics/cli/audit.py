@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from dptopics.data.public_inputs import PublicInput
     from dptopics.plan import Plan
 
-VIOLATED = 5  # exit code
+VIOLATED, NOT_ENOUGH = 5, 6  # exit codes
 _COLUMNS = ("word", "document", "missing_word")  # of the monitor
 _COLOURS = {"red": "bold white on red", "amber": "bold black on yellow", "green": "bold white on green"}
 _AUDITED = ("topics", "vocabulary", "n-grams", "counts")
@@ -94,6 +95,20 @@ class Audited(o.Group):
             )
         return plan
 
+    def about(self) -> tuple[str, tuple[str, ...]]:
+        """The release, its day and version, and what was used to examine it; a note where the versions differ."""
+        from dptopics.core import __version__
+        from dptopics.release import bundle
+
+        here = f"Examined with dptopics {__version__} on {date.today()}."
+        if self.release_folder is None:
+            return here, ()
+        record, name = bundle.load(self.release_folder).record, self.release_folder.resolve().name
+        made = f"dptopics {record.version or 'of an unknown version'}"
+        other = f"The release was made by {made}. What that version did was not examined."
+        day = f" on {record.day}" if record.day else ""
+        return f"Release {name!r}, made by {made}{day}. {here}", () if record.version == __version__ else (other,)
+
     def _named(self, table: MemoryTable, text: TextSettings) -> "Plan":
         """The plan that the options make: topics, or a vocabulary alone."""
         from dptopics.plan import Plan
@@ -123,12 +138,15 @@ def claim(
     table: MemoryTable,
     audited: Audited,
     words: Language,
-    trials: int | None = o.option("Most draws by which the noise is tested.", shown="2000; thorough 16000", min=4),
+    trials: int | None = o.option(
+        "Trials of the distinguishing test; fewer are not enough.", shown="2000; thorough 16000", min=4
+    ),
     thorough: bool = o.flag("Spend up to half an hour."),
 ) -> None:
-    """Test what a private mechanism claims, with controls that show what the test can see. Not for release.
+    """Test what a private mechanism claims, and say what the tests could have seen. Not for release.
 
-    Name a --release, a --plan or a --mechanism. Spends no budget. Exit code 5: the claim is violated.
+    Name a --release, a --plan or a --mechanism. Spends no budget. Exit code 5: the claim is violated; 6: nothing was
+    found, but not enough was tried.
     """
     from dptopics.audit.claim.examiner import Effort, audit_claim
     from dptopics.data.cells import invented_cells
@@ -144,11 +162,13 @@ def claim(
         corpus: Any = invented_cells(n_cells, with_authors=plan.unit is Unit.AUTHOR)
     else:
         corpus = _read(table, plan, words)
-    with _told("Nothing was written: run the same command again."), working("Looking for holes, then for planted ones"):
+    with _told("Nothing was written: run the same command again."), working("Looking for holes"):
         result = audit_claim(plan.build(), corpus, max_docs=plan.max_docs, effort=effort)
-    audited.keep(replace(result, settings={"plan": plan.to_dict()}))
-    if result.violated:
-        sys.exit(VIOLATED)
+    about, notes = audited.about()
+    result = replace(result, settings={"plan": plan.to_dict()}, about=about, notes=(*result.notes, *notes))
+    audited.keep(result)
+    if not result.enough or result.violated:
+        sys.exit(VIOLATED if result.violated else NOT_ENOUGH)
 
 
 def membership(

@@ -35,6 +35,7 @@ class Query:
     drawn: Steps
     sensitivity: float  # the most that one unit moves ``exact`` by, in the norm of the noise
     scale: float  # of the noise
+    rng: Generator | None = None  # that it was drawn from
 
 
 class Watcher(Protocol):
@@ -74,7 +75,7 @@ def noisy(exact: Steps, *, kind: Noise, sensitivity: float, multiplier: float, r
     drawn = _drawn(kind, scale, exact.shape, rng)
     watcher = _watcher.get()
     if watcher is not None:
-        watcher.query(Query(kind, exact.copy(), drawn, sensitivity, scale))
+        watcher.query(Query(kind, exact.copy(), drawn, sensitivity, scale, rng))
     exact += drawn  # in place: sums of pairs of words are large
     return exact
 

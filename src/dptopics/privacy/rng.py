@@ -117,6 +117,13 @@ def is_secure(rng: Generator) -> bool:
     return type(cipher) is _Cipher and cipher.untouched()
 
 
+def bits_drawn(rng: Generator) -> int:
+    """How many bits a `secure_rng` has given since it was keyed: rounded noise takes 64 for every number."""
+    cipher: Any = rng.bit_generator
+    with cipher.lock:
+        return 32 * int(_STATE.__get__(cipher)["state"]["ctr"][0])
+
+
 def _fresh_cipher() -> Any:
     return ChaCha(key=secrets.randbits(256), rounds=20)
 

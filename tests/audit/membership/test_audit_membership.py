@@ -157,9 +157,10 @@ def test_the_line_of_the_manual(run, tmp_path):
 def test_a_mechanism_has_its_claim_tested_or_its_models_attacked(run, tmp_path):
     line = "notes.csv --text note --topics 2 --mechanism variational --vocabulary common --epsilon 4 --json"
     code, out, _ = run(f"audit claim {line} --trials 64 --out a")
-    assert code == 0
+    assert code == 6
     found = json.loads(out)
-    assert found["verdict"].startswith("nothing found, and it would have caught: no noise")
+    assert found["verdict"] == "not enough was tried"
+    assert "Examined with dptopics" in found["about"]
     assert found["claim"]["epsilon"] == pytest.approx(4)
     assert found["not_for_release"] is True
     assert (tmp_path / "a" / "audit.html").exists()

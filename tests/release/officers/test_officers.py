@@ -212,7 +212,7 @@ def test_a_decision_says_which_release_it_is_about_and_what_was_checked(folder, 
     for line in bundle.load(folder).value.summary():
         assert line.replace("_", "\\_") in shown  # what readers will see, the words among it
     claim = bundle.load(folder).guarantee.to_dict()
-    audit = {"verdict": "no violation found", "claim": claim, "settings": {}, "controls": [], "not_for_release": True}
+    audit = {"verdict": "no violation found", "claim": claim, "settings": {}, "checks": [], "not_for_release": True}
     (tmp_path / "audit.json").write_text(json.dumps(audit))
     assert "Audit: no violation found" in run("officer", "approve", folder, "--audit", tmp_path / "audit.json").stdout
     (folder / "more.csv").write_text("a")

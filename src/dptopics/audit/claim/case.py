@@ -1,12 +1,14 @@
 """One canary against one mechanism: the same questions asked of two neighbours, and how far their answers differ."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import isclose
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from scipy.optimize import linear_sum_assignment
 
 from dptopics.audit.claim.designs import Design
@@ -108,6 +110,7 @@ class Case:
     corpora: tuple[BoundedCorpus, BoundedCorpus]
     questions: tuple[tuple[Question, ...], tuple[Question, ...]]
     released: bool
+    beside: tuple[str, ...] = ()
 
     @cached_property
     def queries(self) -> tuple[tuple[Query, ...], tuple[Query, ...]]:
@@ -121,10 +124,10 @@ class Case:
         return compare(self.mechanism.guarantee, self.queries[1])
 
     @cached_property
-    def moved(self) -> tuple[float, ...]:
-        """How far the canary moves each query, as a share of what is priced."""
+    def moved(self) -> tuple[Fraction, ...]:
+        """How far the canary moves each query, as a share of what is priced, to the power of its norm. Exact."""
         pairs = zip(*self.queries, self.accounting.allowed, strict=True)
-        return tuple(float(np.linalg.norm(_shift(a, b), a.kind.norm)) / allowed for a, b, allowed in pairs)
+        return tuple(_moved(*pair) for pair in pairs)
 
     @cached_property
     def signal(self) -> float:
@@ -145,52 +148,79 @@ class Case:
         return sum(_log_ratio(*three) for three in zip(seen, *self.queries, strict=True))
 
 
-def case_of(mechanism: Mechanism[Any], design: Design, corpora: tuple[BoundedCorpus, BoundedCorpus]) -> Case | None:
+def case_of(
+    mechanism: Mechanism[Any], design: Design, corpora: tuple[BoundedCorpus, BoundedCorpus], *, in_parts: bool = False
+) -> Case | None:
     """One run with the canary, its questions asked again of the data without it; None if the two runs diverge."""
-    recorder = Recorder()
+    recorder = Recorder(in_parts=in_parts)
     released = run(mechanism, corpora[1], recorder, secure_rng()) is not None
+    questions = tuple(recorder.questions)
     follower = Follower(recorder.answers, stop=True)
     try:
-        if recorder.questions:
+        if questions:
             run(mechanism, corpora[0], follower, secure_rng())
     except LeftThePath:
         return None
-    if len(follower.questions) != len(recorder.questions) or not _alike(follower.queries, recorder.queries):
+    if len(follower.questions) != len(questions) or not _alike(follower.queries, recorder.queries):
         return None
-    return Case(design, mechanism, corpora, (tuple(follower.questions), tuple(recorder.questions)), released)
+    beside = tuple(dict.fromkeys([*recorder.beside, *follower.beside]))
+    return Case(design, mechanism, corpora, (tuple(follower.questions), questions), released, beside)
 
 
-def replayed(mechanism: Mechanism[Any], corpora: tuple[BoundedCorpus, BoundedCorpus], seed: int) -> bool | None:
-    """Whether a run given the same answers releases the same without the canary; None: it cannot be repeated."""
-    releases: list[bytes] = []
-    answers: list[Any] = []
-    for turn, corpus in enumerate((corpora[1], corpora[1], corpora[0])):
+def outcome(mechanism: Mechanism[Any], corpus: BoundedCorpus, watcher: Recorder, rng: Generator) -> bytes:
+    """All that anybody sees of a run: every byte of the release, or how it was refused."""
+    try:
+        return bytes_of(run(mechanism, corpus, watcher, rng))
+    except LeftThePath:
+        return b"other questions"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}".encode()
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A run given the answers of another: whether it can be repeated, and where it ended differently."""
+
+    repeatable: bool
+    differs: tuple[str, ...]
+    beside: tuple[str, ...]
+    queries: tuple[Query, ...]
+
+
+def replay(
+    mechanism: Mechanism[Any], corpus: BoundedCorpus, others: Mapping[str, BoundedCorpus], seed: int = 1
+) -> Replay:
+    """The answers of one run on ``corpus`` played to the same mechanism on other data: all must end alike."""
+    rng = np.random.default_rng(seed)
+    recorder = Recorder(rng)
+    first = outcome(mechanism, corpus, recorder, rng)
+    differs, beside = [], list(recorder.beside)
+    for name, other in {"": corpus, **others}.items():
         rng = np.random.default_rng(seed)
-        watcher = Recorder(rng) if turn == 0 else Player(answers, rng)
-        try:
-            releases.append(bytes_of(run(mechanism, corpus, watcher, rng)))
-        except LeftThePath:
-            return None if turn == 1 else False
-        if turn == 0:
-            answers = watcher.answers
-            if not answers:
-                return None
-    return releases[0] == releases[2] if releases[0] == releases[1] else None
+        player = Player(recorder.answers, rng)
+        if outcome(mechanism, other, player, rng) != first:
+            differs.append(name)
+            if not name:
+                break
+        beside += player.beside
+    repeatable = bool(recorder.answers) and "" not in differs
+    return Replay(repeatable, tuple(differs), tuple(dict.fromkeys(beside)), tuple(recorder.queries))
 
 
-def tells_more(case: Case, elsewhere: BoundedCorpus) -> bool:
-    """Whether an answer depends on the data beyond sum plus noise, without the canary and on a few other units.
+def tells_more(case: Case, elsewhere: Sequence[BoundedCorpus]) -> bool:
+    """Whether an answer depends on the data beyond sum plus noise, without the canary and elsewhere.
 
     Noise that offsets the difference between the sums must give the same answer.
     """
-    follower = Follower([one.answer for one in case.questions[1]], stop=True)
-    try:
-        run(case.mechanism, elsewhere, follower, secure_rng())
-    except LeftThePath:
-        return False  # the words depend on the data there: replay detects that
     worlds = [case.questions[0]]
-    if _alike(follower.queries, list(case.queries[1])):
-        worlds.append(tuple(follower.questions))
+    for corpus in elsewhere:
+        follower = Follower([one.answer for one in case.questions[1]], stop=True)
+        try:
+            run(case.mechanism, corpus, follower, secure_rng())
+        except LeftThePath:
+            continue  # the words depend on the data there: replay detects that
+        if _alike(follower.queries, list(case.queries[1])):
+            worlds.append(tuple(follower.questions))
     return any(
         _answers_differ(asked, other) for world in worlds for asked, other in zip(case.questions[1], world, strict=True)
     )
@@ -199,7 +229,7 @@ def tells_more(case: Case, elsewhere: BoundedCorpus) -> bool:
 def _answers_differ(asked: Question, other: Question) -> bool:
     pairs = zip(asked.queries, other.queries, strict=True)
     with given_noise([one.exact + one.drawn - two.exact for one, two in pairs]):
-        return bytes_of(other.draw()) != bytes_of(asked.answer)
+        return bytes_of(other.again().answer) != bytes_of(asked.answer)
 
 
 def _alike(first: list[Query], second: list[Query]) -> bool:
@@ -207,6 +237,12 @@ def _alike(first: list[Query], second: list[Query]) -> bool:
     return len(first) == len(second) and all(
         (one.exact.shape, one.kind, one.scale) == (other.exact.shape, other.kind, other.scale) for one, other in pairs
     )
+
+
+def _moved(one: Query, other: Query, allowed: float) -> Fraction:
+    shift = (other.exact - one.exact).ravel()
+    steps = shift[shift != 0].tolist()
+    return Fraction(sum(abs(step) ** one.kind.norm for step in steps)) / Fraction(allowed) ** one.kind.norm
 
 
 def _shift(one: Query, other: Query) -> Any:

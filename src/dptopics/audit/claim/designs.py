@@ -1,12 +1,14 @@
 """Worst-case canaries: invented people who fill every bound of a plan, and the crowds around them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from math import ceil
+from secrets import token_hex
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dptopics.core.errors import InputError
@@ -18,19 +20,30 @@ from dptopics.privacy.events import Relation
 from dptopics.privacy.guarantee import Unit
 
 _OFTEN = 5000  # repetitions of a word by a canary: beyond every bound on counts
-_DOCUMENTS = 30  # of an author: beyond what one document could do
+_DOCUMENTS = (30, 300, 70_000)  # of an author: beyond what one document could do, and beyond 8 and 16 bits
+_CROWD = 1100  # people who write other words
+_MOST = 2**31 - 1  # repetitions of a word that can be counted
 _SPARE = 3  # words more than topics: fewer make no vocabulary
 _LISTED = 1000  # public words used in most of an audit
-_FAR = 1e3  # length of a canary's vector: beyond every norm that vectors are clipped to
+# Vectors of a canary's documents, their first number and the others: beyond every norm, or next to nothing.
+_VECTORS = {
+    "far": (1e3, 0.0),
+    "huge": (3.4e38, -3.4e38),
+    "tiny": (1e-45, 1e-45),
+    "zero": (0.0, 0.0),
+    "mixed": (3e38, 1e-45),
+}
 
 Document = Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Person:
-    """An invented unit: what each of its documents says, as counts of words."""
+    """An invented unit: what each of its documents says, as counts of words, and the kind of their vectors."""
 
     documents: tuple[Document, ...]
+    vectors: str = "far"
+    name: str = field(default_factory=lambda: token_hex(16))  # that nobody could foresee
 
 
 @dataclass(frozen=True)
@@ -62,11 +75,9 @@ def planted(corpus: Corpus, people: Sequence[Person]) -> Corpus:
         each = [len(person.documents) for person in people]
         numbers = np.repeat(np.arange(len(people), dtype=np.int32) + corpus.author_key.size, each)
         more["author"] = np.concatenate([corpus.author, numbers.astype(np.int32)])
-        more["author_key"] = np.concatenate([corpus.author_key, _new_keys(corpus.author_key, len(people))])
+        more["author_key"] = np.concatenate([corpus.author_key, string_keys(person.name for person in people)])
     if corpus.vectors is not None:
-        vectors = np.zeros((len(documents), corpus.vectors.shape[1]), np.float32)
-        vectors[:, 0] = _FAR
-        more["vectors"] = np.concatenate([corpus.vectors, vectors])
+        more["vectors"] = np.concatenate([corpus.vectors, _vectors(people, corpus.vectors.shape[1])])
     return replace(
         corpus,
         doc_start=np.concatenate([corpus.doc_start, corpus.doc_start[-1] + np.cumsum(sizes)]),
@@ -77,12 +88,11 @@ def planted(corpus: Corpus, people: Sequence[Person]) -> Corpus:
     )
 
 
-def _new_keys(known: NDArray[np.uint64], n: int) -> NDArray[np.uint64]:
-    """Hashes of new authors."""
-    taken = set(known.tolist())
-    names = (f"canary {number}" for number in count(known.size))
-    keys = (int(string_keys([name])[0]) for name in names)
-    return np.array(list(islice((key for key in keys if key not in taken), n)), np.uint64)
+def _vectors(people: Sequence[Person], width: int) -> NDArray[np.float32]:
+    first, others = np.array([_VECTORS[person.vectors] for person in people for _ in person.documents]).T
+    vectors = np.repeat(others[:, None], width, axis=1)
+    vectors[:, 0] = first
+    return vectors.astype(np.float32)
 
 
 def background(corpus: Corpus, units: int, seed: int = 0) -> Corpus:
@@ -114,32 +124,48 @@ def public_words(mechanism: Any, corpus: Corpus) -> tuple[str, ...]:
     return ()
 
 
-def over_fewer_words(mechanism: Any, corpus: Corpus) -> Any:
+def over_fewer_words(mechanism: Any, corpus: Corpus, most: int = _LISTED) -> Any:
     """The same mechanism over some of its public words: any public list will do, and a short one is fast."""
     part: Any = getattr(mechanism, "vocabulary", None)
     known = getattr(part, "public_words", ())
-    if corpus.vocabulary is not None or len(known) <= _LISTED:
+    if corpus.vocabulary is not None or len(known) <= most:
         return mechanism
     own, other = _spread(corpus, known)
-    rest = known[:: max(1, len(known) // (_LISTED // 2))]
-    words = Vocabulary.public(sorted({*own[: _LISTED // 4], *other[: _LISTED // 4], *rest}))
+    rest = known[:: max(1, len(known) // (most // 2))]
+    words = Vocabulary.public(sorted({*own[: most // 4], *other[: most // 4], *rest}))
     changed = {"public_vocabulary": words} if hasattr(part, "public_vocabulary") else {"vocabulary": words}
     return replace(mechanism, vocabulary=replace(part, **changed))
 
 
-def designs(mechanism: Mechanism[Any], corpus: Corpus, public: Sequence[str]) -> Iterator[Design]:
-    """Canaries that may move this mechanism's sums to their bounds; the audit takes the one that moves them most."""
+def designs(
+    mechanism: Mechanism[Any], corpus: Corpus, public: Sequence[str], most: tuple[int, int] = (0, 30)
+) -> Iterator[Design]:
+    """Canaries that may move this mechanism's sums to their bounds; ``most``: at random, and documents of one."""
     relation = mechanism.guarantee.relation
     chosen: Any = mechanism
+    needed: float | None = chosen.units_needed(1)
+    # Where words are private, one person who is always there writes all of the canary's: none is new.
     if public:
         own, other = _spread(corpus, public)
-        yield from _shapes(mechanism, own, other, relation, crowd=0)
-    if not public or chosen.units_needed(1) is not None:
-        # As many words as must be released for the rest to run at all.
+        around: tuple[Person, ...] = () if needed is None else (Person((dict.fromkeys(public, 1),)),)
+        yield from _shapes(mechanism, own, other, relation, around, most)
+    if not public or needed is not None:
+        # As many words as must be released for the rest to run at all, and a crowd that lets them pass a threshold.
         least = int(getattr(getattr(mechanism, "topics", mechanism), "n_topics", 1)) + _SPARE
-        words, needed = invented(corpus, 2 * least), chosen.units_needed(1)
-        own, other = words[::2], words[1::2]
-        yield from _shapes(mechanism, own, other, relation, crowd=0 if needed is None else ceil(2 * needed))
+        words = invented(corpus, 2 * least)
+        crowd = [{word: 1} for word in words for _ in range(0 if needed is None else ceil(2 * needed))]
+        around = tuple(Person((one,)) for one in [dict.fromkeys(words, 1), *crowd])
+        yield from _shapes(mechanism, words[::2], words[1::2], relation, around, most)
+
+
+def elsewhere(corpus: Corpus, public: Sequence[str]) -> Corpus:
+    """A crowd who write other words than anybody in the corpus: rare public ones, and invented ones."""
+    nobody = corpus.take(np.zeros(0, np.int64))
+    listed = corpus.vocabulary is not None
+    words = [*_spread(corpus, public)[1][:8]] if public else []
+    words += [] if listed else invented(corpus, 8)
+    people = [Person(({words[i % len(words)]: 1 + i % 5},) * (1 + i % 3)) for i in range(_CROWD)]
+    return planted(nobody, people)
 
 
 def lone(mechanism: Mechanism[Any], corpus: Corpus) -> Design:
@@ -153,17 +179,16 @@ def lone(mechanism: Mechanism[Any], corpus: Corpus) -> Design:
 
 
 def _shapes(
-    mechanism: Mechanism[Any], own: list[str], other: list[str], relation: Relation, crowd: int
+    mechanism: Mechanism[Any],
+    own: list[str],
+    other: list[str],
+    relation: Relation,
+    around: tuple[Person, ...],
+    limits: tuple[int, int],
 ) -> Iterator[Design]:
-    """Short and long, of one word and of many, in one document and in many.
-
-    One person who is always there writes all of these words, so none is new. Words that must pass a threshold also get
-    a ``crowd`` each.
-    """
+    """Short and long, of one word and of many, in one document and in many; then strangers."""
     # More words than the limit: it must hold, and what remains fills it.
     most = min(2 * _most_words(mechanism), len(own), len(other))
-    witness = Person((dict.fromkeys([*own[:most], *other[:most]], 1),))
-    around = (witness, *(Person(({word: 1},)) for word in (*own, *other) for _ in range(crowd)))
     if relation in (Relation.REPLACE_WORD, Relation.ADD_OR_REMOVE_WORD):
         same = {word: _OFTEN // 100 for word in own[1:2]}
         canary, instead = (Person(({**same, word: 1},)) for word in (own[0], other[0]))
@@ -171,14 +196,40 @@ def _shapes(
         return
     shapes = [("one word, very often", 1, 1, _OFTEN), ("more words than the limit", most, 1, _OFTEN)]
     if mechanism.unit is Unit.AUTHOR:
+        few, *many = _DOCUMENTS
         shapes = [
-            ("many documents of one word", 1, _DOCUMENTS, _OFTEN),
-            ("many documents of more words than the limit", most, _DOCUMENTS, 1),
+            (f"{few} documents of one word", 1, few, _OFTEN),
+            (f"{few} documents of more words than the limit", most, few, 1),
             *shapes,
+            *((f"{n:,} documents of one word", 1, n, 1) for n in many if n <= limits[1]),
         ]
     for name, n_words, n_documents, often in shapes:
         canary, instead = (Person((dict.fromkeys(words[:n_words], often),) * n_documents) for words in (own, other))
         yield Design(name, canary, instead if relation is Relation.REPLACE else None, around)
+    rng = np.random.default_rng()
+    for number in range(limits[0]):
+        canary, instead, *odd = (_stranger(rng, [*own[:most], *other[:most]], mechanism.unit) for _ in range(5))
+        others = (*around, *odd[: int(rng.integers(4))])
+        yield Design(f"a stranger ({number + 1})", canary, instead if relation is Relation.REPLACE else None, others)
+
+
+def _stranger(rng: Generator, words: list[str], unit: Unit) -> Person:
+    """Somebody made to move sums: long, short or empty documents, one or hundreds of them, equal or not."""
+    n = 1 if unit is Unit.DOCUMENT else int(rng.choice([1, 2, 5, 40, 300], p=[0.4, 0.2, 0.2, 0.1, 0.1]))
+
+    def document() -> Document:
+        some = rng.permutation(words)[: int(rng.choice([0, 1, 1, 2, 3, 16, len(words)]))].tolist()
+        kind = rng.integers(4)
+        if kind == 0:
+            return {word: int(rng.choice([1, 3, _OFTEN, _MOST])) for word in some}
+        if kind == 1:  # nearly one word
+            return {word: 2**30 if place == 0 else 1 for place, word in enumerate(some)}
+        if kind == 2:
+            return {word: 2 ** min(place, 30) for place, word in enumerate(some)}
+        return dict.fromkeys(some, int(rng.choice([1, 1000, _MOST])))
+
+    documents = (document(),) * n if rng.random() < 0.4 else tuple(document() for _ in range(n))
+    return Person(documents, str(rng.choice(list(_VECTORS))))
 
 
 def _most_words(mechanism: Any) -> int:

@@ -41,6 +41,7 @@ class DistinguishingResult:
     curve_bound: float  # on ε, if the trade-off has the claimed form
     bound: float  # on ε, whatever its form
     error: float  # of these limits
+    could_show: float = 0.0  # the ε that as many trials would have shown without a single error
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -51,6 +52,7 @@ class DistinguishingResult:
             "violated": self.violated,
             "epsilon_at_least_for_this_curve": self.curve_bound if np.isfinite(self.curve_bound) else None,
             "epsilon_at_least": self.bound,
+            "epsilon_that_could_be_shown": self.could_show if np.isfinite(self.could_show) else None,
             "confidence": 1 - self.error,
         }
 
@@ -92,6 +94,7 @@ def distinguish(
 def _judged(scores: tuple[list[float], list[float]], curve: Curve, delta: float, error: float) -> DistinguishingResult:
     outside, inside = (np.array(part) > 0 for part in scores)
     limits = error_limits(inside, outside, error)
+    least = error_limits(np.ones_like(inside), np.zeros_like(outside), error)
     return DistinguishingResult(
         len(scores[0]) + len(scores[1]),
         *limits,
@@ -99,6 +102,7 @@ def _judged(scores: tuple[list[float], list[float]], curve: Curve, delta: float,
         curve.lower_bound(*limits, delta),
         lower_bound_from_rates(*limits, delta),
         error,
+        curve.lower_bound(*least, delta),
     )
 
 

@@ -1,23 +1,37 @@
-"""Auditing what a mechanism claims: every way to break the guarantee is tried, and so are under-noised controls.
+"""The examiner: tries to refute what a mechanism claims. The gate runs it over every mechanism, an audit over a plan.
 
-Kinds of evidence. *Sums*: the exact sums of two neighbours must not differ by more than is priced. *Answers*: what
-a mechanism receives depends on sum plus noise alone. *Noise*: the draws have the stated size and distribution,
-independent in every cell, query and run. *Distinguishing*: the likelihood ratio over all noisy sums errs as often as
-the claimed curve demands. *Lone words*: words that only a canary wrote are released as rarely as is priced. *Replay*: a
-run given the same answers releases the same, so nothing bypasses them. Sums, answers and replay are exact; the others
-together raise a false alarm with probability at most ``ERROR``.
+- *Sums*: the exact sums of neighbours differ by no more than is priced, however units are cut into blocks.
+- *Beside*: nothing is read, and no noise drawn, outside the queries, nor from another generator.
+- *Price*: the noise that runs draw is the noise that the guarantee prices, on no data, little and all of it.
+- *Answers*: what a mechanism receives depends on sum plus noise alone.
+- *Replay*: a run given the same answers ends alike on quite other data.
+- *Noise*: the draws have the stated law, part by part.
+- *Lone words*: words that only a canary wrote are released as rarely as is priced.
+- *Distinguishing*: the likelihood ratio over all noisy sums errs as often as the claimed curve demands.
 
-Then all of it runs again with too little noise. An audit that does not detect that is inconclusive; so is one of
-a mechanism whose noise cannot be observed, because "too little" is undefined there. NOT FOR RELEASE.
+The first five are exact; the others together raise a false alarm with probability at most ``ERROR``. Each check says
+what it tried and what that could have shown. NOT FOR RELEASE.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
 from time import monotonic
 from typing import Any
 
-from dptopics.audit.claim.case import Case, case_of, replayed, tells_more
-from dptopics.audit.claim.designs import Design, background, designs, lone, over_fewer_words, public_words
+import numpy as np
+
+from dptopics.audit.claim.case import Case, Replay, case_of, compare, replay, tells_more
+from dptopics.audit.claim.designs import (
+    Design,
+    background,
+    designs,
+    elsewhere,
+    lone,
+    over_fewer_words,
+    public_words,
+)
 from dptopics.audit.claim.distinguishing import (
     DistinguishingResult,
     ReleasedCase,
@@ -25,38 +39,45 @@ from dptopics.audit.claim.distinguishing import (
     through_release,
     through_sums,
 )
-from dptopics.audit.claim.finding import CONTROLS, HALF_THRESHOLD, ClaimAudit, Finding
-from dptopics.audit.claim.transcript import Question, Recorder, oddities, run
+from dptopics.audit.claim.finding import Check, ClaimAudit, Finding
+from dptopics.audit.claim.noise_law import NoiseLaw, rarest_event_seen, smallest_share_seen
+from dptopics.audit.claim.transcript import Follower, LeftThePath, Question, Recorder, run
 from dptopics.core import progress
-from dptopics.core.errors import PrivacyError
+from dptopics.core.errors import DptopicsError, PrivacyError
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
 from dptopics.mechanisms.mechanism import Mechanism
 from dptopics.mechanisms.queries import Query
-from dptopics.privacy.controls import share_of_noise, under_noised
 from dptopics.privacy.events import Failure
-from dptopics.privacy.guarantee import Guarantee
+from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.privacy.rng import secure_rng
 
 ERROR = 1e-4  # of a whole audit: the probability that a correct mechanism is called violated
-_RUNS = 12  # of each question, for the law of the noise
-_WHOLE = 3  # complete runs, whose noise must be independent
+_SHARE = ERROR / 4  # of it, for each statistical check
+_CLOSE = 0.9  # of what is priced: a canary that moves less may miss leaks
+_HALF = 0.5  # of the noise of a single cell: less must be seen
+_FEW_UNITS, _FEW_WORDS = 6, 60  # for runs that only draw noise
+_ONE_IN = 99.5  # runs without noise that must be met
+_LONE = 100  # runs that test a threshold
+_TRIALS, _STRANGERS, _DOCUMENTS = 2000, 12, 70_000  # what docs/audit.md states
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
     """How much work an audit may do. Public: it does not depend on the data."""
 
-    trials: int = 2000
-    runs: int = _RUNS
+    trials: int = _TRIALS  # of the distinguishing test
+    runs: int = 460  # whose noise is compared: one of a hundred without noise is then met
     units: int = 60  # of the data, as a background
-    seconds: float = 20.0  # for the distinguishing test, and for what is released; a quarter of it for lone words
+    strangers: int = _STRANGERS  # neighbours at random, beside the worst that can be thought of
+    documents: int = _DOCUMENTS  # of one author, at most
+    seconds: float = 60.0  # for the noise, and as many for the distinguishing test; a quarter of it for lone words
 
     @classmethod
     def thorough(cls) -> "Effort":
         """Enough to detect half of the noise by the distinguishing test."""
-        return cls(trials=16_000, runs=40, units=200, seconds=500.0)
+        return cls(trials=16_000, runs=2000, units=200, strangers=100, seconds=500.0)
 
 
 def audit_claim(
@@ -67,224 +88,305 @@ def audit_claim(
     max_words: int | None = None,
     effort: Effort | None = None,
 ) -> ClaimAudit:
-    """Try to refute what ``mechanism`` claims, on some of the corpus's units and on canaries made for it.
+    """Try to refute what ``mechanism`` claims, on the corpus, on some of its units, and on canaries made for it.
 
     Spends no budget. Limits as for :meth:`dptopics.Corpus.bounded`.
     """
-    return _Audit(mechanism, corpus, effort or Effort(), {"max_docs": max_docs, "max_words": max_words}).result()
+    return Examination(mechanism, corpus, effort or Effort(), {"max_docs": max_docs, "max_words": max_words}).result()
 
 
 @dataclass
-class _Audit:
-    """One audit in progress, with its notes so far."""
+class Examination:
+    """One examination in progress: what was found, checked and noted so far."""
 
     mechanism: Mechanism[Any]
     corpus: Corpus
     effort: Effort
-    limits: dict[str, Any]
+    limits: dict[str, Any] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    case: Case | None = None
+    distinguished: DistinguishingResult | None = None
+    runs: int = 0
+    failed: int = 0
+    failures: set[str] = field(default_factory=set)
 
     def result(self) -> ClaimAudit:
-        """The cheapest evidence first; a violation needs no controls."""
+        """Exact evidence first; what is found ends the examination."""
         claim, begun, whole = _claim(self.mechanism), monotonic(), self.mechanism
         some = background(self.corpus, self.effort.units)
         self.mechanism = over_fewer_words(whole, some)
-        with progress.part(0.0, 0.2):
-            case, findings = self._worst_case(some)
-        if not findings and case is not None:
-            findings += self._replayed(case, some)
-        results: list[DistinguishingResult] = []
-        with progress.part(0.2, 0.6):
-            if not findings and self.mechanism is not whole:
-                findings += self._noise_of_all(whole, some)
-            if not findings:
-                findings += self._evidence(case, some, results)
-        controls: dict[str, str] = {}
-        with progress.part(0.6, 1.0):
-            if not findings and case is not None and case.accounting.in_sight:
-                controls = self._controls(case, some)
+        steps: list[Callable[[], None]] = [lambda: self._neighbours(some), lambda: self._worlds(whole, some)]
+        steps += [lambda: self._noise(whole, some), lambda: self._lone_words(some), lambda: self._distinguish(some)]
+        for number, step in enumerate(steps):
+            with progress.part(number / len(steps), (number + 1) / len(steps)):
+                if not self.findings:
+                    self._tried(step)
+        if self.failed:
+            self.notes.append(
+                f"{self.failed} of {self.runs} runs failed ({', '.join(sorted(self.failures))}). Whoever waits for a "
+                "release sees that; it was not examined whether the data decide it."
+            )
+        case = self.case
         return ClaimAudit(
             mechanism=self.mechanism.name,
             claim=claim,
-            findings=tuple(findings),
-            controls=controls,
-            notes=tuple(self.notes),
+            findings=tuple(self.findings),
+            checks=tuple(self.checks),
+            notes=tuple(dict.fromkeys(self.notes)),
             canary="" if case is None else case.design.name,
             reach=case.reach if case is not None and case.accounting.in_sight else None,
-            distinguishing=results[0] if results else None,
+            distinguishing=self.distinguished,
             error=ERROR,
             seconds=monotonic() - begun,
+            units=self.corpus.n_documents if self.corpus.n_authors is None else self.corpus.n_authors,
+            runs=self.runs,
         )
 
-    # --- canaries ---
+    def _tried(self, step: Callable[[], Any]) -> Any:
+        """What a step gives; None where the mechanism failed, which is counted."""
+        try:
+            return step()
+        except (DptopicsError, LeftThePath):
+            raise
+        except Exception as error:
+            self.failed += 1
+            self.failures.add(type(error).__name__)
+            return None
 
-    def _worst_case(self, some: Corpus) -> tuple[Case | None, list[Finding]]:
-        """The canary that moves the noisy sums most, and sums that move further than is priced."""
-        best: Case | None = None
-        for design in designs(self.mechanism, some, public_words(self.mechanism, some)):
-            case = case_of(self.mechanism, design, self._bounded(design, some))
+    def _found(self, check: str, what: str, p_value: float | None = None) -> None:
+        self.findings.append(Finding(check, what, p_value))
+
+    def _beside(self, what: tuple[str, ...] | list[str]) -> None:
+        for one in what:
+            self._found("beside", f"{one}.")
+
+    @property
+    def in_sight(self) -> bool:
+        """Whether every priced draw was observed as a query."""
+        return self.case is not None and self.case.accounting.in_sight
+
+    # --- price, sums and what lies beside them ---
+
+    def _neighbours(self, some: Corpus) -> None:
+        """Neighbours that move the noisy sums as far as they can: none further than is priced."""
+        tried, most = 0, 0.0
+        effort, public = self.effort, public_words(self.mechanism, some)
+        for design in designs(self.mechanism, some, public, (effort.strangers, effort.documents)):
+            pair = self._bounded(design, some)
+            self.runs += 2
+            case: Case | None = self._tried(partial(case_of, self.mechanism, design, pair, in_parts=True))
             if case is None:
                 continue
-            if case.accounting.problem:
-                return case, [Finding("accounting", f"{case.accounting.problem}.", None)]
-            most = max(case.moved, default=0.0)
-            if most > 1 + 1e-9:
-                what = f"{self.mechanism.unit} moves a sum by {most:.3g} times its stated sensitivity"
-                return case, [Finding("sums", f"one {what} (canary: {design.name}).", None)]
-            if best is None or case.reach > best.reach * 1.01:
-                best = case
-        if best is None:
+            tried += 1
+            self._judge(case)
+            if self.findings:
+                break
+            most = max([most, *(float(share) for share in case.moved)])
+            if self.case is None or case.reach > self.case.reach * 1.01:
+                self.case = case
+        if not tried:
             self.notes.append("No canary could be followed through the mechanism's questions.")
-        elif not best.accounting.in_sight:
-            self.notes.append("It draws noise that the audit cannot observe, so only what it releases was tested.")
-        elif not best.released:
+            return
+        if self.case is not None and not self.case.released:
             self.notes.append("Nothing was released from the audit's data; its noisy sums were still observed.")
-        return best, []
+        reach = 0.0 if self.case is None else self.case.reach
+        could = f"a sum moved by more than is priced; the nearest came to {most**0.5:.1%}"
+        enough = effort.strangers >= _STRANGERS and effort.documents >= _DOCUMENTS
+        self.checks.append(Check("sums", f"{tried} neighbours", could, enough and self.in_sight and reach > _CLOSE))
+
+    def _judge(self, case: Case) -> None:
+        """What is wrong with one pair of neighbours."""
+        if case.accounting.problem:
+            self.case = case
+            self._found("price", f"{case.accounting.problem}.")
+        elif case.accounting.in_sight or self.mechanism.guarantee.strength is Strength.PROVED:
+            self._beside(case.beside)
+        over = max(case.moved, default=0)
+        if not self.findings and over > 1:
+            self.case = case
+            kind = case.queries[1][case.moved.index(over)].kind
+            times = float(over) ** (1 / kind.norm)
+            what = f"one {self.mechanism.unit} moves a sum by {times:.3g} times its stated sensitivity"
+            self._found("sums", f"{what} (canary: {case.design.name}).")
 
     def _bounded(self, design: Design, some: Corpus) -> tuple[BoundedCorpus, BoundedCorpus]:
-        pair = []
-        for each in design.pair(some):
-            bounded = each.bounded(unit=self.mechanism.unit, **self.limits)
-            self.mechanism.check(bounded)
-            pair.append(bounded)
-        return pair[0], pair[1]
+        without, within = (each.bounded(unit=self.mechanism.unit, **self.limits) for each in design.pair(some))
+        return without, within
 
-    # --- evidence ---
+    # --- quite other data ---
 
-    def _replayed(self, case: Case, some: Corpus) -> list[Finding]:
-        """Answers and releases must depend on the data through noisy sums alone."""
-        if not case.accounting.in_sight:
-            return []
-        few = background(some, 1).bounded(unit=self.mechanism.unit, **self.limits)
-        if tells_more(case, few):
-            return [Finding("answers", "an answer depends on the data beyond its noisy sum.", None)]
-        same = replayed(self.mechanism, case.corpora, seed=1)
-        if same is None:
-            self.notes.append(
-                "Runs could not be repeated exactly, so leaks that bypass the noisy sums were not tested."
-            )
-        if same is not False:
-            return []
-        return [Finding("replay", "the release depends on the data beyond its noisy sums.", None)]
+    def _worlds(self, whole: Mechanism[Any], some: Corpus) -> None:
+        """Price, answers and replay on no data, one unit, other words, and the whole corpus."""
+        if not self.in_sight or self.case is None:
+            if self.case is not None:
+                self.notes.append("It draws noise that the audit cannot observe, so only what it releases was tested.")
+            return
+        nobody = some.take(np.zeros(0, np.int64))
+        other = elsewhere(some, public_words(self.mechanism, some))
+        kinds = {"nobody": nobody, "one unit": background(some, 1), "other words": other, "everybody": self.corpus}
+        worlds = {name: one.bounded(unit=self.mechanism.unit, **self.limits) for name, one in kinds.items()}
+        if tells_more(self.case, [worlds["one unit"], worlds["nobody"]]):
+            self._found("answers", "an answer depends on the data beyond its noisy sum.")
+        self.checks.append(Check("answers", "3 data sets", "an answer that is not its noisy sum", True))
+        priced = 0
+        for name, world in {**worlds, "everybody, all words": worlds["everybody"]}.items():
+            recorder = Recorder()
+            mechanism = whole if name == "everybody, all words" else self.mechanism
+            self._tried(partial(run, mechanism, world, recorder, secure_rng()))
+            accounting = compare(mechanism.guarantee, recorder.queries)
+            if accounting.problem:
+                self._found("price", f"{accounting.problem} ({name}).")
+            self._beside(recorder.beside)
+            priced += 1
+        n = len(self.case.queries[1])
+        self.checks.append(Check("price", f"{n} queries on {priced + 1} data sets", "a query that is not priced", True))
+        if not self.findings:
+            self._replayed(whole, worlds)
 
-    def _evidence(self, case: Case | None, some: Corpus, results: list[DistinguishingResult]) -> list[Finding]:
-        """The statistical evidence, each kind with a quarter of the error."""
-        if case is None or not case.accounting.in_sight:
-            return self._of_release(some, results)
-        if found := self._noise(case) or self._lone_words(some, self.mechanism):
-            return found
-        result = through_sums(case, trials=self.effort.trials, error=ERROR / 4, seconds=self.effort.seconds)
-        results.append(result)
-        return [_apart(result, "transcript of noisy sums")] if result.violated else []
+    def _replayed(self, whole: Mechanism[Any], worlds: dict[str, BoundedCorpus]) -> None:
+        """Releases must depend on the data through noisy answers alone."""
+        assert self.case is not None
+        without, within = self.case.corpora
+        found = replay(self.mechanism, within, {"without the canary": without, **worlds})
+        again: Replay = found
+        if found.repeatable and not found.differs:
+            again = replay(whole, worlds["everybody"], {"with the canary": within, "nobody": worlds["nobody"]})
+        self.runs += 2 * (len(worlds) + 3)
+        both = (found, again)
+        self._beside(tuple(dict.fromkeys(what for one in both for what in one.beside)))
+        if not all(one.repeatable for one in both):
+            self.notes.append("Runs could not be repeated exactly: leaks that bypass the noisy sums were not tested.")
+            return
+        differs = [name for one in both for name in one.differs]
+        if differs:
+            what = f"what is released, or refused, depends on the data beyond its noisy sums ({', '.join(differs)})."
+            self._found("replay", what)
+        could = "any byte of a release, its order, length or refusal that follows other data"
+        self.checks.append(Check("replay", f"{len(worlds) + 3} data sets", could, True))
+        self.checks.append(Check("beside", f"{self.runs} runs", "data read, or noise drawn, outside the queries", True))
 
-    def _noise(self, case: Case) -> list[Finding]:
-        """The distribution of the draws, in repeated questions and in complete runs."""
-        # Controls draw less noise, not the same noise twice: complete runs add nothing.
-        runs = [_queries(self.mechanism, case.corpora[1]) for _ in range(_WHOLE)] if share_of_noise() == 1 else []
-        for _ in range(self.effort.runs):
-            runs.append([query for one in case.questions[1] for query in one.again().queries])
-        return _odd(runs, ERROR / 8)
+    # --- noise ---
 
-    def _noise_of_all(self, whole: Mechanism[Any], some: Corpus) -> list[Finding]:
-        """The same over all public words, of which the rest of the audit uses some: two complete runs."""
-        design = next(designs(whole, some, public_words(whole, some)))
-        corpus = self._bounded(design, some)[1]
-        return _odd([_queries(whole, corpus) for _ in range(2)], ERROR / 8)
+    def _noise(self, whole: Mechanism[Any], some: Corpus) -> None:
+        """The law of the draws, part by part: of many short runs, and of two over everything."""
+        if not self.in_sight:
+            return
+        few = background(some, _FEW_UNITS)
+        mechanism = over_fewer_words(whole, few, _FEW_WORDS)
+        design = next(designs(mechanism, few, public_words(mechanism, few)))
+        runs = self._drawn(mechanism, self._bounded(design, few)[1])
+        everything = self.corpus.bounded(unit=whole.unit, **self.limits)
+        for drawn, error in ((runs, _SHARE), ([self._queries(whole, everything) for _ in range(2)], _SHARE / 2)):
+            tests = NoiseLaw(drawn).oddities()
+            for one in [one for one in tests if one.p_value < error / len(tests)][:3]:
+                self._found("noise", f"{one.what}.", one.p_value)
+            if self.findings:
+                break
+        cells = [query.drawn.size for query in runs[0]] if runs else []
+        n_tests = 60 * max(sum(cells), 1)
+        share = smallest_share_seen(len(runs), n_tests, _SHARE) if len(runs) > 1 else 0.0
+        rare = rarest_event_seen(len(runs))
+        tried = f"{len(runs)} runs of {len(cells)} queries, {sum(cells):,} cells"
+        could = (
+            f"one cell with {share:.0%} of its noise; noise left out in one run of {rare:.0f}; any shared or repeated"
+        )
+        self.checks.append(Check("noise", tried, could, share >= _HALF and rare >= _ONE_IN))
 
-    def _lone_words(self, some: Corpus, mechanism: Mechanism[Any]) -> list[Finding]:
+    def _drawn(self, mechanism: Mechanism[Any], corpus: BoundedCorpus) -> list[list[Query]]:
+        """Queries of many runs along the path of the first, without its sums and without what follows the last."""
+        first = Recorder()
+        run(mechanism, corpus, first, secure_rng())
+        questions, answers, found = tuple(first.questions), first.answers, [list(first.queries)]
+        left, end = 0, monotonic() + self.effort.seconds
+        while len(found) + left < self.effort.runs and monotonic() < end:
+            follower = Follower(answers, stop=True, same=questions)
+            try:
+                self._tried(partial(run, mechanism, corpus, follower, secure_rng()))
+            except LeftThePath:
+                left += 1
+                continue
+            if len(follower.queries) == len(found[0]):
+                found.append(follower.queries)
+            else:
+                left += 1
+            progress.report(len(found) / self.effort.runs)
+        self.runs += len(found) + left
+        if left:
+            self.notes.append(f"{left} runs asked other questions than before, given the same answers.")
+        return found
+
+    def _queries(self, mechanism: Mechanism[Any], corpus: BoundedCorpus) -> list[Query]:
+        """The queries of one complete run."""
+        recorder = Recorder()
+        self._tried(lambda: run(mechanism, corpus, recorder, secure_rng()))
+        self.runs += 1
+        return recorder.queries
+
+    # --- what is released ---
+
+    def _lone_words(self, some: Corpus) -> None:
         """Words that only one canary wrote: δ pays for releasing any."""
-        failing = sum(e.probability for e in self.mechanism.guarantee.events if isinstance(e, Failure))
+        mechanism = self.mechanism
+        failing = sum(e.probability for e in mechanism.guarantee.events if isinstance(e, Failure))
+        if not self.in_sight or not failing:
+            return
         design = lone(mechanism, some)
         recorder = Recorder()
-        corpus = self._bounded(design, some)[1]
-        run(mechanism, corpus, recorder, secure_rng())
+        run(mechanism, self._bounded(design, some)[1], recorder, secure_rng())
         asked = [one for one in recorder.questions if isinstance(one.answer, Vocabulary)]
         words = frozenset(word for document in design.canary.documents for word in document)
         if not asked or not words - set(public_words(mechanism, some)):
-            return []
+            return
         runs, shown, chance = lone_words_shown(self._again(asked[0]), words, failing=failing)
-        if chance >= ERROR / 4:
-            return []
-        what = f"words of a single {mechanism.unit} were released in {shown} of {runs} runs."
-        return [Finding("lone words", what, chance)]
+        self.runs += runs
+        if chance < _SHARE:
+            what = f"words of a single {mechanism.unit} were released in {shown} of {runs} runs."
+            self._found("lone words", what, chance)
+        could = f"words of one {mechanism.unit} released in one run of {max(runs / 6, 1):.0f}"
+        self.checks.append(Check("lone words", f"{runs} runs", could, runs >= _LONE))
 
     def _again(self, question: Question) -> Iterator[Question]:
         end = monotonic() + self.effort.seconds / 4
-        for _ in range(self.effort.trials // 2):
+        for _ in range(self.effort.trials):
             yield question.again()
             if monotonic() > end:
                 return
 
-    def _of_release(self, some: Corpus, results: list[DistinguishingResult]) -> list[Finding]:
-        """By what is released alone: for mechanisms whose noise cannot be observed."""
-        mechanism = self.mechanism
-        chosen = ReleasedCase.worst(
-            mechanism, [(d, self._bounded(d, some)) for d in designs(mechanism, some, public_words(mechanism, some))]
-        )
-        self.notes += [note for note in chosen.notes if note not in self.notes]
-        result = through_release(
-            chosen, self.mechanism.guarantee, trials=self.effort.trials, error=ERROR / 2, seconds=self.effort.seconds
-        )
-        results.append(result)
-        return [_apart(result, "release")] if result.violated else []
-
-    # --- controls ---
-
-    def _controls(self, case: Case, some: Corpus) -> dict[str, str]:
-        """Which under-noised controls this audit detects, and by which evidence."""
-        seen: dict[str, str] = {}
-        for name, share in CONTROLS.items():
-            with under_noised(share):
-                found = self._evidence(case, some, [])
-            seen[name] = found[0].check if found else ""
-        halved = _half_threshold(self.mechanism)
-        if halved is not None:
-            found = self._lone_words(some, halved)
-            seen[HALF_THRESHOLD] = found[0].check if found else ""
-        return seen
+    def _distinguish(self, some: Corpus) -> None:
+        """Through all noisy sums, or through what is released where noise cannot be observed."""
+        mechanism, effort = self.mechanism, self.effort
+        how: dict[str, Any] = {"trials": effort.trials, "seconds": effort.seconds}
+        if self.in_sight and self.case is not None:
+            result = through_sums(self.case, error=_SHARE, **how)
+            where = "transcript of noisy sums"
+        else:
+            cases = [(d, self._bounded(d, some)) for d in designs(mechanism, some, public_words(mechanism, some))]
+            chosen = ReleasedCase.worst(mechanism, cases)
+            self.notes += chosen.notes
+            result = through_release(chosen, mechanism.guarantee, error=_SHARE, **how)
+            where = "release"
+        self.distinguished = result
+        self.runs += result.trials
+        if result.violated:
+            self._found("distinguishing", _apart(result, where), result.error)
+        could = f"ε above {'any number' if result.could_show == inf else f'{result.could_show:.2f}'} in all"
+        enough = self.in_sight and result.trials >= _TRIALS
+        self.checks.append(Check("distinguishing", f"{result.trials:,} trials", could, enough))
 
 
 def _claim(mechanism: Mechanism[Any]) -> Guarantee:
     """The guarantee, if it is finite and can be refuted."""
     guarantee = mechanism.guarantee
-    if not guarantee.events or guarantee.epsilon == float("inf"):
+    if not guarantee.events or guarantee.epsilon == inf:
         raise PrivacyError("this mechanism claims no ε, so there is nothing to refute. Attack its model instead.")
     return guarantee
 
 
-def _queries(mechanism: Mechanism[Any], corpus: BoundedCorpus) -> list[Query]:
-    """The queries of one complete run."""
-    recorder = Recorder()
-    run(mechanism, corpus, recorder, secure_rng())
-    return [query for one in recorder.questions for query in one.queries]
-
-
-def _odd(runs: list[list[Query]], error: float) -> list[Finding]:
-    tests = oddities(runs)
-    odd = [one for one in tests if one.p_value < error / len(tests)]
-    return [Finding("noise", f"{one.what}.", one.p_value) for one in odd[:3]]
-
-
-def _apart(result: DistinguishingResult, where: str) -> Finding:
-    what = (
+def _apart(result: DistinguishingResult, where: str) -> str:
+    return (
         f"the {where} distinguishes runs with the canary from others better than the claimed curve allows: ε is at "
         f"least {result.curve_bound:.2f} if the noise has the claimed form, {result.bound:.2f} whatever its form "
         f"({result.trials:,} trials)."
     )
-    return Finding("distinguishing", what, result.error)
-
-
-def _half_threshold(mechanism: Any) -> Mechanism[Any] | None:
-    """The same mechanism with half the vocabulary threshold, by a larger tail; None: it has no threshold."""
-    part: Any = mechanism if hasattr(mechanism, "threshold") else getattr(mechanism, "vocabulary", None)
-    if not hasattr(part, "threshold") or not hasattr(part, "tail"):
-        return None
-    low, high = part.tail, 1 - 1e-9
-    if replace(part, tail=high).threshold > part.threshold / 2:
-        return None
-    for _ in range(60):
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if replace(part, tail=middle).threshold <= part.threshold / 2 else (middle, high)
-    lowered = replace(part, tail=high)
-    found: Mechanism[Any] = lowered if part is mechanism else replace(mechanism, vocabulary=lowered)
-    return found

@@ -1,10 +1,9 @@
-"""The result of auditing a claim: the verdict, its evidence, and what it would have detected. NOT FOR RELEASE."""
+"""The result of auditing a claim: the verdict, what was checked, and what could have been seen. NOT FOR RELEASE."""
 
 import json
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,12 @@ from dptopics.audit.claim.distinguishing import DistinguishingResult
 from dptopics.audit.summary import Audited, Light, Summary, write_page
 from dptopics.privacy.guarantee import Guarantee
 
-CONTROLS = MappingProxyType({"no noise": 0.0, "an eighth of the noise": 1 / 8, "half of the noise": 1 / 2})
-HALF_THRESHOLD = "half of the threshold"
-INCONCLUSIVE = "INCONCLUSIVE"
-_CLOSE = 0.9  # of what is priced: a canary that moves less may miss leaks
+NOT_ENOUGH = "not enough was tried"
+NOTHING_FOUND = "nothing found"
+NOT_SEEN = (
+    "a leak in fewer runs than said above, a generator whose bits can be foretold, how long a run takes, code that "
+    "behaves while it is watched, and whatever happens to the data before or beside this mechanism"
+)
 
 
 @dataclass(frozen=True)
@@ -33,25 +34,41 @@ class Finding:
         return {"check": self.check, "what": self.what, "p_value": self.p_value}
 
 
+@dataclass(frozen=True)
+class Check:
+    """One kind of evidence: what was tried, what that could have shown, and whether it is what the page states."""
+
+    name: str
+    tried: str
+    could_see: str
+    enough: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"check": self.name, "tried": self.tried, "could_see": self.could_see, "enough": self.enough}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClaimAudit(Audited):
-    """A claim, the evidence against it, and which under-noised controls the same audit detected.
+    """A claim, the evidence against it, what was checked, and with what power.
 
-    ``controls`` maps each control to the check that detected it, or to "". ``reach`` is how far the canary moves the
-    noisy sums, as a share of what is priced.
+    ``reach`` is how far the canary moves the noisy sums, as a share of what is priced.
     """
 
     mechanism: str
     claim: Guarantee
     findings: tuple[Finding, ...]
-    controls: dict[str, str]
+    checks: tuple[Check, ...]
     notes: tuple[str, ...]
     canary: str
     reach: float | None
     distinguishing: DistinguishingResult | None
     error: float
     seconds: float
+    units: int = 0  # of the data
+    runs: int = 0
     settings: dict[str, Any] = field(default_factory=dict)  # of what was audited, as plain data
+    about: str = ""  # the release, its date and its version
 
     @property
     def violated(self) -> bool:
@@ -59,26 +76,19 @@ class ClaimAudit(Audited):
         return bool(self.findings)
 
     @property
-    def caught(self) -> tuple[str, ...]:
-        """Controls that the audit detected."""
-        return tuple(name for name, check in self.controls.items() if check)
+    def enough(self) -> bool:
+        """Whether every check ran with the power that docs/audit.md states, and nothing was left out."""
+        return bool(self.checks) and all(one.enough for one in self.checks) and not self.notes
 
     @property
     def verdict(self) -> str:
-        """``violated``, the controls that would have been caught, or ``INCONCLUSIVE``."""
-        if self.violated:
-            return "violated"
-        if not self.caught:
-            return INCONCLUSIVE
-        return f"nothing found, and it would have caught: {', '.join(self.caught)}"
+        """``violated``, ``nothing found`` or ``not enough was tried``."""
+        return "violated" if self.violated else NOTHING_FOUND if self.enough else NOT_ENOUGH
 
     @property
     def light(self) -> Light:
-        """Green only where all controls were detected and the canary reaches what is priced."""
-        if self.violated:
-            return Light.RED
-        detected_all = self.caught == tuple(self.controls) and not self.notes
-        return Light.GREEN if detected_all and self.reach is not None and self.reach > _CLOSE else Light.AMBER
+        """Green only where everything was tried as stated."""
+        return Light.RED if self.violated else Light.GREEN if self.enough else Light.AMBER
 
     @property
     def headline(self) -> str:
@@ -86,38 +96,19 @@ class ClaimAudit(Audited):
         unit = self.claim.unit
         if self.violated:
             return f"this mechanism does not protect each {unit} as it claims. Do not publish its output."
-        if self.verdict == INCONCLUSIVE:
-            return f"this audit could not determine whether each {unit} is protected as claimed."
-        n, caught = len(self.controls), len(self.caught)
-        which = "every under-noised control was" if caught == n else f"{caught} of {n} under-noised controls were"
-        return f"no violation found; {which} detected."
-
-    @property
-    def advice(self) -> tuple[str, ...]:
-        """How to make the audit more conclusive."""
-        found = []
-        missed = [name for name, check in self.controls.items() if not check]
-        if not self.violated and missed:
-            found.append(f"It did not detect: {', '.join(missed)}. More trials may (--thorough).")
-        if not self.violated and not self.controls:
-            found.append(
-                "Under-noised controls could not be made. Attack its models instead (--shadows 128), and read in its "
-                "documentation why it is not proved."
-            )
-        if self.reach is not None and self.reach <= _CLOSE and not self.violated:
-            found.append(
-                f"The best canary ({self.canary}) moves the noisy sums by {self.reach:.0%} of what is priced: smaller "
-                "leaks would not be detected. Another canary may reach further."
-            )
-        return tuple(found)
+        if not self.enough:
+            return f"{NOT_ENOUGH} to say whether each {unit} is protected as claimed. Nothing was found so far."
+        return f"nothing found against the claim that each {unit} is protected, and all checks had their full power."
 
     def summary(self) -> Summary:
-        """The light, the controls, and the reasons."""
-        by = ", ".join(dict.fromkeys(one.check for one in self.findings))
-        rows = [("what you would publish", "VIOLATED" if self.violated else "nothing found", by)]
-        for name, check in self.controls.items():
-            rows.append((f"control: {name}", "detected" if check else "NOT DETECTED", check))
-        return Summary(self.light, self.headline, ("Noise", "Audit", "By"), tuple(rows), tuple(self._reasons()))
+        """The light, the checks with what they could have seen, and the reasons."""
+        broken = {one.check for one in self.findings}
+        rows = []
+        for one in self.checks:
+            said = "VIOLATED" if one.name in broken else "nothing found" if one.enough else "NOT ENOUGH"
+            rows.append((one.name, said, one.tried, one.could_see))
+        heads = ("Check", "Result", "Tried", "Could have seen")
+        return Summary(self.light, self.headline, heads, tuple(rows), tuple(self._reasons()))
 
     def _reasons(self) -> list[str]:
         """The evidence, for the owner."""
@@ -128,20 +119,22 @@ class ClaimAudit(Audited):
             found.append(f"Found by {one.check}: {one.what} ({chance})")
         found.append(
             f"Claim of {self.mechanism}: ε = {claim.epsilon:.4g}, δ = {claim.delta:.4g} ({claim.unit}, "
-            f"{claim.relation})."
+            f"{claim.relation}). {self.about}".rstrip()
         )
-        if test := self.distinguishing:
-            found.append(
-                f"Distinguishing test, {test.trials:,} trials: ε is at least {_down(test.curve_bound)} if the noise "
-                f"has the claimed form, {_down(test.bound)} whatever its form."
-            )
+        found.append(f"Examined on {self.units:,} {claim.unit}s of the data and invented ones, in {self.runs:,} runs.")
+        test = self.distinguishing
+        if test is not None and test.bound > 0:
+            found.append(f"Distinguishing test: ε is at least {_down(test.bound)} whatever the form of the noise.")
         if self.reach is not None:
             found.append(f"Canary: {self.canary}; it moves the noisy sums by {self.reach:.0%} of what is priced.")
+        short = [one.name for one in self.checks if not one.enough]
+        if short and not self.violated:
+            found.append(f"Not enough was tried by: {', '.join(short)}. --thorough tries more.")
         meaning = (
             f"A correct mechanism is called violated with probability at most {self.error:g}. Finding nothing is not a "
-            "proof: it covers only these canaries and checks."
+            f"proof. Not examined: {NOT_SEEN}."
         )
-        return [*found, *self.notes, *self.advice, meaning]
+        return [*found, *self.notes, meaning]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, for a file that stays with the owner."""
@@ -151,15 +144,17 @@ class ClaimAudit(Audited):
             "verdict": self.verdict,
             "violated": self.violated,
             "mechanism": self.mechanism,
+            "about": self.about,
             "settings": self.settings,
             "claim": self.claim.to_dict(),
             "findings": [one.to_dict() for one in self.findings],
-            "controls": {name: check or None for name, check in self.controls.items()},
+            "checks": [one.to_dict() for one in self.checks],
             "canary": self.canary,
             "reach": self.reach,
             "distinguishing_test": None if self.distinguishing is None else self.distinguishing.to_dict(),
             "notes": list(self.notes),
-            "advice": list(self.advice),
+            "units": self.units,
+            "runs": self.runs,
             "false_alarm": self.error,
             "seconds": round(self.seconds, 1),
         }

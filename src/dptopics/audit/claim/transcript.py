@@ -1,26 +1,28 @@
 """What a run learns about the data, question by question: recorded, asked again, or played back.
 
 All that a sound mechanism learns passes :func:`dptopics.mechanisms.queries.private_query`. A recorded question can be
-asked again with new noise, which costs one sum instead of a whole run. The same questions can be asked of other data by
-a run that receives the answers of the first run (:class:`Follower`), so two data sets can be compared sum by sum. And
-a replayed run must end in the same release whatever the data (:class:`Player`). NOT FOR RELEASE.
+asked again with new noise, without another sum. The same questions can be asked of other data by a run that receives
+the answers of the first run (:class:`Follower`), so two data sets can be compared sum by sum. And a replayed run must
+end in the same release whatever the data (:class:`Player`). Every run sees its corpus through a guard, which notes what
+is read beside the questions. NOT FOR RELEASE.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, fields, is_dataclass
-from itertools import combinations
+from threading import Thread
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.random import PCG64, Generator
-from numpy.typing import NDArray
-from scipy.stats import binom, chi2, gamma, kstest, norm, poisson
 
 from dptopics.core.errors import NothingReleased
-from dptopics.data.bounded import BoundedCorpus
+from dptopics.data.bounded import Block, BoundedCorpus, Statistic, UnitRows
+from dptopics.data.engines.memory import units
 from dptopics.mechanisms.mechanism import Mechanism
 from dptopics.mechanisms.queries import Query, watched_by
-from dptopics.privacy.events import Noise
+from dptopics.privacy.controls import share_of_noise
+from dptopics.privacy.rng import bits_drawn, is_secure
 from dptopics.release.release import Release
 
 T = TypeVar("T")
@@ -36,46 +38,44 @@ class Enough(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What was asked, the noise drawn for it, and the answer that the mechanism received."""
+    """What was asked, the noise drawn for it, the answer that the mechanism received, and the sums behind it."""
 
     draw: Callable[[], Any]
     queries: tuple[Query, ...]
     answer: Any
+    sums: tuple[Any, ...]
+    watcher: "Recorder"
 
     def again(self) -> "Question":
         """The same question of the same data, with new noise."""
-        watcher = _Queries()
-        with watched_by(watcher):
-            answer = self.draw()
-        return Question(self.draw, tuple(watcher.queries), answer)
+        return self.watcher.again(self)
 
 
-class _Queries:
-    """Records queries."""
+class Recorder:
+    """Records every question. With a ``seeded`` generator each question draws from a substream of its own.
 
-    def __init__(self) -> None:
+    ``beside`` lists what a sound mechanism does not do, in words; ``in_parts``: statistics are also tried on parts of
+    their blocks, from two threads.
+    """
+
+    def __init__(self, seeded: Generator | None = None, *, in_parts: bool = False) -> None:
         self.queries: list[Query] = []
-
-    def query(self, query: Query) -> None:
-        self.queries.append(query)
-
-    def private_query(self, draw: Callable[[], T]) -> T:
-        return draw()
-
-
-class Recorder(_Queries):
-    """Records every question. With a ``seeded`` generator each question draws from a substream of its own."""
-
-    def __init__(self, seeded: Generator | None = None) -> None:
-        super().__init__()
         self.questions: list[Question] = []
+        self.beside: list[str] = []
+        self.in_parts = in_parts
         self._seeded, self._inside = seeded, False
         self._salt = 0 if seeded is None else int(seeded.integers(2**32))
+        self._handed: Generator | None = None
+        self._bits = 0
+        self._sums: list[Any] = []
+        self._known: Iterator[Any] | None = None  # sums of the same question, asked before of the same data
 
     @property
     def answers(self) -> list[Any]:
         """What the run received."""
         return [question.answer for question in self.questions]
+
+    # --- what is asked ---
 
     def private_query(self, draw: Callable[[], T]) -> T:
         """Ask, and record the question."""
@@ -90,11 +90,26 @@ class Recorder(_Queries):
     def _told(self, draw: Callable[[], T]) -> T:
         return self._asked(draw)
 
-    def _asked(self, draw: Callable[[], T]) -> T:
-        before = len(self.queries)
-        answer = self._drawn(draw)
-        self.questions.append(Question(draw, tuple(self.queries[before:]), _copy(answer)))
+    def _asked(self, draw: Callable[[], T], known: Sequence[Any] | None = None) -> T:
+        before, self._sums = len(self.queries), []
+        self._known = None if known is None else iter(known)
+        try:
+            answer = self._drawn(draw)
+        finally:
+            self._known = None
+        queries, sums = tuple(self.queries[before:]), tuple(self._sums)
+        self.questions.append(Question(draw, queries, _copy(answer), sums, self))
         return answer
+
+    def again(self, question: Question) -> Question:
+        """Ask once more: the same sums, new noise."""
+        self.questions, self.queries, self._inside = [], [], True
+        try:
+            with watched_by(self):
+                self._asked(question.draw, question.sums)
+        finally:
+            self._inside = False
+        return self.questions[0]
 
     def _drawn(self, draw: Callable[[], T]) -> T:
         if self._seeded is None:
@@ -106,12 +121,55 @@ class Recorder(_Queries):
         finally:
             bits.state = before
 
+    # --- what is noticed ---
+
+    def begin(self, rng: Generator) -> None:
+        """The run begins with this generator."""
+        self._handed = rng
+        self._bits = bits_drawn(rng) if is_secure(rng) else 0
+
+    def note(self, what: str) -> None:
+        """Something that a sound mechanism does not do."""
+        if what not in self.beside:
+            self.beside.append(what)
+
+    def query(self, query: Query) -> None:
+        """Noise was drawn: inside a question, from the generator of the run, which gave as many bits as it takes."""
+        self.queries.append(query)
+        if not self._inside:
+            self.note("noise is drawn outside its queries")
+        if share_of_noise() != 1.0 or self._handed is None:
+            return
+        if query.rng is not self._handed:
+            self.note("noise is drawn from another generator than the one that was handed in")
+        elif self._seeded is None and is_secure(self._handed):
+            before, self._bits = self._bits, bits_drawn(self._handed)
+            if self._bits - before < 64 * query.drawn.size:
+                self.note("noise is drawn without the bits of the generator that was handed in")
+
+    def read(self, what: str, compute: Callable[[], T]) -> T:
+        """A sum or a fold over the data."""
+        if not self._inside:
+            self.note(f"{what} is taken outside its queries")
+            return compute()
+        if "fold" in what:  # it may keep more than it returns
+            return compute()
+        known = None if self._known is None else next(self._known, None)
+        found = compute() if known is None else deepcopy(known)
+        self._sums.append(deepcopy(found))
+        return found
+
+    def read_words(self) -> None:
+        """Private words were read."""
+        if not self._inside:
+            self.note("words that are private are read outside its queries")
+
 
 class Player(Recorder):
     """Answers as recorded, whatever the data. Queries that it observes bypassed it."""
 
-    def __init__(self, answers: Sequence[Any], seeded: Generator | None = None) -> None:
-        super().__init__(seeded)
+    def __init__(self, answers: Sequence[Any], seeded: Generator | None = None, **how: Any) -> None:
+        super().__init__(seeded, **how)
         self._given = iter(answers)
 
     def _told(self, draw: Callable[[], T]) -> T:
@@ -126,14 +184,20 @@ class Player(Recorder):
 
 
 class Follower(Player):
-    """Queries the data, records the questions, and answers as recorded; ``stop`` ends the run after the last."""
+    """Queries the data, records the questions, and answers as recorded; ``stop`` ends the run after the last.
 
-    def __init__(self, answers: Sequence[Any], *, seeded: Generator | None = None, stop: bool = False) -> None:
-        super().__init__(answers, seeded)
-        self._left, self._stop = len(answers), stop
+    ``same``: questions of an earlier run on the same data, whose sums need not be computed again.
+    """
+
+    def __init__(
+        self, answers: Sequence[Any], *, stop: bool = False, same: Sequence[Question] = (), **how: Any
+    ) -> None:
+        super().__init__(answers, **how)
+        self._left, self._stop, self._same = len(answers), stop, same
 
     def _told(self, draw: Callable[[], T]) -> T:
-        self._asked(draw)
+        place = len(self.questions)
+        self._asked(draw, self._same[place].sums if place < len(self._same) else None)
         self._left -= 1
         if self._stop and self._left == 0:
             raise Enough
@@ -141,11 +205,101 @@ class Follower(Player):
         return found
 
 
+class GuardedCorpus:
+    """A bounded corpus whose watcher learns what is read of it, and when. Samples take in everybody."""
+
+    def __init__(self, corpus: BoundedCorpus, watcher: Recorder) -> None:
+        self._corpus, self._watcher = corpus, watcher
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            self._watcher.note("the raw data are read outside its queries")
+        return getattr(self._corpus, name)
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What rows stand for."""
+        if self._corpus.vocabulary is None:
+            self._watcher.read_words()
+        return self._corpus.words
+
+    def limited(self, **limits: Any) -> "GuardedCorpus":
+        """The same, bounded again."""
+        return GuardedCorpus(self._corpus.limited(**limits), self._watcher)
+
+    def bounded_sum(self, statistic: Statistic, *, sample: Any = None, **how: Any) -> Any:
+        """As in the protocol."""
+        tried: Any = _InParts(statistic, self._watcher) if self._watcher.in_parts else statistic
+        return self._watcher.read("a sum over units", lambda: self._corpus.bounded_sum(tried, **how))
+
+    def fold(self, step: Callable[[Any, Block], Any], state: Any, **how: Any) -> Any:
+        """As in the protocol; once more over smaller blocks, which must give the same."""
+
+        def compute() -> Any:
+            before = deepcopy(state) if self._watcher.in_parts else None
+            found = self._corpus.fold(step, state, **how)
+            if self._watcher.in_parts and isinstance(found, np.ndarray):  # others keep the blocks themselves
+                parted = self._corpus.fold(lambda s, block: _each(step, s, block), before, **how)
+                if bytes_of(parted) != bytes_of(found):
+                    self._watcher.note("a fold depends on how its units are cut into blocks")
+            return found
+
+        return self._watcher.read("a fold over units", compute)
+
+
+@dataclass(frozen=True)
+class _InParts:
+    """A statistic that is also asked for two halves of its block, the second in another thread."""
+
+    statistic: Statistic
+    watcher: Recorder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.statistic, name)
+
+    def __call__(self, block: Block) -> UnitRows:
+        """The rows of the whole block; what differs in its parts is noted."""
+        found = self.statistic(block)
+        whole = deepcopy(found)
+        n = block.unit_start.size - 1
+        if n > 1:
+            halves = [self.statistic(units(block, 0, n // 2, None))]
+            first = bytes_of(list(halves[0]))
+            other = Thread(target=lambda: halves.append(self.statistic(units(block, n // 2, n, None))))
+            other.start()
+            other.join()
+            if bytes_of(list(halves[0])) != first or bytes_of(list(found)) != bytes_of(list(whole)):
+                self.watcher.note("threads share the memory in which units are added up")
+            elif not _joined(halves, whole):
+                self.watcher.note("what a unit adds depends on the other units of its block")
+        return whole
+
+
+def _joined(halves: Sequence[UnitRows], whole: UnitRows) -> bool:
+    """Whether two halves are the whole."""
+    if len(halves) != 2 or halves[0].rows.size + halves[1].rows.size != whole.rows.size:
+        return False
+    rows, values = (np.concatenate([getattr(half, name) for half in halves]) for name in ("rows", "values"))
+    return np.array_equal(rows, whole.rows) and np.array_equal(values, whole.values, equal_nan=True)
+
+
+def _each(step: Callable[[Any, Block], Any], state: Any, block: Block) -> Any:
+    """A step for each of two halves of a block."""
+    n = block.unit_start.size - 1
+    for low, high in ((0, n // 2), (n // 2, n)):
+        if high > low:
+            state = step(state, units(block, low, high, None))
+    return state
+
+
 def run(mechanism: Mechanism[T], corpus: BoundedCorpus, watcher: Recorder, rng: Generator) -> Release[T] | None:
     """The release, or None where the watcher stopped the run or nothing was released."""
+    guarded: Any = GuardedCorpus(corpus, watcher)
+    watcher.begin(rng)
     with watched_by(watcher):
         try:
-            return mechanism(corpus, rng)
+            mechanism.check(guarded)
+            return mechanism(guarded, rng)
         except (Enough, NothingReleased):
             return None
 
@@ -165,104 +319,3 @@ def bytes_of(thing: Any) -> bytes:
 
 def _copy(answer: T) -> T:
     return answer.copy() if isinstance(answer, np.ndarray) else answer
-
-
-Floats = NDArray[np.float64]
-_FEW = 256  # cells of each query that are compared with those of others
-_MANY = 20_000  # cells for the shape of the distribution
-_SMALLEST = 8  # cells that a correlation needs
-_COARSE = 1000.0  # steps: below, rounding shows
-
-
-@dataclass(frozen=True)
-class Oddity:
-    """A property of the noise, and its probability by chance."""
-
-    what: str
-    p_value: float
-
-
-def oddities(runs: Sequence[Sequence[Query]]) -> list[Oddity]:
-    """One for each test, from the queries of several runs in order."""
-    found: list[Oddity] = []
-    for place, queries in enumerate(zip(*runs, strict=False)):
-        found += _of_one(queries, f"query {place + 1} of {len(runs[0])}")
-    return found + _between([query for queries in runs for query in queries])
-
-
-def _of_one(queries: Sequence[Query], where: str) -> list[Oddity]:
-    """The same query in several runs."""
-    cells = [(query.drawn / query.scale).ravel() for query in queries]
-    kind, n = queries[0].kind, sum(part.size for part in cells)
-    if kind is Noise.GAUSSIAN:
-        less = float(chi2(n).cdf(sum(float(part @ part) for part in cells)))
-    else:
-        less = float(gamma(n).cdf(sum(float(np.abs(part).sum()) for part in cells)))
-    found = [Oddity(f"{where}: less noise was drawn than is stated", less)]
-    if queries[0].scale >= _COARSE and less > 1e-12:
-        pooled = np.concatenate([part[:_MANY] for part in cells])[:_MANY]
-        law = norm.cdf if kind is Noise.GAUSSIAN else _laplace
-        # Noise wider than stated hides more: the test is one-sided.
-        shape = kstest(np.abs(pooled), lambda x: 2 * law(x) - 1, alternative="greater")
-        found.append(Oddity(f"{where}: the noise is not {kind}", float(shape.pvalue)))
-    found += [Oddity(f"{where}: {what}", p) for query in queries[:2] for what, p in _shared(query)]
-    return found
-
-
-def _laplace(x: Floats) -> Floats:
-    return np.where(x < 0, np.exp(x) / 2, 1 - np.exp(-np.abs(x)) / 2)
-
-
-def _shared(query: Query) -> list[tuple[str, float]]:
-    """Draws that several cells share: in all cells, in a row or in a column."""
-    cells = query.drawn.ravel()
-    if cells.size < 2:
-        return []
-    found = [("one draw was used for several cells", _repeats(cells[: 4 * _FEW], query.scale))]
-    if query.drawn.ndim == 2 and min(query.drawn.shape) > 1:
-        normal = _normal(query)
-        for axis, name in ((0, "column"), (1, "row")):
-            sums = normal.sum(axis=axis) / np.sqrt(normal.shape[axis])
-            found.append((f"the cells of a {name} share noise", float(chi2(sums.size).sf(float(sums @ sums)))))
-    return found
-
-
-def _between(queries: Sequence[Query]) -> list[Oddity]:
-    """Draws that two queries share, as they are or scaled: between runs and between parts."""
-    found = []
-    by_size: dict[int, list[Query]] = {}
-    for query in queries:
-        by_size.setdefault(min(query.drawn.size, _FEW), []).append(query)
-    for size, group in by_size.items():
-        if len(group) < 2:
-            continue
-        if size >= _SMALLEST:
-            normal = np.array([_normal(query).ravel()[:size] for query in group])
-            alike = np.abs(normal @ normal.T) / np.sqrt((normal**2).sum(axis=1).clip(1e-300))[:, None]
-            # Given one query, the product with another is normal.
-            most = max(float(alike[i, j]) for i, j in combinations(range(len(group)), 2))
-            pairs = len(group) * (len(group) - 1) / 2
-            found.append(Oddity("two queries share their noise", min(1.0, pairs * 2 * float(norm.sf(most)))))
-        else:
-            scale = min(query.scale for query in group)
-            cells = np.concatenate([query.drawn.ravel()[:1] for query in group])
-            found.append(Oddity("two queries share their noise", _repeats(cells, scale)))
-    return found
-
-
-def _normal(query: Query) -> Floats:
-    """Draws as standard normal numbers."""
-    cells = query.drawn / query.scale
-    if query.kind is Noise.GAUSSIAN:
-        return np.asarray(cells)
-    return np.asarray(norm.ppf(np.clip(_laplace(cells), 1e-12, 1 - 1e-12)))
-
-
-def _repeats(cells: NDArray[np.int64], scale: float) -> float:
-    """Probability of so many equal numbers: a pair is equal with probability about 1/(2·scale) at most."""
-    repeated = cells.size - np.unique(cells).size
-    if repeated == 0:
-        return 1.0
-    if scale < _COARSE:  # rounding makes equal numbers: only a single value for all is suspicious
-        return float(binom.sf(cells.size - 2, cells.size - 1, 1 / (1 + scale))) if np.unique(cells).size == 1 else 1.0
-    return float(poisson.sf(repeated - 1, cells.size**2 / (2 * scale)))

@@ -267,7 +267,7 @@ def _charged(prices: Sequence[Any], charges: Sequence[dict[str, Any]]) -> str:
 def _audit(audit: dict[str, Any]) -> str:
     attacks = audit.get("attacks", [])
     rows = [(a["attack"], _share(a["tpr_at_0.1%_fpr"]), _share(a["tpr_at_1%_fpr"]), f"{a['auc']:.3f}") for a in attacks]
-    controls = audit.get("table", {}) if "controls" in audit else {}
+    checked = audit.get("table", {}) if audit.keys() & {"checks", "controls"} else {}  # controls: of earlier audits
     exposed = [
         tuple(f"{v:.4g}" if isinstance(v, float) else "" if v is None else str(v) for v in row.values())
         for row in audit.get("most_exposed", [])
@@ -277,7 +277,7 @@ def _audit(audit: dict[str, Any]) -> str:
     return (
         '<section id="audit" aria-labelledby="audit-title"><h2 id="audit-title">The audit: not for release</h2>'
         f"<p>{escape(str(audit['verdict']))}</p>{roc_chart(audit)}"
-        + (table("What the audit detected", tuple(controls["heads"]), controls["rows"]) if controls else "")
+        + (table("What was checked", tuple(checked["heads"]), checked["rows"]) if checked else "")
         + (table("How well each attack does", heads, rows) if rows else "")
         + (f"<details><summary>The most exposed documents, by row of the data</summary>"
            f"{table('Most exposed documents', names, exposed)}</details>" if exposed else "")
