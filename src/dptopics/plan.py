@@ -428,21 +428,22 @@ def _atlas(
     None, where nothing could be placed among them: counts instead of texts, or word vectors for a list of words that
     need not hold those of the themes; and where the owner says by seed words what to look for.
     """
-    given = settings.get("atlas")
+    given, model, language = (
+        settings.get("atlas"),
+        settings.get("embedding"),
+        "english" if text is None else text.language,
+    )
     only = any(kind.name == "atlas" for kind in kinds)
-    model = settings.get("embedding")
-    listed = only or words in (COMMON, EXTENDED) or (model is not None and not model.of_words)
-    takes = all("atlas" in kind.accepts() for kind in kinds)
-    if not takes or not listed or text is None or settings.get("seed_words"):
-        if given is not None or only:
-            raise InputError(
-                "an atlas needs mechanism embedded or atlas, texts, public common words (--vocabulary common) and no "
-                "seed words."
-            )
-        return None
-    if given is None and not only and not has_atlas(text.language):
-        return None
-    return _named_atlas(given, text.language)
+    fits = text is not None and (words in (COMMON, EXTENDED) or not getattr(model, "of_words", True))
+    if all("atlas" in kind.accepts() for kind in kinds) and (only or fits) and not settings.get("seed_words"):
+        wanted = given is not None or only or has_atlas(language)
+        return _named_atlas(given, language) if wanted else None
+    if given is not None or only:
+        raise InputError(
+            "an atlas needs mechanism embedded or atlas, alone, with texts, public common words (--vocabulary common) "
+            "and no seed words."
+        )
+    return None
 
 
 def _named_atlas(given: Any, language: str) -> PublicInput:

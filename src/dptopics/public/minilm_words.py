@@ -57,6 +57,11 @@ class Known:
     rows: NDArray[np.int8]
 
 
+def is_known(word: str) -> bool:
+    """Whether the model was asked for this word, so that its vector says something."""
+    return word in _known().index
+
+
 @lru_cache(maxsize=1)
 def _known() -> Known:
     with files("dptopics").joinpath("resources", "minilm_words.npz").open("rb") as file, np.load(file) as stored:

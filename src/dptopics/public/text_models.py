@@ -36,6 +36,9 @@ class Embedding(Protocol):
     def of_words(self) -> bool:
         """Whether documents are embedded through their words alone."""
 
+    def __hash__(self) -> int:
+        """Models of one name are one."""
+
     def __call__(self, texts: Sequence[str]) -> Floats:
         """A vector for each text, a function of that text alone: this is for private texts."""
 

@@ -24,6 +24,7 @@ from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings
 from dptopics.public.atlas import Atlas, has_atlas, shipped
 from dptopics.public.embeddings import common_words, embedding, frequencies, unit, word_weights
+from dptopics.public.minilm_words import is_known
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel, fingerprint
 
@@ -38,6 +39,7 @@ _SERVERS = ("ollama", "openai")
 _OLLAMA = "http://localhost:11434/v1"
 _COMMON = 8000  # public words that represent the language
 _WORDS = 12  # of a topic
+_NEAR_ENOUGH = 0.3  # cosine of a topic's words with the theme that names it
 _MOST_LETTERS = 60
 _TIMEOUT = 60.0
 
@@ -167,13 +169,13 @@ def theme_names(topics: TopicModel) -> list[str]:
     if not has_atlas(settings.language):
         return [""] * topics.n_topics
     atlas = shipped(settings.language)
-    words = [tuple(row) for row in topics.top_words(_WORDS)]
+    words = [tuple(word for word in row if is_known(word)) for row in topics.top_words(_WORDS)]
     known = [k for k, row in enumerate(words) if row]
     names = [""] * topics.n_topics
     if known:
         near = unit(np.array([_centre(words[k], topics, k) for k in known])) @ theme_vectors(atlas).T
         for k, theme in zip(*linear_sum_assignment(near, maximize=True), strict=True):
-            names[known[k]] = atlas.names[theme]
+            names[known[k]] = atlas.names[theme] if near[k, theme] > _NEAR_ENOUGH else ""
     return names
 
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dptopics import Corpus
+from dptopics import Corpus, Vocabulary
 from dptopics.core.errors import InputError, PrivacyError
 from dptopics.core.text import TextSettings
 from dptopics.mechanisms.budget import Budget
 from dptopics.mechanisms.queries import watched_by
-from dptopics.mechanisms.topics.atlas import NEAR, PLACE_BOUND, Places, soft_places
+from dptopics.mechanisms.topics.atlas import NEAR, PLACE_BOUND, Places, public_chart, soft_places
 from dptopics.mechanisms.topics.embedded import Split
 from dptopics.plan import Plan
 from dptopics.privacy.events import Gaussian, to_replace_one
@@ -126,11 +126,8 @@ def test_places_have_norm_one_and_are_not_negative(few):
 
 
 def placed(mechanism, corpus):
-    from dptopics.mechanisms.topics import embedded_space
-
     topics, words = mechanism.topics, mechanism.vocabulary.vocabulary
-    public = embedded_space.of_words(words, topics.embedding, TEXT)
-    return Places(topics._chart(ATLAS, public, words, TEXT))
+    return Places(public_chart(ATLAS, Vocabulary(words.words), topics.embedding, TEXT, 128, 1.0))
 
 
 def block_of(corpus):

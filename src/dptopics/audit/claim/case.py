@@ -83,22 +83,18 @@ def compare(guarantee: Guarantee, queries: Sequence[Query]) -> Accounting:
 
 
 def _with_adaptive(priced: list[tuple[Noise, float]], together: float, queries: Sequence[Query]) -> Accounting:
-    """Draws that are priced one by one must all be there; the others cost no more than was set aside for them."""
+    """Queries that are not priced one by one must be Gaussian, and cost no more than was set aside for all of them."""
     rest = list(queries)
     for kind, multiplier in priced:
-        own = next((q for q in rest if q.kind is kind and 0 <= q.scale / q.sensitivity / multiplier - 1 < _SLACK), None)
+        over = ((query, query.scale / query.sensitivity / multiplier - 1) for query in rest if query.kind is kind)
+        own = next((query for query, more in over if -1e-9 <= more < _SLACK), None)
         rest = [query for query in rest if query is not own]
     spent = sum((query.sensitivity / query.scale) ** 2 for query in rest)
-    gaussian = all(query.kind is Noise.GAUSSIAN for query in rest)
-    matched = len(queries) - len(rest) == len(priced) and gaussian and rest
-    problem = (
-        ""
-        if matched and spent <= together * (1 + _SLACK)
-        else (
-            f"{len(queries)} queries of the data cost more than the guarantee prices, or are not those that it prices"
-        )
-    )
-    return Accounting(tuple(query.sensitivity for query in queries), problem, len(queries))
+    problem = ""
+    if spent > together * (1 + _SLACK) or any(query.kind is not Noise.GAUSSIAN for query in rest):
+        problem = f"{len(queries)} queries of the data cost more than the guarantee prices"
+    missing = len(queries) - len(rest) < len(priced) or spent < together * (1 - _SLACK)
+    return Accounting(tuple(query.sensitivity for query in queries), problem, len(queries) + missing)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import sqrt
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.embedded import near_themes
 from dptopics.mechanisms.queries import noisy_sum
-from dptopics.mechanisms.topics.embedded_space import Documents
+from dptopics.mechanisms.topics.embedded_space import Documents, of_words
 from dptopics.mechanisms.topics.gaussian import even_shares
 from dptopics.public.atlas import Atlas
 from dptopics.public.embeddings import Embedding, unit
@@ -50,6 +50,12 @@ class Chart:
         """Centres as columns."""
         return np.ascontiguousarray(self.centres.T)
 
+    @cached_property
+    def root(self) -> Floats:
+        """Of the Gram matrix of ``looks``, lower triangular."""
+        with threadpool_limits(1):
+            return np.linalg.cholesky(self.looks.T @ self.looks + _RIDGE * np.eye(len(self.looks)))
+
     def weights(self, noisy: Floats, sigma: float) -> Floats:
         """About how many texts each theme explains: w ≥ 0 that minimise ‖noisy − looks·w‖²/2 + λσ·Σw.
 
@@ -58,8 +64,6 @@ class Chart:
         from scipy.optimize import nnls
 
         with threadpool_limits(1):
-            gram = self.looks.T @ self.looks + _RIDGE * np.eye(len(self.looks))
-            root = np.linalg.cholesky(gram)
             said = self.looks.T @ noisy
             for doubt in _DOUBTS:
                 found, _ = nnls(
@@ -92,6 +96,22 @@ def chart(
     looks = np.zeros((len(centres), len(centres)))
     np.add.at(looks, (found, of[:, None]), values)
     return Chart(atlas, documents, centres, looks / np.maximum(np.bincount(of), 1))
+
+
+@lru_cache(maxsize=2)  # rehearsals and audits ask for the same one again
+def public_chart(
+    atlas: Atlas,
+    vocabulary: Vocabulary,
+    embedding: Embedding,
+    text: TextSettings | None,
+    dimensions: int,
+    evenness: float,
+) -> Chart:
+    """The atlas in a space that no data had a part in."""
+    public = of_words(vocabulary, embedding, text)
+    space = public.space(dimensions, public.frequency / public.frequency.sum(), 0.0, evenness)
+    documents = Documents(space, embedding.of_words, np.zeros(space.projection.shape[1]))
+    return chart(atlas, documents, vocabulary, embedding, text)
 
 
 def _public_block(

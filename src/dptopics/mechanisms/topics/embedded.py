@@ -11,14 +11,22 @@ from numpy.typing import NDArray
 from dptopics.core import progress
 from dptopics.core.errors import InputError
 from dptopics.core.settings import whole
-from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.mechanisms.budget import Budget
 from dptopics.mechanisms.mechanism import check_words
 from dptopics.mechanisms.queries import noisy_sum
 from dptopics.mechanisms.topics import embedded_space
-from dptopics.mechanisms.topics.atlas import LEAST_TEXTS, Belonging, Chart, Look, chart, grouped_themes, look
+from dptopics.mechanisms.topics.atlas import (
+    LEAST_TEXTS,
+    Belonging,
+    Chart,
+    Look,
+    chart,
+    grouped_themes,
+    look,
+    public_chart,
+)
 from dptopics.mechanisms.topics.embedded_space import (
     SIZE_WEIGHT,
     SUMS_BOUND,
@@ -27,7 +35,6 @@ from dptopics.mechanisms.topics.embedded_space import (
     Frequencies,
     Moving,
     Nearest,
-    PublicWords,
     Space,
     Sums,
     Votes,
@@ -318,24 +325,18 @@ class EmbeddedTopics(GaussianTopics):
         self.check(corpus)
         vocabulary, budget = corpus.vocabulary, self.budget
         assert vocabulary is not None
-        public = embedded_space.of_words(vocabulary, self.embedding, corpus.text)
         placed, first = None, None
         if self.atlas is not None:
             with progress.part(0.0, 0.1):
-                placed = self._chart(self.atlas, public, vocabulary, corpus.text)
+                space = (self.dimensions, self._evenness())
+                placed = public_chart(self.atlas, Vocabulary(vocabulary.words), self.embedding, corpus.text, *space)
                 first = look(corpus, placed, budget.pay(self.start_sigma), rng)
             if first.size < self.few:
                 return Release.of(self._themes(corpus, placed, first, budget, rng), self, rng)
-        return Release.of(self._clusters(corpus, public, placed, first, budget, rng), self, rng)
+        return Release.of(self._clusters(corpus, placed, first, budget, rng), self, rng)
 
     def _evenness(self) -> float:
         return float(self.embedding.of_words) if self.evenness is None else self.evenness
-
-    def _chart(self, atlas: Atlas, public: PublicWords, vocabulary: Vocabulary, text: TextSettings | None) -> Chart:
-        """The atlas in a space that no data had a part in."""
-        space = public.space(self.dimensions, public.frequency / public.frequency.sum(), 0.0, self._evenness())
-        documents = Documents(space, self.embedding.of_words, np.zeros(space.projection.shape[1]))
-        return chart(atlas, documents, vocabulary, self.embedding, text)
 
     def _themes(self, corpus: BoundedCorpus, placed: Chart, first: Look, budget: Budget, rng: Generator) -> TopicModel:
         """Few units: a closer look, topics as groups of themes, and sizes of both."""
@@ -433,7 +434,6 @@ class EmbeddedTopics(GaussianTopics):
     def _clusters(
         self,
         corpus: BoundedCorpus,
-        public: PublicWords,
         placed: Chart | None,
         first: Look | None,
         budget: Budget,
@@ -445,6 +445,7 @@ class EmbeddedTopics(GaussianTopics):
         with progress.part(0.1, 0.12):
             sigma = budget.pay(self.frequency_sigma)
             used = noisy_sum(corpus, Frequencies(), bound=1.0, sigma=sigma, rng=rng)[:, 0]
+        public = embedded_space.of_words(vocabulary, self.embedding, corpus.text)
         here = public.shares_here(used, self.frequency_sigma)
         space = public.space(self.dimensions, here, self.axes_from_data, self._evenness())
         with progress.part(0.12, 0.18):
