@@ -8,7 +8,11 @@ from secrets import randbelow
 import pytest
 from hypothesis import core, settings
 
-from dptopics.privacy import rng
+# Before numpy is loaded: on cores that others compute on, threads of small matrices wait a hundred times as long.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")  # workers and processes that tests start inherit it
+
+from dptopics.privacy import rng  # noqa: E402
 
 # Every run tries other examples of a property, and other neighbours; whoever has the seed sees the same failure.
 SEED = int(os.environ.setdefault("DPTOPICS_TEST_SEED", str(randbelow(2**31))))  # workers inherit it

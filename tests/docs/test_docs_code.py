@@ -19,7 +19,7 @@ BLOCKS = {page: blocks(page) for page in PAGES}
 MESSAGES = 4000  # of 20,000: enough words at ε = 1, and quick
 FEWER = {"--shadows": "4", "--trials": "8", "--sweeps": "5"}  # than a real audit takes
 BY_SHELL = {"head", "ls", "cat"}
-COMMON_WORDS = 4000  # of 28,000 public words
+COMMON_WORDS = 2000  # of 28,000 public words
 # What depends on public words alone is computed once for all pages.
 PLACES = lru_cache(embedded_space.of_words)
 
@@ -53,7 +53,9 @@ def quick(folder, monkeypatch, demo):
     monkeypatch.setattr("dptopics.cli.demo.demo_corpus", demo)
     monkeypatch.setattr("dptopics.plan.common_words", lambda text: common_words(text, COMMON_WORDS))
     monkeypatch.setattr("dptopics.mechanisms.topics.embedded_space.of_words", PLACES)
-    monkeypatch.setattr("dptopics.audit.claim.examiner.Effort", partial(Effort, seconds=3.0))
+    monkeypatch.setattr(
+        "dptopics.audit.claim.examiner.Effort", partial(Effort, trials=100, runs=6, units=20, seconds=0.1)
+    )
     monkeypatch.setattr(
         "dptopics.audit.membership.attack.plot_roc", lambda *_: True
     )  # drawing takes longer than training

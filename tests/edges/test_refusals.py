@@ -52,7 +52,7 @@ def test_vocabularies_run_on_no_data(name, kind):
 @pytest.mark.parametrize("name", [name for name, kind in mechanisms("topics").items() if not kind.needs_preparation])
 def test_topics_over_public_words_run_on_no_data(name):
     mechanism = Plan.topics(
-        mechanism=name, vocabulary=LISTED, n_topics=2, epsilon=50.0, delta=1e-3, unit=Unit.AUTHOR
+        mechanism=name, vocabulary=LISTED, n_topics=2, epsilon=5.0, delta=1e-3, unit=Unit.AUTHOR
     ).build()
     found = list(outcomes(mechanism, neighbours(vocabulary=LISTED)))
     if mechanism.guarantee.strength is Strength.PROVED:

@@ -296,9 +296,9 @@ def test_calibration_hits_the_target_from_below(name, epsilon):
 
 
 def test_calibration_of_sampled_noise():
-    # Slower: every price is a numerical composition.
-    mechanism = calibrate(variational(Unit.AUTHOR, sampling_rate=0.5), epsilon=1.0)
-    assert 1 - 1e-6 <= mechanism.guarantee.epsilon <= 1
+    # Slower: every price is a numerical composition, and the more losses there are, the longer it takes.
+    mechanism = calibrate(variational(Unit.AUTHOR, sampling_rate=0.5), epsilon=0.1)
+    assert 0.1 * (1 - 1e-6) <= mechanism.guarantee.epsilon <= 0.1
     assert mechanism.sampling_rate == 0.5
 
 

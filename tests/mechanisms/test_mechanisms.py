@@ -26,6 +26,7 @@ from dptopics.privacy.rng import secure_rng
 from dptopics.release.ngrams import NgramTable
 
 DELTA = 1e-3
+RUNS = 640  # enough that the muted twin of every case is caught: fewer cannot show a loss above ε = 2.3
 WORDS = Vocabulary.of(["knee", "skin"])
 draw_gaussian = noise.gaussian
 draw_laplace = noise.laplace
@@ -82,7 +83,7 @@ def skin_count(model):
 def vocabulary_case():
     # A full unit vector on one word that many others wrote: its noisy weight is in every release.
     mechanism = WeightedVocabulary(scale=1.5, tail=DELTA / 2, max_words=2, delta=DELTA)
-    return mechanism, neighbours(["skin"] * 40, "skin " * 50), skin_weight, 1200
+    return mechanism, neighbours(["skin"] * 40, "skin " * 50), skin_weight, RUNS
 
 
 def besides_case():
@@ -94,7 +95,7 @@ def besides_case():
     def score(vocabulary):
         return "skin" in vocabulary.index
 
-    return mechanism, neighbours(["skin hand knee"] * round(mechanism.threshold), "skin hand knee"), score, 4000
+    return mechanism, neighbours(["skin hand knee"] * round(mechanism.threshold), "skin hand knee"), score, 2000
 
 
 def reacting_case(kind, **settings):
@@ -102,7 +103,7 @@ def reacting_case(kind, **settings):
 
     def case():
         mechanism = kind(scale=1.5, tail=DELTA / 2, max_words=2, delta=DELTA, **settings)
-        return mechanism, neighbours(["skin"] * 60, "skin " * 50), skin_weight, 1200
+        return mechanism, neighbours(["skin"] * 60, "skin " * 50), skin_weight, RUNS
 
     return case
 
@@ -115,7 +116,7 @@ def count_case(noise):
         def score(vocabulary):
             return sum(vocabulary.weights)
 
-        return mechanism, neighbours(["skin knee"] * 80, "skin knee"), score, 1200
+        return mechanism, neighbours(["skin knee"] * 80, "skin knee"), score, RUNS
 
     return case
 
@@ -123,31 +124,31 @@ def count_case(noise):
 def topics_case():
     # One word many times: clipped to norm 1, all of it in one cell (short texts are of one topic).
     mechanism = VariationalTopics(n_topics=2, sigma=1.5 * 2**0.5, steps=2, delta=DELTA)
-    return mechanism, neighbours(["skin"] * 60, "skin " * 50, WORDS), skin_count, 1200
+    return mechanism, neighbours(["skin"] * 60, "skin " * 50, WORDS), skin_count, RUNS
 
 
 def embedded_case():
     # Two clusters of one word each: the unit's vote is a whole one, in the cell where all of that word's votes are.
     mechanism = EmbeddedTopics(
-        n_topics=2, sigma=1.1, steps=1, delta=DELTA, dimensions=2, start_share=0.1, centre_share=0.1
+        n_topics=2, sigma=1.5, steps=1, delta=DELTA, dimensions=2, start_share=0.1, centre_share=0.1
     )
 
     def score(model):
         return float((model.topic_word[:, model.vocabulary.index["skin"]] / model.noise_std).max())
 
-    return mechanism, neighbours(["skin"] * 60 + ["knee"] * 60, "skin " * 50, WORDS), score, 800
+    return mechanism, neighbours(["skin"] * 60 + ["knee"] * 60, "skin " * 50, WORDS), score, RUNS
 
 
 def mixture_case():
     # A document of one word is of norm one, nearly all of it in one column; the last round tells most.
     mechanism = MixtureTopics(n_topics=2, sigma=1.5, steps=2, delta=DELTA, sharpness=50.0)
-    return mechanism, neighbours(["skin"] * 60, "skin " * 50, WORDS), skin_count, 1200
+    return mechanism, neighbours(["skin"] * 60, "skin " * 50, WORDS), skin_count, RUNS
 
 
 def sampled_case():
     # Nobody else wrote the word, so that the sample of the others adds no noise of its own.
     mechanism = VariationalTopics(n_topics=2, sigma=1.5, steps=2, delta=DELTA, sampling_rate=0.5)
-    return mechanism, neighbours(["knee"], "skin " * 50, WORDS), skin_count, 1600
+    return mechanism, neighbours(["knee"], "skin " * 50, WORDS), skin_count, 2 * RUNS  # half of them saw the unit
 
 
 def pipeline_case():
@@ -158,7 +159,7 @@ def pipeline_case():
     def score(model):  # two noisy looks at the same unit, the noise about equal
         return skin_weight(model.vocabulary) + 2.0 * skin_count(model)
 
-    return pipeline, neighbours(["skin knee"] * 60, "skin " * 50), score, 1200
+    return pipeline, neighbours(["skin knee"] * 60, "skin " * 50), score, RUNS
 
 
 class PlainBayes(BayesNgrams):
@@ -177,7 +178,7 @@ def ngram_case(kind, **settings):
         def score(table):
             return table.total
 
-        return mechanism, neighbours(["skin knee"] * 40, "skin knee", WORDS), score, 1200
+        return mechanism, neighbours(["skin knee"] * 40, "skin knee", WORDS), score, RUNS
 
     return case
 
@@ -217,7 +218,7 @@ def measured(case, seed):
 def test_claim_is_not_exceeded(name):
     lost, guarantee = measured(CASES[name], seed=1)
     assert guarantee.strength is Strength.PROVED
-    assert lost <= guarantee.epsilon < 3
+    assert lost <= guarantee.epsilon < 2.3
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -268,8 +269,8 @@ def times_shown(unit, *, max_words, runs, seed, kind="weighted"):
 @every_kind
 @pytest.mark.parametrize("words", [1, 2, 4])
 def test_lone_words_stay_hidden(kind, words):
-    shown = times_shown(" ".join(MANY.split()[:words]), max_words=4, runs=1200, seed=words, kind=kind)
-    assert share_at_least(shown, 1200, FALSE_ALARM) <= TAIL
+    shown = times_shown(" ".join(MANY.split()[:words]), max_words=4, runs=600, seed=words, kind=kind)
+    assert share_at_least(shown, 600, FALSE_ALARM) <= TAIL
     assert shown > 0  # the tail is measurable: the twin below is not caught for want of luck
 
 

@@ -10,7 +10,8 @@ from dptopics.core.errors import InputError, PrivacyError
 from dptopics.core.settings import Choice
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.privacy.guarantee import Guarantee, Unit, check_budget
+from dptopics.privacy.events import Event
+from dptopics.privacy.guarantee import Guarantee, Strength, Unit, check_budget
 from dptopics.privacy.pricing import smallest
 from dptopics.release.release import Release
 
@@ -101,6 +102,11 @@ class Registered:
         topics = {"n_topics": 2} if cls.job is Job.TOPICS else {}
         made: Self = mine.template(delta=1e-6, **topics)
         return made
+
+    def promise(self, *events: Event, strength: Strength = Strength.PROVED, **more: Any) -> Guarantee:
+        """Its guarantee for these events; ``more`` as for :class:`dptopics.Guarantee`."""
+        mine: Any = self
+        return Guarantee(events=events, delta=mine.delta, unit=mine.unit, strength=strength, **more)
 
     def check_size(self, public: int, private: int = 0) -> None:
         """Refuse words that it cannot work with, by their number: public ones, and at most so many chosen privately."""

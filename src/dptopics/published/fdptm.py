@@ -97,22 +97,12 @@ class ZhaoTopics(Calibrated):
         """The largest count that a draw may see: 2 ln(clip/β + 1) = epsilon_draws."""
         return self.beta * expm1(min(self.epsilon_draws / 2, 700.0))
 
-    def over(self, vocabulary: Vocabulary) -> Self:
-        """The same with public words of its own."""
-        return replace(self, vocabulary=vocabulary)
-
     @property
     def guarantee(self) -> Guarantee:
         """The published sum, as one event of pure ε: T · (epsilon_noise + epsilon_draws)."""
         claimed = self.steps * (self.epsilon_noise + self.epsilon_draws)
-        return Guarantee(
-            events=(Laplace(1 / claimed, relation=Relation.REPLACE_WORD),),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.CLAIMED,
-            assumptions=_HOLES,
-            limits=(SMALL_GROUPS,),
-        )
+        event = Laplace(1 / claimed, relation=Relation.REPLACE_WORD)
+        return self.promise(event, strength=Strength.CLAIMED, assumptions=_HOLES, limits=(SMALL_GROUPS,))
 
     def check(self, corpus: BoundedCorpus) -> None:
         """Words must be public, and documents whole."""
@@ -212,13 +202,8 @@ class ZhuTopics(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """What the paper claims, and that it does not hold."""
-        return Guarantee(
-            events=(Laplace(1 / self.epsilon),),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.NONE,
-            assumptions=(_WHY_NONE, PUBLIC_WORDS),
-        )
+        why = (_WHY_NONE, PUBLIC_WORDS)
+        return self.promise(Laplace(1 / self.epsilon), strength=Strength.NONE, assumptions=why)
 
     def check(self, corpus: BoundedCorpus) -> None:
         """The words must be public, and at least as many as topics."""

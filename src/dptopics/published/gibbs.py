@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -70,20 +70,11 @@ class LaplaceCountsTopics(Calibrated):
         if self.steps < 0:
             raise InputError(f"steps must not be negative, got {self.steps}.")
 
-    def over(self, vocabulary: Vocabulary) -> Self:
-        """The same with public words of its own."""
-        return replace(self, vocabulary=vocabulary)
-
     @property
     def guarantee(self) -> Guarantee:
         """What is claimed, counted for both matrices, and that it does not hold."""
-        return Guarantee(
-            events=(Laplace(self.scale, count=2, relation=Relation.ADD_OR_REMOVE_WORD),),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.NONE,
-            assumptions=(*_WHY_NONE, PUBLIC_WORDS),
-        )
+        event = Laplace(self.scale, count=2, relation=Relation.ADD_OR_REMOVE_WORD)
+        return self.promise(event, strength=Strength.NONE, assumptions=(*_WHY_NONE, PUBLIC_WORDS))
 
     def check(self, corpus: BoundedCorpus) -> None:
         """The words must be public, and at least as many as topics."""

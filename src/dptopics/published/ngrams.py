@@ -49,10 +49,7 @@ class PublishedNgrams(OverNgrams):
 
     def refuted(self, *events: Event, why: tuple[str, ...]) -> Guarantee:
         """What is claimed, and that it does not hold."""
-        assumptions = (*why, PUBLIC_WORDS)
-        return Guarantee(
-            events=events, delta=self.delta, unit=self.unit, strength=Strength.NONE, assumptions=assumptions
-        )
+        return self.promise(*events, strength=Strength.NONE, assumptions=(*why, PUBLIC_WORDS))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -120,13 +120,8 @@ class BoundedConfiguration(SpectralConfiguration):
 
     def refuted(self, *why: str, n_bounds: int) -> Guarantee:
         """What is claimed, and the reasons why it does not hold, its own first."""
-        return Guarantee(
-            events=self.bounded_events(n_bounds=n_bounds),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.NONE,
-            assumptions=(*self.refutation, *why, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS),
-        )
+        holes = (*self.refutation, *why, *common.WHITENED_HOLES, *common.HOLES, PUBLIC_WORDS)
+        return self.promise(*self.bounded_events(n_bounds=n_bounds), strength=Strength.NONE, assumptions=holes)
 
     def start(
         self, corpus: BoundedCorpus, rng: Generator, *, gap: bool
@@ -203,10 +198,8 @@ class SpectralMomentsTopics(SpectralConfiguration):
     def guarantee(self) -> Guarantee:
         """A Gaussian for each edge; Laplace noise is one draw on the vector of all three, of L1 sensitivity one."""
         scales = self.edge_scales.values() if self.noise is Noise.GAUSSIAN else [self.scale]
-        return Guarantee(
-            events=tuple(self.noise.event(scale, Relation.REPLACE) for scale in scales),
-            delta=self.delta,
-            unit=self.unit,
+        return self.promise(
+            *(self.noise.event(scale, Relation.REPLACE) for scale in scales),
             strength=Strength.NONE if self.refutation else Strength.CLAIMED,
             assumptions=(*self.refutation, *common.HOLES, PUBLIC_WORDS),
             limits=(SMALL_GROUPS,),

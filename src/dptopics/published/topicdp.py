@@ -1,6 +1,6 @@
 """Laplace noise on the topic-word matrix by its global sensitivity, as TopicDP's baseline."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf, log, sqrt
 from typing import Any, ClassVar, Self
 
@@ -19,11 +19,11 @@ from dptopics.learners.adapters import learner_of
 from dptopics.mechanisms.mechanism import Calibrated, Job, check_words
 from dptopics.mechanisms.queries import noisy, private_query
 from dptopics.mechanisms.topics.output import TopicsOverMatrix
-from dptopics.mechanisms.topics.output_matrix import Post, Topics, tidy
+from dptopics.mechanisms.topics.output_matrix import Post, tidy
 from dptopics.privacy import noise
 from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.events import Laplace, Noise, Relation
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit, check_budget
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Unit, check_budget
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 
@@ -77,14 +77,8 @@ class LaplaceOutputTopics(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """One Laplace event, under the relation of TopicDP; it would hold for any other."""
-        return Guarantee(
-            events=(Laplace(self.scale, relation=Relation.REPLACE),),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.PROVED,
-            assumptions=(PUBLIC_WORDS,),
-            limits=(SMALL_GROUPS,),
-        )
+        event = Laplace(self.scale, relation=Relation.REPLACE)
+        return self.promise(event, assumptions=(PUBLIC_WORDS,), limits=(SMALL_GROUPS,))
 
     def check(self, corpus: BoundedCorpus) -> None:
         """Public words, at least as many as topics."""
@@ -176,26 +170,9 @@ class MvgTopics(TopicsOverMatrix):
         """Settings of a plan."""
         return super().accepts() - {"top"}
 
-    def check(self, corpus: BoundedCorpus) -> None:
-        """Public words, at least as many as topics, and what the matrix needs."""
-        corpus = self._restricted(corpus)
-        words = check_words(self, corpus, corpus.vocabulary, self.n_topics)
-        self.output.check(corpus)
-        if isinstance(self.output.function, Topics):
-            check_learner(self.output.function.learner, self.n_topics, len(words))
-
-    def prepared(self, corpus: BoundedCorpus, **how: Any) -> Self:
-        """The same with its sensitivity sampled."""
-        self.check(corpus)
-        return replace(self, output=self.output.prepared(self._restricted(corpus), **how))
-
-    def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """Learn topics, add noise."""
-        with progress.part(0.0, 0.9):
-            ready = self.prepared(corpus)
-        corpus = self._restricted(corpus)
-        assert corpus.vocabulary is not None
-        steps, far = ready.output.exact(corpus)
+    def _noisy(self, corpus: BoundedCorpus, rng: Generator) -> tuple[NDArray[np.float64], float]:
+        """Noise on all words, as the theorem asks for."""
+        steps, far = self.output.exact(corpus)
         rows, columns = steps.shape
         promise = self.output.guarantee
         noise_std = mvg_noise_std(
@@ -211,12 +188,4 @@ class MvgTopics(TopicsOverMatrix):
         noisy = steps + noise.gaussian(rng, noise_std / self.output.grid, steps.shape)
         noisy = noisy[np.lexsort(noisy.T[::-1])] if self.output.matched else noisy
         progress.report(1.0)
-        model = TopicModel(
-            topic_word=tidy(np.asarray(noisy * self.output.grid, np.float64), self.post),
-            vocabulary=corpus.vocabulary,
-            topic_share=np.full(rows, 1 / rows),
-            alpha=0.1,
-            noise_std=np.full(rows, noise_std),
-            text=corpus.text,
-        )
-        return Release.of(model, ready, rng)
+        return tidy(np.asarray(noisy * self.output.grid, np.float64), self.post), noise_std

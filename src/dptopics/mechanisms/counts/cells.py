@@ -19,7 +19,7 @@ from dptopics.mechanisms.mechanism import Calibrated, Job, check_unit
 from dptopics.mechanisms.queries import grid_for, noisy_sum
 from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.events import Gaussian
-from dptopics.privacy.guarantee import Guarantee, Strength, Unit
+from dptopics.privacy.guarantee import Guarantee, Unit
 from dptopics.release import margins
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
@@ -158,14 +158,8 @@ class CountsWithMargins(Calibrated):
     def guarantee(self) -> Guarantee:
         """One Gaussian event for cells and margins, one for units that had more."""
         more = (Gaussian(self.over_sigma, nonnegative=True),) if self.counts_over else ()
-        return Guarantee(
-            events=(Gaussian(self.cell_sigma, nonnegative=True), *more),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.PROVED,
-            assumptions=(PUBLIC_CELLS,),
-            limits=(SMALL_GROUPS,),
-        )
+        events = Gaussian(self.cell_sigma, nonnegative=True), *more
+        return self.promise(*events, assumptions=(PUBLIC_CELLS,), limits=(SMALL_GROUPS,))
 
     def noise_std(self, **kept: bool) -> float:
         """Standard deviation of an entry of a margin, by the axes that it keeps: ``noise_std(topic=True)``."""

@@ -20,7 +20,7 @@ from dptopics.mechanisms.mechanism import Calibrated
 from dptopics.mechanisms.ngrams.counts import CountsAndUsers, OverNgrams, check_limits, check_list
 from dptopics.mechanisms.queries import grid_for, noisy, private_query
 from dptopics.privacy.events import Noise
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Unit
 from dptopics.release.ngrams import NgramTable
 from dptopics.release.release import Release
 
@@ -215,13 +215,7 @@ class BayesNgrams(OverNgrams, Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """One draw of noise."""
-        return Guarantee(
-            events=(self.noise.event(self.scale),),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.PROVED,
-            assumptions=(PUBLIC_WORDS,),
-        )
+        return self.promise(self.noise.event(self.scale), assumptions=(PUBLIC_WORDS,))
 
     @property
     def step(self) -> float:

@@ -16,7 +16,7 @@ from dptopics.mechanisms.mechanism import Calibrated
 from dptopics.mechanisms.ngrams.counts import LimitedCounts, OverNgrams, check_limits, check_list, positive_shares
 from dptopics.mechanisms.queries import noisy_sum
 from dptopics.privacy.events import Noise
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Unit
 from dptopics.release.ngrams import NgramTable
 from dptopics.release.release import Release
 
@@ -57,13 +57,7 @@ class LaplaceNgrams(OverNgrams, Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """One draw of noise."""
-        return Guarantee(
-            events=(self.noise.event(self.scale, nonnegative=True),),  # counts
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.PROVED,
-            assumptions=(PUBLIC_WORDS,),
-        )
+        return self.promise(self.noise.event(self.scale, nonnegative=True), assumptions=(PUBLIC_WORDS,))  # counts
 
     def check(self, corpus: BoundedCorpus) -> None:
         """The list must be public, and the public counts must know some of it."""

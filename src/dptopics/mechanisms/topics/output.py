@@ -40,6 +40,7 @@ class TopicsOverMatrix(Registered):
     n_topics: int
     top: int | None = None
     post: Post = Post.SIMPLEX
+    alpha: float = 0.1
     vocabulary: Vocabulary | None = field(default=None, repr=False)
     job: ClassVar[Job] = Job.TOPICS
     needs_preparation: ClassVar[bool] = True
@@ -109,44 +110,6 @@ class TopicsOverMatrix(Registered):
         """The same with other noise."""
         return replace(self, output=self.output.rescaled(factor))
 
-    def _restricted(self, corpus: BoundedCorpus) -> BoundedCorpus:
-        return corpus if self.vocabulary is None else corpus.limited(vocabulary=self.vocabulary)
-
-
-TOP_WORDS = "Which words are the heaviest of each topic is released without noise (docs/guarantees/output.md)."
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputTopics(TopicsOverMatrix):
-    """Topics of any learner, made private by noise on the topic-word matrix (Wang et al. 2022).
-
-    What is protected is one fixed function of the data: the learner with its public key and start. The strength is
-    `random`: (ε, δ) holds with probability 1 − γ over data and neighbours drawn from a public distribution. ``top``
-    releases, as published, only each topic's heaviest words, which no noise hides: then it is `claimed`. Proof:
-    docs/guarantees/output.md
-
-    >>> from dptopics.learners.lda import VariationalLda
-    >>> mechanism = OutputTopics.calibrated(
-    ...     learner=VariationalLda(n_topics=10), n_topics=10, epsilon=3.0, delta=1e-4, gamma=0.1)
-    >>> round(mechanism.output.sigma, 4), str(mechanism.guarantee.strength)
-    (1.2232, 'claimed')
-    """
-
-    alpha: float = 0.1
-    name: ClassVar[str] = "output"
-    paper: ClassVar[str] = "Wang et al. 2022 (TopicDP)"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.top is not None and self.top < 1:
-            raise InputError(f"top must be at least 1, got {self.top}.")
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """That of the noisy matrix; only claimed if top words go out as they are."""
-        whole = super().guarantee
-        return whole if self.top is None else whole.weakened(Strength.CLAIMED, TOP_WORDS)
-
     def check(self, corpus: BoundedCorpus) -> None:
         """Public words, at least as many as topics, and what the matrix needs."""
         check_unit(self, corpus)
@@ -172,11 +135,7 @@ class OutputTopics(TopicsOverMatrix):
             ready = self.prepared(corpus)
         corpus = self._restricted(corpus)
         assert corpus.vocabulary is not None
-        if self.top is None:
-            matrix, noise_std = ready.output.noisy(corpus, rng)
-            topics = tidy(matrix, self.post)
-        else:
-            topics, noise_std = ready._published(corpus, rng)
+        topics, noise_std = ready._noisy(corpus, rng)
         model = TopicModel(
             topic_word=topics,
             vocabulary=corpus.vocabulary,
@@ -188,9 +147,52 @@ class OutputTopics(TopicsOverMatrix):
         )
         return Release.of(model, ready, rng)
 
-    def _published(self, corpus: BoundedCorpus, rng: Generator) -> tuple[NDArray[np.float64], float]:
-        """Noise on the heaviest words of each topic only (algorithm 2)."""
-        assert self.top is not None
+    def _noisy(self, corpus: BoundedCorpus, rng: Generator) -> tuple[NDArray[np.float64], float]:
+        """The topics, and the standard deviation of their noise."""
+        matrix, noise_std = self.output.noisy(corpus, rng)
+        return tidy(matrix, self.post), noise_std
+
+    def _restricted(self, corpus: BoundedCorpus) -> BoundedCorpus:
+        return corpus if self.vocabulary is None else corpus.limited(vocabulary=self.vocabulary)
+
+
+TOP_WORDS = "Which words are the heaviest of each topic is released without noise (docs/guarantees/output.md)."
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputTopics(TopicsOverMatrix):
+    """Topics of any learner, made private by noise on the topic-word matrix (Wang et al. 2022).
+
+    What is protected is one fixed function of the data: the learner with its public key and start. The strength is
+    `random`: (ε, δ) holds with probability 1 − γ over data and neighbours drawn from a public distribution. ``top``
+    releases, as published, only each topic's heaviest words, which no noise hides: then it is `claimed`. Proof:
+    docs/guarantees/output.md
+
+    >>> from dptopics.learners.lda import VariationalLda
+    >>> mechanism = OutputTopics.calibrated(
+    ...     learner=VariationalLda(n_topics=10), n_topics=10, epsilon=3.0, delta=1e-4, gamma=0.1)
+    >>> round(mechanism.output.sigma, 4), str(mechanism.guarantee.strength)
+    (1.2232, 'claimed')
+    """
+
+    name: ClassVar[str] = "output"
+    paper: ClassVar[str] = "Wang et al. 2022 (TopicDP)"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.top is not None and self.top < 1:
+            raise InputError(f"top must be at least 1, got {self.top}.")
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """That of the noisy matrix; only claimed if top words go out as they are."""
+        whole = super().guarantee
+        return whole if self.top is None else whole.weakened(Strength.CLAIMED, TOP_WORDS)
+
+    def _noisy(self, corpus: BoundedCorpus, rng: Generator) -> tuple[NDArray[np.float64], float]:
+        """Noise on all words, or on the heaviest words of each topic only (algorithm 2)."""
+        if self.top is None:
+            return super()._noisy(corpus, rng)
         steps, far = self.output.exact(corpus)
         noise_std = self.output.sigma * far
         row, column = np.nonzero(heaviest(steps, self.top))

@@ -12,7 +12,7 @@ from dptopics.data.bounded import Block, BoundedCorpus, string_keys
 from dptopics.kernels.policy import fill_evenly, fill_in_order, fill_toward
 from dptopics.mechanisms.vocabulary.threshold import ThresholdVocabulary, Weights, equal_split_threshold
 from dptopics.privacy.events import Failure, Noise
-from dptopics.privacy.guarantee import Guarantee, Strength
+from dptopics.privacy.guarantee import Guarantee
 
 MAX_UNITS = MAX_CORPUS_WORDS = 2**31  # what the rounding of ℓ2-descent is priced for: authors and words are 32 bits
 
@@ -44,12 +44,7 @@ class PolicyVocabulary(ThresholdVocabulary):
     @property
     def guarantee(self) -> Guarantee:
         """One draw of noise, its price raised by what rounding may add to the sensitivity, and the tail."""
-        return Guarantee(
-            events=(self.noise.event(self.scale / (1 + self.slack)), Failure(self.tail)),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.PROVED,
-        )
+        return self.promise(self.noise.event(self.scale / (1 + self.slack)), Failure(self.tail))
 
     @property
     def threshold(self) -> float:

@@ -20,7 +20,7 @@ from dptopics.mechanisms.mechanism import Calibrated, Job, check_unit
 from dptopics.mechanisms.queries import grid_for, noisy, private_query
 from dptopics.privacy.card import PUBLIC_BESIDES
 from dptopics.privacy.events import Failure, Noise
-from dptopics.privacy.guarantee import Guarantee, Strength, Unit
+from dptopics.privacy.guarantee import Guarantee, Unit
 from dptopics.release.release import Release
 
 
@@ -141,12 +141,7 @@ class ThresholdVocabulary(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """One draw of noise, and the tail of the threshold."""
-        return Guarantee(
-            events=(self.noise.event(self.scale, nonnegative=self.nonnegative), Failure(self.tail)),
-            delta=self.delta,
-            unit=self.unit,
-            strength=Strength.PROVED,
-        )
+        return self.promise(self.noise.event(self.scale, nonnegative=self.nonnegative), Failure(self.tail))
 
     @property
     def bound(self) -> float:

@@ -13,7 +13,7 @@ from dptopics.data.bounded import BoundedCorpus
 from dptopics.mechanisms.mechanism import Mechanism, Registered, calibrate, check_unit, in_shares
 from dptopics.privacy.card import PUBLIC_LIST
 from dptopics.privacy.events import to_replace_one
-from dptopics.privacy.guarantee import Guarantee, Strength, Unit, composed_over_words
+from dptopics.privacy.guarantee import Guarantee, Unit, composed_over_words
 from dptopics.release.release import Release
 
 T = TypeVar("T")
@@ -173,9 +173,7 @@ class PublicVocabulary(Registered):
     @property
     def guarantee(self) -> Guarantee:
         """Nothing is spent."""
-        return Guarantee(
-            events=(), delta=self.delta, unit=self.unit, strength=Strength.PROVED, assumptions=(PUBLIC_LIST,)
-        )
+        return self.promise(assumptions=(PUBLIC_LIST,))
 
     @property
     def public_words(self) -> tuple[str, ...]:
