@@ -54,7 +54,7 @@ def test_rates_over_documents_never_call_a_claim_violated():
     np.testing.assert_allclose(data["roc_allowed"], found.allowed(grid), atol=1e-6)
     for one, listed in zip(found.ranked, data["attacks"], strict=True):
         assert listed["tpr_at_0.1%_fpr"] is None  # 60 outsiders cannot show it
-        assert [rate["false_positive_rate"] for rate in listed["rates"]] == [0.02, 0.1]
+        assert [rate["false_positive_rate"] for rate in listed["rates"]] == [0.02, 0.2]
         for rate in listed["rates"]:
             assert rate["interval"][0] <= rate["true_positive_rate"] <= rate["interval"][1]
         np.testing.assert_allclose(listed["roc"], one.roc(grid), atol=1e-6)
@@ -148,7 +148,7 @@ def test_the_line_of_the_manual(run, tmp_path):
     assert code == 0
     assert out.startswith(("RED: an outsider can identify at least", "AMBER:"))
     words = " ".join(out.split())
-    assert "guessing finds 5 %" in words
+    assert "guessing finds 10 %" in words
     assert "30 outsiders cannot show a false positive rate below 1 in 30" in words
     for name in ("audit.json", "audit.html", "documents.csv", "roc.png", "roc.svg", "corpus.npz", "shadow-0007.npz"):
         assert (tmp_path / "plain" / name).exists()
