@@ -161,6 +161,10 @@ def test_noise_out_of_sight_is_inconclusive_and_its_absence_is_found(monkeypatch
 
     for module in (variational, gaussian):
         monkeypatch.setattr(module, "noisy_sum", own(1.0))
+    assert audit_claim(topics("variational"), data(), effort=QUICK).findings[0].check == "beside"  # it says `proved`
+    honest = variational.VariationalTopics.guarantee.fget
+    claimed = property(lambda self: honest(self).weakened(Strength.CLAIMED, "Not proved."))
+    monkeypatch.setattr(variational.VariationalTopics, "guarantee", claimed)
     found = audit_claim(topics("variational"), data(), effort=QUICK)
     assert found.verdict == NOT_ENOUGH
     assert found.light is Light.AMBER
@@ -265,7 +269,6 @@ def test_everything_that_is_written_is_marked(tmp_path):
     page = (tmp_path / "audit.html").read_text()
     assert "NOT FOR RELEASE" in page
     assert "Could have seen" in page
-    assert (tmp_path / "curve.png").stat().st_size > 1000
 
 
 def test_a_design_has_neighbours():

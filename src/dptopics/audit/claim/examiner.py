@@ -72,7 +72,7 @@ class Effort:
     units: int = 60  # of the data, as a background
     strangers: int = _STRANGERS  # neighbours at random, beside the worst that can be thought of
     documents: int = _DOCUMENTS  # of one author, at most
-    seconds: float = 60.0  # for the noise, and as many for the distinguishing test; a quarter of it for lone words
+    seconds: float = 120.0  # for the noise, and as many for the distinguishing test; a quarter of it for lone words
 
     @classmethod
     def thorough(cls) -> "Effort":
@@ -364,7 +364,6 @@ class Examination:
         else:
             cases = [(d, self._bounded(d, some)) for d in designs(mechanism, some, public_words(mechanism, some))]
             chosen = ReleasedCase.worst(mechanism, cases)
-            self.notes += chosen.notes
             result = through_release(chosen, mechanism.guarantee, error=_SHARE, **how)
             where = "release"
         self.distinguished = result
