@@ -179,6 +179,17 @@ def test_a_violated_claim_has_an_exit_code_of_its_own(run):
     assert "Verdict: violated." in out
 
 
+def test_a_release_of_another_version_is_named_and_not_green(run, monkeypatch):
+    assert run("vocabulary notes.csv --text note --epsilon 50 --delta 1e-3 --out words")[0] == 0
+    monkeypatch.setattr("dptopics.core.__version__", "99.0")
+    code, out, _ = run("audit claim notes.csv --text note --release words --out a")
+    assert code == 6
+    words = " ".join(out.split())
+    assert "Release 'words', made by dptopics" in words
+    assert "Examined with dptopics 99.0 on" in words
+    assert "What that version did was not examined." in words
+
+
 def test_shadows_serve_again(run, tmp_path):
     assert run("audit membership notes.csv --text note --topics 2 --shadows 8 --out first")[0] == 0
     with np.load(tmp_path / "first" / "shadow-0000.npz") as saved, np.load(tmp_path / "first" / "corpus.npz") as corpus:

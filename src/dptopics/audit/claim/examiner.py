@@ -41,7 +41,7 @@ from dptopics.audit.claim.distinguishing import (
 )
 from dptopics.audit.claim.finding import Check, ClaimAudit, Finding
 from dptopics.audit.claim.noise_law import NoiseLaw, rarest_event_seen, smallest_share_seen
-from dptopics.audit.claim.transcript import Follower, LeftThePath, Question, Recorder, run
+from dptopics.audit.claim.transcript import Follower, LeftThePath, Question, Recorder, finite, run
 from dptopics.core import progress
 from dptopics.core.errors import DptopicsError, PrivacyError
 from dptopics.core.vocabulary import Vocabulary
@@ -234,7 +234,9 @@ class Examination:
         for name, world in {**worlds, "everybody, all words": worlds["everybody"]}.items():
             recorder = Recorder()
             mechanism = whole if name == "everybody, all words" else self.mechanism
-            self._tried(partial(run, mechanism, world, recorder, secure_rng()))
+            release = self._tried(partial(run, mechanism, world, recorder, secure_rng()))
+            if release is not None and not finite(release.value):
+                self.notes.append("It releases numbers that are not finite.")
             accounting = compare(mechanism.guarantee, recorder.queries)
             if accounting.problem:
                 self._found("price", f"{accounting.problem} ({name}).")
