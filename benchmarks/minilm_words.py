@@ -2,8 +2,8 @@
 
     python benchmarks/minilm_words.py          # a minute; needs the extra minilm
 
-Words: the common ones of English (``wordfreq``), and the pieces of the model's tokenizer, by which other words are put
-together. 192 principal axes of the common words. Written to src/dptopics/resources/minilm_words.npz.
+Words: the common ones of English (``wordfreq``), the pieces of the model's tokenizer, by which other words are put
+together, and those of the public atlas. 192 principal axes of the common words. Written to src/dptopics/resources/minilm_words.npz.
 """
 
 import re
@@ -13,6 +13,7 @@ import numpy as np
 
 from dptopics import TextSettings
 from dptopics.public import minilm
+from dptopics.public.atlas import shipped
 from dptopics.public.embeddings import MiniLM, common_words, unit
 from dptopics.public.minilm_words import WIDTH
 
@@ -30,6 +31,7 @@ def main() -> None:
     common = list(common_words(TextSettings()).words)
     pieces = {piece.removeprefix("##") for piece in minilm.loaded(None, False)[0].get_vocab()}
     words = [*common, *sorted({piece for piece in pieces if PLAIN.fullmatch(piece)} - set(common))]
+    words = list(dict.fromkeys([*words, *sorted(shipped("english").listed_words(TextSettings()))]))
     vectors = unit(model.together(words).astype(np.float64))
     away = vectors[: len(common)] - vectors[: len(common)].mean(axis=0)
     axes = np.linalg.eigh(away.T @ away)[1][:, ::-1][:, :WIDTH]

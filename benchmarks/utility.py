@@ -136,7 +136,7 @@ def clusters(data: Data, seed: int, folder: Path) -> dict[str, Any]:
     """Clusters of embeddings without privacy, with BERTopic's words."""
     words = common_words(TextSettings())
     counts = data.corpus.counts(words)
-    public = of_words(words, embedding(), TextSettings(), 300)
+    public = of_words(words, embedding(), TextSettings())
     space = public.space(128, public.frequency / public.frequency.sum(), 0.0, 1.0)
     places = mean_of_words(counts.doc_start, counts.word, counts.count, space.word_means, np.zeros(128))
     main = KMeans(data.n_topics, n_init=1, random_state=seed).fit_predict(unit(places - places.mean(axis=0)))

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from dptopics.core.errors import InputError, PrivacyError
 from dptopics.core.settings import check_fields, difference, whole
-from dptopics.core.text import TextSettings
+from dptopics.core.text import TextSettings, language_name
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.public_inputs import (
     PublicInput,
@@ -30,6 +30,7 @@ from dptopics.mechanisms.topics.best_of import BestOf, VocabularyThenTopics
 from dptopics.mechanisms.vocabulary.two_stage import PublicVocabulary, ReplaceOneVocabulary, check_own_epsilon
 from dptopics.privacy.events import Noise, Relation
 from dptopics.privacy.guarantee import Unit, check_budget
+from dptopics.public.atlas import has_atlas, read_atlas, shipped
 from dptopics.public.embeddings import available, check_language, common_words, embedding
 from dptopics.registry import mechanism_class, mechanisms
 from dptopics.release.release import Release
@@ -140,6 +141,7 @@ class Plan:
             n_topics, settings["auto"] = _most_topics(n_topics, name, kinds), True
         names = (*mechanisms(Job.VOCABULARY), COMMON, EXTENDED)
         words = words_or_name(kinds[0].usual_vocabulary if vocabulary is None else vocabulary, text, names=names)
+        settings["atlas"] = _atlas(settings, kinds, words, text)
         if max_vocabulary is None:
             max_vocabulary = kinds[0].usual_max_vocabulary
         if vocabulary_share is None and vocabulary_epsilon is None:
@@ -319,7 +321,11 @@ class Plan:
         if isinstance(self.vocabulary, PublicInput):
             words: Vocabulary = self.vocabulary.value
             return words
-        return common_words(self.text or TextSettings()) if self.vocabulary in (COMMON, EXTENDED) else None
+        if self.vocabulary not in (COMMON, EXTENDED):
+            return None
+        text, atlas = self.text or TextSettings(), self.settings.get("atlas")
+        common = common_words(text)
+        return common if atlas is None else Vocabulary.of([*common.words, *atlas.value.listed_words(text)])
 
     def _over(self, alone: Any, words: Vocabulary) -> Any:
         """Topics over words that were public before."""
@@ -412,6 +418,42 @@ def _most_topics(asked: str, name: str, kinds: list[Any]) -> int:
     if not all("auto" in kind.accepts() for kind in kinds):
         raise InputError(f"mechanism {name!r} cannot tell how many topics the data support. Give a number.")
     return MOST_AUTO
+
+
+def _atlas(
+    settings: Mapping[str, Any], kinds: list[Any], words: str | PublicInput, text: TextSettings | None
+) -> PublicInput | None:
+    """The public themes that topics may use: the owner's, else those of the language.
+
+    None, where nothing could be placed among them: counts instead of texts, or word vectors for a list of words that
+    need not hold those of the themes; and where the owner says by seed words what to look for.
+    """
+    given = settings.get("atlas")
+    only = any(kind.name == "atlas" for kind in kinds)
+    model = settings.get("embedding")
+    listed = only or words in (COMMON, EXTENDED) or (model is not None and not model.of_words)
+    takes = all("atlas" in kind.accepts() for kind in kinds)
+    if not takes or not listed or text is None or settings.get("seed_words"):
+        if given is not None or only:
+            raise InputError(
+                "an atlas needs mechanism embedded or atlas, texts, public common words (--vocabulary common) and no "
+                "seed words."
+            )
+        return None
+    if given is None and not only and not has_atlas(text.language):
+        return None
+    return _named_atlas(given, text.language)
+
+
+def _named_atlas(given: Any, language: str) -> PublicInput:
+    """An owner's atlas by its file or as it is; None: that of the language."""
+    if isinstance(given, PublicInput):
+        return given
+    if given is None:
+        return PublicInput.atlas(shipped(language), language_name(language))
+    if isinstance(given, str | Path):
+        return PublicInput.atlas(read_atlas(given, language), Path(given).name)
+    return PublicInput.atlas(given)
 
 
 def _names(mechanism: str) -> list[str]:

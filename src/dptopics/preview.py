@@ -49,6 +49,7 @@ class Preview:
     cells: int | None = None  # of a table of counts
     cell_noise_std: float | None = None  # of the noise on the count of one cell
     topic_noise_std: float | None = None  # of the noise on a topic's count over all groups and periods
+    themes: int | None = None  # of a public atlas, where the units are few
     listed: bool = False  # whether there is a public list of words, which need no votes
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,11 +66,14 @@ class Preview:
             lines.append(f"- about {self.words:,} words would be chosen")
         if self.noise_std is not None:
             lines.append(f"- noise on each number that topics are made of: standard deviation {self.noise_std:,.1f}")
+        if self.themes is not None:
+            lines.append(f"- themes of the public atlas with names and sizes: about {self.themes}; few words or none")
         if self.topics is not None:
             found = f"topics with {_WORDS_OF_A_TOPIC} or more words above the noise"
             lines.append(f"- {found}: about {self.topics}")
         if self.size_noise_std is not None:
-            lines.append(f"- the size of a topic is known to within ± {Z95 * self.size_noise_std:,.0f} units (95 %)")
+            one = "topic" if self.themes is None else "theme"
+            lines.append(f"- the size of a {one} is known to within ± {Z95 * self.size_noise_std:,.0f} units (95 %)")
         if self.cells is not None:
             lines.append(
                 f"- {self.cells:,} cells, with about {self.units / self.cells:,.1f} units each if all were equal"
@@ -92,7 +96,10 @@ class Preview:
             parts.append(f"about {self.words:,} words")
         if self.topics is not None:
             parts.append(f"about {self.topics} topics with words above the noise" if self.topics else "no topic")
-        if self.size_noise_std is not None and self.topics:
+        if self.themes is not None and self.size_noise_std is not None:
+            parts.append(f"about {self.themes} themes of the public atlas with their sizes")
+            parts.append(f"each to within ± {Z95 * self.size_noise_std:,.0f} {unit}s (95 %)")
+        elif self.size_noise_std is not None and self.topics:
             parts.append(f"sizes of topics to within ± {Z95 * self.size_noise_std:,.0f} {unit}s (95 %)")
         if self.topic_noise_std is not None:
             parts.append(f"counts of topics to within ± {Z95 * self.topic_noise_std:,.0f} {unit}s (95 %)")
@@ -112,6 +119,11 @@ def expected(plan: Plan, units: int) -> Preview:
         words = min(words, plan.max_vocabulary)
     noise = mechanism.word_noise if plan.job is Job.TOPICS else None
     each = _NEEDED.get(plan.mechanism, _NEEDED_ELSE)
+    themed = mechanism.themes_expected(units) if plan.job is Job.TOPICS else None
+    if themed is not None:
+        given: dict[str, Any] = {"threshold": needed, "words": None, "topics": None, "noise_std": None}
+        found = Preview(units=units, themes=themed[0], size_noise_std=themed[1], listed=listed, **given)
+        return replace(found, advice=_of_themes(found))
     topics = None if noise is None else found_topics(each * noise, plan.n_topics or 1, units)
     if topics is not None and words is not None:
         topics = min(topics, words // _WORDS_OF_A_TOPIC)  # they are made of words
@@ -168,6 +180,13 @@ def _used(plan: Plan) -> NDArray[np.float64]:
 
 
 _ENOUGH = "That looks like enough."
+_FEWEST_THEMES = 8
+
+
+def _of_themes(found: Preview) -> str:
+    if (found.themes or 0) < _FEWEST_THEMES:
+        return "Few themes would be more than noise: get more units before you spend anything."
+    return _ENOUGH
 
 
 def _advice(plan: Plan, found: Preview) -> str:

@@ -93,7 +93,7 @@ def test_a_cache_of_batches_is_not_used_again(tmp_path):
 def moved(corpus, neighbour):
     """How far a sum of the mechanism moves between neighbours, in units of its bound."""
     words = Vocabulary.public(["pain", "knee", "skin", "rash", "cast"])
-    public = embedded_space.of_words(words, embedding(padded), None, 5)
+    public = embedded_space.of_words(words, embedding(padded), None)
     space = public.space(WIDTH, np.full(5, 0.2), 0.2, 1.0)
     documents = Documents(space, False, np.zeros(space.projection.shape[1]))
     bound, grid = 1.25**0.5, 2.0**-20

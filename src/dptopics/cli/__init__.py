@@ -27,7 +27,7 @@ app = typer.Typer(
 )
 _COMMANDS = (
     look.demo, check.check, fit.fit, count.count, count.groups, look.drift, look.label, look.show, look.transform,
-    look.report, words.vocabulary, words.ngrams, words.arpa, look.mechanisms,
+    look.report, look.atlas, words.vocabulary, words.ngrams, words.arpa, look.mechanisms,
 )  # fmt: skip
 _GROUPS = {
     "ledger": (

@@ -56,12 +56,34 @@ class Neighbours(o.Group):
         return PublicInput.corpus(corpus.bounded(unit=unit, max_docs=max_docs), corpus.digest, self.public_corpus.name)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Public(o.Group):
+    """What is known beforehand, and helps 'embedded' and 'atlas'."""
+
+    panel = "Public help (--mechanism embedded or atlas)"
+    embedding: str | None = o.option(
+        "Public model for 'embedded'. All of English: minilm-words (word vectors), minilm or minilm-int8 "
+        "(whole texts; extra 'minilm', or minilm:FOLDER), all Apache-2.0, but for the list of words of "
+        "minilm-words, CC BY-SA 4.0. Your own: "
+        "sentence-transformers:NAME, model2vec:NAME.",
+        shown="minilm-words",
+    )
+    embedding_cache: Path | None = o.option(
+        "File to keep vectors of texts in. Private data: keep it.", beside_plan=True
+    )
+    atlas: Path | None = o.option(
+        "File of public themes of your own instead of those of the package (see 'dptopics atlas').",
+    )
+    seed_words: Path | None = o.option("Public words of topics that you want to see, the words of one topic on a line.")
+
+
 def fit(
     table: Table,
     release: Releasing,
     words: Words,
     chosen: Vocabulary,
     neighbours: Neighbours,
+    public: Public,
     topics: str = o.option("Number of topics at most, or auto: as many as the data support.", default="20"),
     mechanism: str | None = o.option(
         "How topics are learned: see 'dptopics mechanisms'.",
@@ -78,25 +100,12 @@ def fit(
         shown="0.4; beside common words 0.1",
     ),
     vocabulary_epsilon: o.VocabularyEpsilon = None,
-    embedding: str | None = o.option(
-        "Public model for 'embedded'. All of English: minilm-words (word vectors), minilm or minilm-int8 "
-        "(whole texts; extra 'minilm', or minilm:FOLDER), all Apache-2.0, but for the list of words of "
-        "minilm-words, CC BY-SA 4.0. Your own: "
-        "sentence-transformers:NAME, model2vec:NAME.",
-        shown="minilm-words",
-    ),
-    embedding_cache: Path | None = o.option(
-        "File to keep vectors of texts in. Private data: keep it.", beside_plan=True
-    ),
-    seed_words: Path | None = o.option(
-        "Public words of topics that you want to see, the words of one topic on a line."
-    ),
     phrases: bool = o.flag("Show phrases of two or three words too. In the same budget."),
 ) -> None:
     """Release topics of a table of texts: the main job."""
     from dptopics.plan import Plan, usual_mechanism
 
-    table.check_public(vocabulary, neighbours.public_corpus, seed_words)
+    table.check_public(vocabulary, neighbours.public_corpus, public.seed_words, public.atlas)
     text = words.settings(table, MOST_PHRASE if phrases else 1)
     name = mechanism or usual_mechanism(text)
 
@@ -112,8 +121,9 @@ def fit(
             vocabulary_share=vocabulary_share,
             vocabulary_epsilon=vocabulary_epsilon,
             text=text,
-            embedding=embedding,
-            seed_words=None if seed_words is None else read_seed_words(seed_words),
+            embedding=public.embedding,
+            atlas=public.atlas,
+            seed_words=None if public.seed_words is None else read_seed_words(public.seed_words),
             **asdict(chosen),
             **release.budget,
             **own,
@@ -122,5 +132,5 @@ def fit(
     plan = release.plan(made)
     if release.previewed(plan):
         return
-    read = table.reader(embed=table.embedding(plan.settings.get("embedding"), embedding_cache))
+    read = table.reader(embed=table.embedding(plan.settings.get("embedding"), public.embedding_cache))
     release.publish(plan, read, "Look again with: dptopics show {where}", sensitivity=neighbours.sensitivity)

@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.markup import escape
@@ -156,6 +157,27 @@ def label(
         name = escape(one.label) if one.words else "[dim]none: this topic is mostly noise[/]"
         table.add_row(str(one.topic), name, escape(", ".join(one.words)))
     out.print(table)
+
+
+def atlas(
+    find: str | None = o.option("Only themes that have this word in their name, words or sentences."),
+    file: Path | None = o.option("An atlas of your own: it is checked, and listed.", "--atlas"),
+    language: str = o.option("Language of the atlas.", default="english"),
+    as_json: o.Json = False,
+) -> None:
+    """List the public themes that topics of few people are made of. No data are read."""
+    from dptopics.public.atlas import read_atlas, shipped
+
+    chosen = shipped(language) if file is None else read_atlas(file, language)
+    themes = list(chosen.themes) if find is None else chosen.find(find)
+    if as_json:
+        print_json({"sha256": chosen.sha256, "themes": [asdict(theme) for theme in themes]})
+        return
+    table = Table("Theme", "Domain", "Words")
+    for theme in themes:
+        table.add_row(escape(theme.name), escape(theme.domain), escape(", ".join(theme.words)))
+    out.print(table)
+    out.print(f"{len(themes):,} of {len(chosen.themes):,} themes in {len(chosen.domains)} domains.", highlight=False)
 
 
 def report(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dptopics.release.counts import CountTable
     from dptopics.release.ngrams import NgramTable
     from dptopics.release.release import Record
+    from dptopics.release.themes import Themes
     from dptopics.release.topic_model import TopicModel
 
 out = Console()
@@ -46,24 +47,49 @@ def working(title: str) -> Iterator[None]:
 
 def show_topics(model: "TopicModel", words: int, min_z: float | None = None) -> None:
     """Topics as a table: words above the noise. Others, if they are asked for, stand in brackets and dim."""
+    from dptopics.release.labels import NAMED, theme_names
     from dptopics.release.topic_model import SURE
 
     asked = SURE if min_z is None else min_z
     sized = [model.sizes.title] if model.sizes is not None else [model.shares_of] if model.shares_of else []
-    table = Table("Topic", *sized, _heading(asked, SURE, known=model.noise_std is not None))
+    names = theme_names(model)
+    named = ["Name"] if any(names) else []
+    table = Table("Topic", *named, *sized, _heading(asked, SURE, known=model.noise_std is not None))
     sure = model.top_words(words, min_z=max(asked, SURE))
     phrases = model.top_phrases(5)
     if any(phrases):
         table.add_column("Phrases")
     for k, row in enumerate(model.top_words(words, min_z=asked)):
-        marked = [Text(word) if word in sure[k] else Text(f"({word})", "dim") for word in row]
-        line = Text(", ").join(marked) if marked else Text("none: this topic is mostly noise", "dim")
-        seeded = "" if model.seeds is None or model.seeds[k] < 0 else f" (seed {model.seeds[k] + 1})"
         more = [", ".join(phrases[k])] if any(phrases) else []
-        table.add_row(f"{k}{seeded}", *[model.shown_size(k)] * len(sized), line, *more)
+        size, name = [model.shown_size(k)] * len(sized), [escape(names[k])] * len(named)
+        seeded = "" if model.seeds is None or model.seeds[k] < 0 else f" (seed {model.seeds[k] + 1})"
+        table.add_row(f"{k}{seeded}", *name, *size, _marked(row, sure[k], names[k]), *more)
     out.print(table)
     if model.sizes is not None:
         out.print(escape(model.sizes.note), highlight=False)
+    if model.themes is not None:
+        show_themes(model.themes)
+    elif named:
+        out.print(NAMED, highlight=False)
+
+
+def _marked(row: list[str], sure: list[str], name: str) -> Text:
+    """Words of a topic; those that may be chance in brackets and dim."""
+    if not row:
+        return Text("none" if name else "none: this topic is mostly noise", "dim")
+    return Text(", ").join([Text(word) if word in sure else Text(f"({word})", "dim") for word in row])
+
+
+def show_themes(themes: "Themes") -> None:
+    """Themes with their sizes, the largest domain first."""
+    from dptopics.release.themes import REST
+
+    table = Table("Theme", "Domain", f"{themes.unit.capitalize()}s (95 % interval)")
+    for row in themes.rows():
+        if row.name != REST:
+            table.add_row(escape(row.name), escape(row.domain), row.shown)
+    out.print(table)
+    out.print(escape(themes.note), highlight=False)
 
 
 def _heading(asked: float, sure: float, *, known: bool) -> str:

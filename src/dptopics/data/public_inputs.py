@@ -1,4 +1,4 @@
-"""Public inputs that a plan names but does not contain: word lists, n-grams, corpora and code, each with a checksum."""
+"""Public inputs that a plan names but does not contain: lists, n-grams, corpora, themes and code, with checksums."""
 
 import hashlib
 import inspect
@@ -16,6 +16,7 @@ from dptopics.core.errors import InputError
 from dptopics.core.files import read_list
 from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary, check_stated
+from dptopics.public.atlas import Atlas, has_atlas, read_atlas, shipped
 from dptopics.public.embeddings import TextModel, embedding
 from dptopics.public.minilm_words import SHA256
 from dptopics.public.word_lists import check_entries, is_file, read_words
@@ -33,7 +34,7 @@ _allowed: dict[str, Any] = {}  # the user's code, by where it is defined
 class PublicInput:
     """Something public by its name and checksum; ``value``, the thing itself, is not written to files."""
 
-    kind: str  # words, n-grams or corpus
+    kind: str  # words, n-grams, corpus or atlas
     name: str
     sha256: str
     value: Any = field(repr=False, compare=False)
@@ -53,6 +54,11 @@ class PublicInput:
     def corpus(cls, corpus: Any, digest: str, name: str = IN_PYTHON) -> "PublicInput":
         """A public corpus, bounded."""
         return cls("corpus", name, digest, corpus)
+
+    @classmethod
+    def atlas(cls, atlas: Atlas, name: str = IN_PYTHON) -> "PublicInput":
+        """Public themes; those of the package by their language."""
+        return cls("atlas", name, atlas.sha256, atlas)
 
     def to_dict(self) -> dict[str, str]:
         """Plain data for JSON."""
@@ -189,11 +195,16 @@ def file_finder(folder: Path, known: Mapping[str, Any], n: int) -> Callable[[Map
         kind, name, digest = str(data["kind"]), str(data["name"]), str(data["sha256"])
         if digest in known:
             return PublicInput(kind, name, digest, known[digest])
+        if kind == "atlas" and has_atlas(name) and shipped(name).sha256 == digest:
+            return PublicInput.atlas(shipped(name), name)
         path = next((p for p in (folder / name, Path(name)) if p.is_file()), None)
-        if path is None or kind not in ("words", "n-grams"):
-            raise InputError(f"the plan needs the public {kind} {name!r}, which is missing. Put it next to the plan.")
+        if path is None or kind not in ("words", "n-grams", "atlas"):
+            missing = "has another version here" if kind == "atlas" and has_atlas(name) else "is missing"
+            raise InputError(f"the plan needs the public {kind} {name!r}, which {missing}. Put it next to the plan.")
         if kind == "words":
             found = PublicInput.words(read_words(path), name)
+        elif kind == "atlas":
+            found = PublicInput.atlas(read_atlas(path), name)
         else:
             found = PublicInput.ngrams(PublicNgrams.from_file(path, n=n), name)
         if found.sha256 != digest:

@@ -125,6 +125,10 @@ class Registered:
         """Standard deviation of the noise on the size of a topic, where sizes are counted."""
         return None
 
+    def themes_expected(self, units: int) -> tuple[int, float] | None:
+        """About how many themes so many units would show, and the noise on their sizes; None: it shows topics."""
+        return None
+
     @property
     def public_words(self) -> tuple[str, ...]:
         """Words that it releases, or works over, whatever the data."""

@@ -6,7 +6,7 @@ a different event under another relation, and events of different relations have
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from math import log, sqrt
 from typing import Any
@@ -34,13 +34,15 @@ class Gaussian:
     """Gaussian noise of standard deviation ``sigma`` times the L2 sensitivity, drawn ``count`` times.
 
     ``nonnegative``: no unit's contribution to the sum has a negative entry, so replace-one costs less than twice as
-    much (:func:`to_replace_one`).
+    much (:func:`to_replace_one`). ``adaptive``: it stands for any number of draws, each with a multiplier chosen from
+    earlier answers, whose 1/multiplier² never add up to more than its own (Smith and Thakurta 2022: the same price).
     """
 
     sigma: float
     count: int = 1
     relation: Relation = Relation.ADD_OR_REMOVE
     nonnegative: bool = False
+    adaptive: bool = False
 
     def __post_init__(self) -> None:
         _check(self.sigma > 0 and self.count >= 1, self)
@@ -150,11 +152,9 @@ def relation_of(events: Sequence[Event]) -> Relation:
 
 
 def to_dict(event: Event) -> dict[str, Any]:
-    """Plain data for JSON; ``nonnegative`` is written only where true."""
+    """Plain data for JSON; ``nonnegative`` and ``adaptive`` are written only where true."""
     fields = {"kind": type(event).__name__, **asdict(event), "relation": str(event.relation)}
-    if not fields.get("nonnegative", True):
-        del fields["nonnegative"]
-    return fields
+    return {name: value for name, value in fields.items() if name not in ("nonnegative", "adaptive") or value}
 
 
 def from_dict(data: dict[str, Any], relation: Relation = Relation.ADD_OR_REMOVE) -> Event:
@@ -175,15 +175,16 @@ def to_replace_one(events: Sequence[Event]) -> tuple[Event, ...] | None:
     either unit may be released: failures count twice. Proof: docs/guarantees/README.md, section 4.
 
     >>> to_replace_one([Gaussian(2.0)])
-    (Gaussian(sigma=1.0, count=1, relation=<Relation.REPLACE: 'replace'>, nonnegative=False),)
+    (Gaussian(sigma=1.0, count=1, relation=<Relation.REPLACE: 'replace'>, nonnegative=False, adaptive=False),)
     """
     found: list[Event] = []
     for event in events:
         if event.relation is not Relation.ADD_OR_REMOVE:
             return None
         match event:
-            case Gaussian(sigma, count, nonnegative=nonnegative):
-                found.append(Gaussian(sigma / (sqrt(2) if nonnegative else 2), count, Relation.REPLACE, nonnegative))
+            case Gaussian(sigma, nonnegative=nonnegative):
+                smaller = sigma / (sqrt(2) if nonnegative else 2)
+                found.append(replace(event, sigma=smaller, relation=Relation.REPLACE))
             case Laplace(scale, count):
                 found.append(Laplace(scale / 2, count, Relation.REPLACE))
             case Failure(probability):

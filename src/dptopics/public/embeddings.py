@@ -73,14 +73,19 @@ def check_language(model: Any, text: TextSettings | None) -> None:
 
 def frequencies(words: Sequence[str], language: str) -> NDArray[np.float64]:
     """Public frequency of each word in a language, from the package ``wordfreq`` (data: CC BY-SA 4.0)."""
-    wordfreq = _wordfreq()
     code = _frequency_code(language)
     try:
-        return np.array([10 ** (wordfreq.zipf_frequency(word, code) - 9) for word in words])
+        return 10 ** (np.array([_zipf(word, code) for word in words]) - 9)
     except (LookupError, ImportError):  # no list, or a tokenizer of its own that is not installed
         raise InputError(
             f"there are no public frequencies of words for language {language!r}. Use --mechanism mixture."
         ) from None
+
+
+@lru_cache(maxsize=200_000)
+def _zipf(word: str, code: str) -> float:
+    """The logarithm to base ten of a word's occurrences in a billion."""
+    return float(_wordfreq().zipf_frequency(word, code))
 
 
 def word_weights(words: Sequence[str], language: str) -> NDArray[np.float64]:

@@ -1,8 +1,7 @@
 """Names for released topics, from their released words and nothing else: post-processing, nothing is spent.
 
-Everything here takes a :class:`~dptopics.release.release.Release`. Offline, a topic is named by those of its words
-that are nearest to their centroid in the space of a public model. A language model receives the released words and the
-instruction; both are stored, the words with every label.
+Offline, a topic gets the name of the nearest theme of the public atlas. A language model receives the released words
+and the instruction; both are stored, the words with every label.
 """
 
 import json
@@ -10,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 from urllib.error import URLError
@@ -18,10 +18,12 @@ from urllib.request import Request, urlopen
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings
-from dptopics.public.embeddings import common_words, embedding, frequencies, unit
+from dptopics.public.atlas import Atlas, has_atlas, shipped
+from dptopics.public.embeddings import common_words, embedding, frequencies, unit, word_weights
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel, fingerprint
 
@@ -30,15 +32,13 @@ PROMPT = (
     "These words are typical of one topic in a collection of texts, the most typical first: {words}. Name the topic in "
     "two to four words. Answer with the name alone."
 )
-OFFLINE = "their own words nearest to their centroid"
+NAMED = "Names are those of the nearest themes of a public list."
+OFFLINE = "the nearest themes of the public atlas"
 _SERVERS = ("ollama", "openai")
 _OLLAMA = "http://localhost:11434/v1"
 _COMMON = 8000  # public words that represent the language
-_NAME_WORDS = 3
-_LATER = 0.3  # in cosines: the penalty of a topic's last word against its first
 _WORDS = 12  # of a topic
 _MOST_LETTERS = 60
-_ALIKE = 0.75  # two words of one name have a smaller cosine than this
 _TIMEOUT = 60.0
 
 
@@ -72,7 +72,7 @@ def label(
 
     Args:
         release: topics; only their words are used.
-        by: None for its own words nearest to their centroid, offline; a function from a list of words to a name, or its
+        by: None for the nearest theme of the public atlas, offline; a function from a list of words to a name, or its
             ``module:function``; ``ollama:MODEL``; or ``openai:URL``, any server of the OpenAI protocol.
         model: the model's name at an ``openai:`` server.
         allow: modules whose functions may be called by name. No other code is imported.
@@ -82,7 +82,7 @@ def label(
     topics = release.value_of(TopicModel)
     words = [tuple(row) for row in topics.top_words(_WORDS)]
     if by is None:
-        names, who, prompt = _nearest(topics, words), OFFLINE, ""
+        names, who, prompt = theme_names(topics), OFFLINE, ""
     else:
         name, who = naming(by, model, allow)
         names = [_tidy(name(list(row)), who) if row else "" for row in words]
@@ -155,49 +155,53 @@ def _tidy(answer: object, who: str) -> str:
     return plain[:_MOST_LETTERS].strip()
 
 
-def _nearest(topics: TopicModel, words: list[tuple[str, ...]]) -> list[str]:
-    """For each topic three of its own words: near their centroid, among the first, and unlike each other.
+def theme_names(topics: TopicModel) -> list[str]:
+    """A name for each topic from the public atlas, no name twice; "" where nothing is known of a topic.
 
-    Vectors are centred at the mean of common public words. Half of the largest cosine with another topic is subtracted,
-    because words near several topics make poor names. Chosen among ten ways, in the space of another model, on Reddit
-    posts, Wikipedia for Schools and BBC news (docs/howto/labels.md).
+    Topics that are groups of themes have the name of their first. For others the words above the noise are compared
+    with the words of each theme, in the space of public word vectors.
     """
+    if topics.themes is not None:
+        return [(topics.themes.of_topic(k) or [""])[0] for k in range(topics.n_topics)]
     settings = topics.text or TextSettings()
-    model = embedding("minilm-words")
-    common = common_words(settings).words
-    frequency = frequencies(common, settings.language)
-    common = tuple(common[i] for i in np.argsort(-frequency, kind="stable")[:_COMMON])
-    middle = unit(model.together(common).astype(np.float64)).mean(axis=0)
-    centres = unit(np.array([_centre(row, topics, k, model, middle) for k, row in enumerate(words)]))
-    return [_name(row, k, _placed(row, model, middle) @ centres.T, model, middle) for k, row in enumerate(words)]
+    if not has_atlas(settings.language):
+        return [""] * topics.n_topics
+    atlas = shipped(settings.language)
+    words = [tuple(row) for row in topics.top_words(_WORDS)]
+    known = [k for k, row in enumerate(words) if row]
+    names = [""] * topics.n_topics
+    if known:
+        near = unit(np.array([_centre(words[k], topics, k) for k in known])) @ theme_vectors(atlas).T
+        for k, theme in zip(*linear_sum_assignment(near, maximize=True), strict=True):
+            names[known[k]] = atlas.names[theme]
+    return names
 
 
-def _name(row: tuple[str, ...], k: int, near: NDArray[np.float64], model: Any, middle: NDArray[np.float64]) -> str:
-    """The name of topic k, from the cosines of its words with all topics."""
-    if not row:
-        return ""
-    others = np.delete(near, k, axis=1).max(axis=1) if near.shape[1] > 1 else np.zeros(len(row))
-    order = np.argsort(others / 2 - near[:, k] + _LATER * np.arange(len(row)) / len(row), kind="stable")
-    placed = _placed(row, model, middle)
-    chosen = [int(order[0])]
-    for i in order[1:].tolist():
-        short, long = sorted((row[chosen[0]], row[i]), key=len)
-        same = long.startswith(short[: max(3, len(short) - 2)])  # forms of one word: knee and knees
-        if len(chosen) < _NAME_WORDS and placed[i] @ placed[chosen[0]] < _ALIKE and not same:
-            chosen.append(i)
-    return " ".join(row[i] for i in chosen)
+@lru_cache(maxsize=2)
+def theme_vectors(atlas: Atlas) -> NDArray[np.float64]:
+    """Each theme as the weighted mean of the vectors of its name, words and sentences, seen from their middle."""
+    settings = TextSettings(language=atlas.language)
+    read = [[w for part in (t.name, *t.words, *t.sentences) for w in settings.words(part)] for t in atlas.themes]
+    index = {word: i for i, word in enumerate(dict.fromkeys(word for row in read for word in row))}
+    parts = _weighted(tuple(index))
+    return unit(np.array([parts[[index[word] for word in row]].sum(axis=0) for row in read]))
 
 
-def _placed(row: tuple[str, ...], model: Any, middle: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Words as unit vectors, centred at the mean of the language."""
-    if not row:
-        return np.zeros((0, middle.size))
-    return unit(unit(model.together(row).astype(np.float64)) - middle)
+def _weighted(words: tuple[str, ...]) -> NDArray[np.float64]:
+    """Vectors of words, seen from the middle of the language, common words short."""
+    vectors = unit(embedding("minilm-words").together(words).astype(np.float64))
+    return (vectors - _middle()) * word_weights(words, "english")[:, None]
 
 
-def _centre(row: tuple[str, ...], topics: TopicModel, k: int, model: Any, middle: NDArray[np.float64]) -> Any:
+@lru_cache(maxsize=1)
+def _middle() -> NDArray[np.float64]:
+    common = common_words(TextSettings()).words
+    first = np.argsort(-frequencies(common, "english"), kind="stable")[:_COMMON]
+    vectors = unit(embedding("minilm-words").together([common[i] for i in first]).astype(np.float64))
+    return np.asarray(vectors.mean(axis=0))
+
+
+def _centre(row: tuple[str, ...], topics: TopicModel, k: int) -> NDArray[np.float64]:
     """The weighted mean of a topic's words."""
-    if not row:
-        return np.zeros(middle.size)
     weight = np.sqrt([topics.topic_word[k, topics.vocabulary.index[word]] for word in row])
-    return weight @ _placed(row, model, middle)
+    return np.asarray(weight @ _weighted(row))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
+from math import ceil, floor
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -23,7 +24,9 @@ from dptopics.core.vocabulary import Vocabulary
 from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.doc_topics import doc_shares
 from dptopics.kernels.embedded import mean_of_words, projected
+from dptopics.release.counts import Estimate
 from dptopics.release.tabular import Tabular
+from dptopics.release.themes import Themes
 from dptopics.release.topic_sizes import DocumentSpace, TopicSizes
 
 SURE = 3.0  # standard deviations of the noise: words below may be due to chance
@@ -59,6 +62,7 @@ class TopicModel(Tabular):
     text: TextSettings | None = None
     space: DocumentSpace | None = None
     seeds: NDArray[np.int64] | None = None  # which row of the seed words each topic began from; −1: none
+    themes: Themes | None = None  # of a public atlas, where topics are groups of them
     kind: ClassVar[str] = "topics"
     many: ClassVar[str] = "topics"
 
@@ -188,6 +192,7 @@ class TopicModel(Tabular):
             noise_std=None if self.noise_std is None else self.noise_std[order],
             seeds=None if self.seeds is None else self.seeds[order],
             space=None if self.space is None else replace(self.space, centres=self.space.centres[order]),
+            themes=None if self.themes is None else self.themes.regrouped(np.argsort(order)),
             sizes=None,
         )
 
@@ -273,7 +278,8 @@ class TopicModel(Tabular):
         space = {} if self.space is None else {f"space_{name}": getattr(self.space, name) for name in _SPACE}
         own = known(topic_word=self.topic_word, topic_share=self.topic_share, noise_std=self.noise_std,
                     seeds=self.seeds)  # fmt: skip
-        return own | space | ({} if self.sizes is None else self.sizes.arrays())
+        themes = {} if self.themes is None else self.themes.arrays()
+        return own | space | themes | ({} if self.sizes is None else self.sizes.arrays())
 
     def fields(self) -> dict[str, Any]:
         """The prior, how texts were read, and the public model."""
@@ -284,6 +290,8 @@ class TopicModel(Tabular):
             space["sizes_of"] = self.sizes.unit
         if self.shares_of:
             space["shares_of"] = self.shares_of
+        if self.themes is not None:
+            space["themes"] = self.themes.fields()
         return {"alpha": self.alpha, **space, "text": None if self.text is None else self.text.to_dict()}
 
     @classmethod
@@ -309,6 +317,7 @@ class TopicModel(Tabular):
             seeds=arrays.get("seeds"),
             text=None if fields["text"] is None else TextSettings.from_dict(fields["text"]),
             space=space,
+            themes=Themes.restored(arrays, fields["themes"]) if "themes" in fields else None,
         )
 
     def shown_size(self, topic: int) -> str:
@@ -332,6 +341,12 @@ class TopicModel(Tabular):
             found["phrases.csv"] = _table(("topic", "rank", "phrase"), listed)
         if self.sizes is not None:
             found["sizes.csv"] = _table(("topic", f"{self.sizes.unit}s", "low", "high"), self.sizes.rows())
+        if self.themes is not None:
+            rows = [
+                (r.name, r.domain, "" if r.topic is None else r.topic, *_rounded(r.size)) for r in self.themes.rows()
+            ]
+            heads = ("theme", "domain", "topic", f"{self.themes.unit}s", "low", "high")
+            found["themes.csv"] = _table(heads, rows)
         return found
 
     def summary(self) -> list[str]:
@@ -345,6 +360,7 @@ class TopicModel(Tabular):
             *(f"Topic {k}: {row}" for k, row in enumerate(rows)),
             "",
             *([] if self.sizes is None else [f"sizes.csv: {self.sizes.unit}s of each topic. {self.sizes.note}"]),
+            *([] if self.themes is None else [f"themes.csv: {self.themes.unit}s of each theme. {self.themes.note}"]),
             "topics.csv: more of these words, with weights. topics.npz: the whole topic-word matrix (NumPy), most of "
             "which is below the noise.",
         ]
@@ -375,6 +391,7 @@ class TopicModel(Tabular):
                 for k, row in rows
             ],
             **({} if self.sizes is None else {"sizes": self.sizes.to_dict()}),
+            **({} if self.themes is None else {"themes": self.themes.to_dict()}),
         }
 
     def to_gensim(self) -> Any:
@@ -428,6 +445,10 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([heads, *rows])
     return out.getvalue()
+
+
+def _rounded(size: Estimate) -> tuple[float, int, int]:
+    return round(size.value, 1), floor(size.low), ceil(size.high)
 
 
 def _checked(texts: Any) -> Any:

@@ -103,4 +103,5 @@ def merged(model: TopicModel, n_topics: int) -> TopicModel:
         sizes=None if model.sizes is None else model.sizes.joined(weight > 0),
         seeds=None,
         space=space,
+        themes=None if model.themes is None else model.themes.regrouped((weight > 0).argmax(axis=0)),
     )

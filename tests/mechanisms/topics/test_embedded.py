@@ -147,15 +147,20 @@ def test_noise_of_each_sum_is_what_the_guarantee_prices(texts, monkeypatch):
     monkeypatch.setattr(noise, "gaussian", spy)
     mechanism = EmbeddedTopics(n_topics=4, sigma=2.0, delta=1e-6, unit=Unit.DOCUMENT, steps=3, candidates=10)
     mechanism(Corpus.from_texts(texts[0]).bounded().limited(vocabulary=WORDS), np.random.default_rng(0))
-    rounds, *others = mechanism.guarantee.events
+    names = ("frequency_sigma", "start_sigma", "word_sigma", "size_sigma")
+    each = [getattr(mechanism, name) for name in names]
+    every_word, start, words, sizes = (sigma / public_grid(1.0, sigma) for sigma in each)
     bound = 1.25**0.5
-    every_word, start, words, sizes = (event.sigma / public_grid(1.0, event.sigma) for event in others)
-    moved = rounds.sigma * bound / public_grid(bound, rounds.sigma)
+    moved = mechanism.step_sigma * bound / public_grid(bound, mechanism.step_sigma)
     expected = [every_word, moved, start, *[moved] * 3, words, sizes]
     assert [sigma for sigma, _ in drawn] == pytest.approx(expected)
-    assert rounds.count == 4
-    # All of them together are one Gaussian of multiplier sigma.
-    assert sum(event.count / event.sigma**2 for event in mechanism.guarantee.events) == pytest.approx(1 / 4)
+    # All of them together are one Gaussian of multiplier sigma, and the rounds what is priced as signed.
+    spent = 4 / mechanism.step_sigma**2 + sum(1 / sigma**2 for sigma in each)
+    signed, positive = mechanism.guarantee.events
+    assert spent == pytest.approx(1 / 4) == pytest.approx(1 / signed.sigma**2 + 1 / positive.sigma**2)
+    assert 1 / signed.sigma**2 == pytest.approx(4 / mechanism.step_sigma**2)
+    assert (signed.adaptive, positive.adaptive) == (True, True)
+    assert (signed.nonnegative, positive.nonnegative) == (False, True)
 
 
 def public_grid(bound, sigma):

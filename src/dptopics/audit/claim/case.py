@@ -42,10 +42,12 @@ class Accounting:
 
 
 def stated(events: Sequence[Event]) -> list[tuple[Noise, float]]:
-    """(kind of noise, multiplier) of every draw that the events price."""
+    """(kind of noise, multiplier) of every draw that the events price one by one."""
     found = []
     for event in events:
         match event:
+            case Gaussian(adaptive=True):
+                continue
             case Gaussian(sigma, count) | SampledGaussian(sigma, _, count):
                 found += [(Noise.GAUSSIAN, sigma)] * count
             case Laplace(scale, count):
@@ -58,6 +60,9 @@ def compare(guarantee: Guarantee, queries: Sequence[Query]) -> Accounting:
     priced = stated(guarantee.events)
     if not queries:
         return Accounting((), priced=len(priced))
+    together = sum(1 / e.sigma**2 for e in guarantee.events if isinstance(e, Gaussian) and e.adaptive)
+    if together:
+        return _with_adaptive(priced, together, queries)
     widest = 2.0 if guarantee.relation is Relation.REPLACE else 1.0
     cost = np.full((len(queries), max(len(priced), len(queries))), _NEVER)
     for row, query in enumerate(queries):
@@ -77,6 +82,25 @@ def compare(guarantee: Guarantee, queries: Sequence[Query]) -> Accounting:
         over = query.scale / query.sensitivity / priced[column][1]
         allowed.append(query.sensitivity * (1.0 if isclose(over, 1, rel_tol=1e-9) else over))
     return Accounting(tuple(allowed), priced=len(priced))
+
+
+def _with_adaptive(priced: list[tuple[Noise, float]], together: float, queries: Sequence[Query]) -> Accounting:
+    """Draws that are priced one by one must all be there; the others cost no more than was set aside for them."""
+    rest = list(queries)
+    for kind, multiplier in priced:
+        own = next((q for q in rest if q.kind is kind and 0 <= q.scale / q.sensitivity / multiplier - 1 < _SLACK), None)
+        rest = [query for query in rest if query is not own]
+    spent = sum((query.sensitivity / query.scale) ** 2 for query in rest)
+    gaussian = all(query.kind is Noise.GAUSSIAN for query in rest)
+    matched = len(queries) - len(rest) == len(priced) and gaussian and rest
+    problem = (
+        ""
+        if matched and spent <= together * (1 + _SLACK)
+        else (
+            f"{len(queries)} queries of the data cost more than the guarantee prices, or are not those that it prices"
+        )
+    )
+    return Accounting(tuple(query.sensitivity for query in queries), problem, len(queries))
 
 
 @dataclass(frozen=True, eq=False)

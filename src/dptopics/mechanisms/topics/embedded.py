@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from math import ceil, sqrt
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 from dptopics.core import progress
 from dptopics.core.errors import InputError
 from dptopics.core.settings import whole
+from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus
+from dptopics.mechanisms.budget import Budget
 from dptopics.mechanisms.mechanism import check_words
 from dptopics.mechanisms.queries import noisy_sum
 from dptopics.mechanisms.topics import embedded_space
+from dptopics.mechanisms.topics.atlas import LEAST_TEXTS, Belonging, Chart, Look, chart, grouped_themes, look
 from dptopics.mechanisms.topics.embedded_space import (
     SIZE_WEIGHT,
     SUMS_BOUND,
@@ -24,6 +27,7 @@ from dptopics.mechanisms.topics.embedded_space import (
     Frequencies,
     Moving,
     Nearest,
+    PublicWords,
     Space,
     Sums,
     Votes,
@@ -31,12 +35,13 @@ from dptopics.mechanisms.topics.embedded_space import (
     merged,
     strong,
 )
-from dptopics.mechanisms.topics.gaussian import LEAN, GaussianTopics, SeedWords, checked_seeds
-from dptopics.privacy.events import Gaussian
+from dptopics.mechanisms.topics.gaussian import LEAN, GaussianTopics, SeedWords, checked_seeds, sized
 from dptopics.privacy.guarantee import Guarantee
+from dptopics.public.atlas import Atlas
 from dptopics.public.embeddings import Embedding, MiniLMWords, frequencies
 from dptopics.public.text_models import check_repeatable
 from dptopics.release.release import Release
+from dptopics.release.themes import Themes
 from dptopics.release.topic_model import SURE, TopicModel
 from dptopics.release.topic_sizes import DocumentSpace
 
@@ -135,6 +140,27 @@ def telling(sure: NDArray[np.int64], sizes: Floats, least: int) -> NDArray[np.in
     return np.asarray(kept[np.argsort(-sizes[kept], kind="stable")])
 
 
+class Split(NamedTuple):
+    """Shares of the budget for few units, after the first look; the rest counts sizes."""
+
+    look: float
+    rounds: float
+    words: float
+
+    @classmethod
+    def of(cls, size: float) -> "Split":
+        """By the noisy number of units: rounds of k-means need some hundreds, votes for words more."""
+        if size < 700:
+            return cls(0.62, 0.0, 0.0)
+        return cls(0.32, 0.38, 0.0) if size < 1500 else cls(0.12, 0.38, 0.27)
+
+
+ROUNDS = 6  # of k-means, for few units
+_WORDS_OF_A_TEXT = 50  # distinct ones, where nobody asked
+MOST_THEMES = 40  # shown
+_WORDS_OF_A_THEME = 8
+_UNITS_OF_A_THEME = 6.0  # for each unit of noise: what a theme needs to be seen
+
 PUBLIC_MODEL = (
     "The embedding model is public and has not seen this data; each document's vector depends on that document alone."
 )
@@ -160,6 +186,8 @@ class EmbeddedTopics(GaussianTopics):
     """
 
     embedding: Embedding = field(default_factory=MiniLMWords)
+    atlas: Atlas | None = None  # public themes; None: candidates are made of public words
+    few: int = 4000  # units below which the budget goes to themes, where there is an atlas
     steps: int = 8
     dimensions: int = 128
     candidates: int = 300
@@ -192,6 +220,7 @@ class EmbeddedTopics(GaussianTopics):
             raise InputError(
                 "frequency_share, start_share and centre_share must be positive and leave a share for the words."
             )
+        whole("few", self.few, least=0)
         ranges = {"spread": (1, 10), "axes_from_data": (0, 1), "steepness": (0, 10)}
         for name, (least, most) in (ranges | ({} if self.evenness is None else {"evenness": (0, 2)})).items():
             if not least <= getattr(self, name) <= most:
@@ -228,15 +257,30 @@ class EmbeddedTopics(GaussianTopics):
         return self.word_sigma
 
     @property
+    def budget(self) -> Budget:
+        """All of it, to be handed out; sums of vectors have either sign."""
+        return Budget(self.sigma, signed=self.centre_share * (1 - self.size_share))
+
+    @property
     def guarantee(self) -> Guarantee:
-        """Gaussian events: the middle and each round, how common words are, the start, the words, the sizes."""
+        """Gaussian queries chosen one after another: see :class:`Budget`."""
         return self.promised(
-            Gaussian(self.step_sigma, self.steps + 1),
-            Gaussian(self.frequency_sigma, nonnegative=True),
-            Gaussian(self.start_sigma, nonnegative=True),
-            Gaussian(self.word_sigma, nonnegative=True),
+            *self.budget.events,
             assumptions=(PUBLIC_MODEL, *(() if self.embedding.of_words else (OWN_VECTORS,))),
+            sizes=False,
         )
+
+    def themes_expected(self, units: int) -> tuple[int, float] | None:
+        """By releases of six corpora (benchmarks/atlas.py): about five units for each theme and unit of noise."""
+        if self.atlas is None or units >= self.few:
+            return None
+        left = 1 - (self.sigma / self.start_sigma) ** 2 - sum(Split.of(units))
+        return min(MOST_THEMES, round(units / (_UNITS_OF_A_THEME * self.sigma))), self.sigma / sqrt(left / 2)
+
+    def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
+        """Both ways that it can go."""
+        paths = (0, 10**12) if self.atlas is not None and self.name == EmbeddedTopics.name else (self.few,)
+        return [one for few in paths for one in super(EmbeddedTopics, replace(self, few=few)).rehearsed(words)]
 
     @property
     def rehearsal_size(self) -> int:
@@ -270,31 +314,160 @@ class EmbeddedTopics(GaussianTopics):
             )
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """How common words are, the middle, start, k-means, words, sizes."""
+        """A look at the themes of the atlas; then by the noisy number of units themes, or clusters of documents."""
         self.check(corpus)
+        vocabulary, budget = corpus.vocabulary, self.budget
+        assert vocabulary is not None
+        public = embedded_space.of_words(vocabulary, self.embedding, corpus.text)
+        placed, first = None, None
+        if self.atlas is not None:
+            with progress.part(0.0, 0.1):
+                placed = self._chart(self.atlas, public, vocabulary, corpus.text)
+                first = look(corpus, placed, budget.pay(self.start_sigma), rng)
+            if first.size < self.few:
+                return Release.of(self._themes(corpus, placed, first, budget, rng), self, rng)
+        return Release.of(self._clusters(corpus, public, placed, first, budget, rng), self, rng)
+
+    def _evenness(self) -> float:
+        return float(self.embedding.of_words) if self.evenness is None else self.evenness
+
+    def _chart(self, atlas: Atlas, public: PublicWords, vocabulary: Vocabulary, text: TextSettings | None) -> Chart:
+        """The atlas in a space that no data had a part in."""
+        space = public.space(self.dimensions, public.frequency / public.frequency.sum(), 0.0, self._evenness())
+        documents = Documents(space, self.embedding.of_words, np.zeros(space.projection.shape[1]))
+        return chart(atlas, documents, vocabulary, self.embedding, text)
+
+    def _themes(self, corpus: BoundedCorpus, placed: Chart, first: Look, budget: Budget, rng: Generator) -> TopicModel:
+        """Few units: a closer look, topics as groups of themes, and sizes of both."""
+        split = Split.of(first.size)
+        with progress.part(0.1, 0.4):
+            found = first.with_another(look(corpus, placed, budget.take(split.look), rng))
+        weight = placed.weights(found.noisy[:-1], found.sigma)
+        kept = np.flatnonzero(weight > LEAST_TEXTS)
+        if len(kept) < 2:
+            kept = np.sort(np.argsort(-weight, kind="stable")[:2])
+        kept = kept[np.argsort(-weight[kept], kind="stable")]
+        moving = Moving.at(grouped_themes(placed.centres[kept], weight[kept] + 1e-9, self.n_topics))
+        rounds = ROUNDS if split.rounds else 0
+        for step in range(rounds):
+            with progress.part(0.4 + 0.4 * step / rounds, 0.4 + 0.4 * (step + 1) / rounds):
+                sigma = budget.take(split.rounds / rounds, signed=True)
+                sums = noisy_sum(corpus, Sums(placed.documents, moving.centres), bound=SUMS_BOUND, sigma=sigma, rng=rng)
+                moving = moving.by(sums[:, :-1], sigma * SUMS_BOUND)
+        words = self._voted(corpus, placed, moving.centres, first.size, split.words, budget, rng)
+        model = self._theme_model(placed, moving.centres, words, weight, kept, corpus)
+        assert model.themes is not None
+        with progress.part(0.8, 0.97):
+            sigma = budget.take(budget.left / 2)
+            noisy = noisy_sum(corpus, Belonging(placed.documents, model.themes), bound=1.0, sigma=sigma, rng=rng)[:, 0]
+        model = replace(model, themes=replace(model.themes, noisy=noisy, noise_std=sigma))
+        return sized(model, corpus, sigma=budget.take(budget.left), rng=rng)
+
+    def _voted(
+        self,
+        corpus: BoundedCorpus,
+        placed: Chart,
+        centres: Floats,
+        size: float,
+        share: float,
+        budget: Budget,
+        rng: Generator,
+    ) -> Weights:
+        """Words of each topic: voted for, or without a share of the budget as public words have it, none for sure."""
+        space, each = placed.documents.space, size / len(centres)
+        expected = expected_votes(space, centres, np.full(len(centres), each * sqrt(self.most_words)))
+        if not share:
+            none = np.zeros(len(centres), np.int64)
+            return Weights(expected / expected.sum(axis=0), np.ones(len(centres)), none)
+        sigma = budget.take(share)
+        score = scores(space, centres, _WORDS_OF_A_TEXT, self.steepness, trust_in_model(each, sigma))
+        votes = Votes(placed.documents, centres, score, self.most_words)
+        table = noisy_sum(corpus, votes, bound=1.0, sigma=sigma, rng=rng)
+        return weights(posterior(table, sigma, expected), sigma, expected, np.zeros(len(expected), bool))
+
+    def _theme_model(
+        self,
+        placed: Chart,
+        centres: Floats,
+        words: Weights,
+        weight: Floats,
+        kept: NDArray[np.int64],
+        corpus: BoundedCorpus,
+    ) -> TopicModel:
+        """Post-processing: topics with the themes that lie nearest to each."""
+        vocabulary, atlas = corpus.vocabulary, placed.atlas
+        assert vocabulary is not None
+        topic = (placed.centres[kept] @ centres.T).argmax(axis=1)
+        shares = np.bincount(topic, weights=weight[kept], minlength=len(centres)) + 1.0
+        return TopicModel(
+            topic_word=np.ascontiguousarray(words.share.T),
+            vocabulary=vocabulary,
+            topic_share=shares / shares.sum(),
+            alpha=0.1,
+            noise_std=words.noise_std,
+            text=corpus.text,
+            themes=Themes(
+                atlas=atlas.sha256,
+                names=atlas.names,
+                domain_names=atlas.domains,
+                domain_of=atlas.domain_of,
+                centres=placed.centres,
+                shown=kept[:MOST_THEMES],
+                topic=topic[:MOST_THEMES],
+                words=tuple(atlas.themes[j].words[:_WORDS_OF_A_THEME] for j in kept[:MOST_THEMES].tolist()),
+                unit=str(corpus.bounds.unit),
+            ),
+            space=self._space(placed.documents, centres),
+        )
+
+    def _space(self, documents: Documents, centres: Floats) -> DocumentSpace:
+        return DocumentSpace(
+            embedding=self.embedding.name,
+            of_words=self.embedding.of_words,
+            mean=documents.space.mean,
+            projection=documents.space.projection,
+            middle=documents.middle,
+            centres=centres,
+        )
+
+    def _clusters(
+        self,
+        corpus: BoundedCorpus,
+        public: PublicWords,
+        placed: Chart | None,
+        first: Look | None,
+        budget: Budget,
+        rng: Generator,
+    ) -> TopicModel:
+        """Many units: how common words are, the middle, k-means, words, sizes."""
         vocabulary = corpus.vocabulary
         assert vocabulary is not None
-        with progress.part(0.0, 0.05):
-            used = noisy_sum(corpus, Frequencies(), bound=1.0, sigma=self.frequency_sigma, rng=rng)[:, 0]
-        public = embedded_space.of_words(vocabulary, self.embedding, corpus.text, self.candidates)
+        with progress.part(0.1, 0.12):
+            sigma = budget.pay(self.frequency_sigma)
+            used = noisy_sum(corpus, Frequencies(), bound=1.0, sigma=sigma, rng=rng)[:, 0]
         here = public.shares_here(used, self.frequency_sigma)
-        evenness = float(self.embedding.of_words) if self.evenness is None else self.evenness
-        space = public.space(self.dimensions, here, self.axes_from_data, evenness)
-        with progress.part(0.05, 0.15):
-            documents, size = self._middle(
-                corpus, Documents(space, self.embedding.of_words, np.zeros(space.projection.shape[1])), rng
-            )
+        space = public.space(self.dimensions, here, self.axes_from_data, self._evenness())
+        with progress.part(0.12, 0.18):
+            plain = Documents(space, self.embedding.of_words, np.zeros(space.projection.shape[1]))
+            documents, size = self._middle(corpus, plain, budget, rng)
         n_topics = self._carried(size)
-        with progress.part(0.15, 0.2):
-            centres = self._start(corpus, documents, n_topics, rng)
+        with progress.part(0.18, 0.2):
+            wanted = ceil(self.spread * n_topics) + self.more_clusters
+            if placed is None or first is None:
+                candidates = public.candidates(space, self.candidates)
+                centres = self._start(corpus, documents, candidates, wanted, budget, rng)
+            else:
+                there = chart(placed.atlas, documents, vocabulary, self.embedding, corpus.text, middle=documents.middle)
+                weight = placed.weights(first.noisy[:-1], first.sigma)
+                centres = grouped(there.centres, weight, 0.5, min(wanted, len(weight)))
         seeds = embedded_space.of_seeds(self.seed_words, self.embedding, space) if self.seed_words else centres[:0]
         centres = np.concatenate([seeds, centres[: len(centres) - len(seeds)]])
         moving, sizes = Moving.at(centres), np.zeros(len(centres))
         for step in range(self.steps):
             with progress.part(0.2 + 0.6 * step / self.steps, 0.2 + 0.6 * (step + 1) / self.steps):
-                statistic = Sums(documents, moving.centres)
-                sums = noisy_sum(corpus, statistic, bound=SUMS_BOUND, sigma=self.step_sigma, rng=rng)
-                moving, sizes = moving.by(sums[:, :-1], self.step_sigma * SUMS_BOUND), sums[:, -1] / SIZE_WEIGHT
+                sigma = budget.pay(self.step_sigma, signed=True)
+                sums = noisy_sum(corpus, Sums(documents, moving.centres), bound=SUMS_BOUND, sigma=sigma, rng=rng)
+                moving, sizes = moving.by(sums[:, :-1], sigma * SUMS_BOUND), sums[:, -1] / SIZE_WEIGHT
                 moving = moving.leaning(seeds, LEAN)
         clusters = merged(Clusters.of(moving.centres, sizes, len(seeds)), n_topics)
         clusters = strong(clusters, 3 * self.cluster_noise)
@@ -303,15 +476,21 @@ class EmbeddedTopics(GaussianTopics):
             trust = trust_in_model(size / len(clusters.centres), self.word_sigma)
             score = scores(space, clusters.centres, n_words, self.steepness, trust)
             votes = Votes(documents, clusters.centres, score, self.most_words)
-            table = noisy_sum(corpus, votes, bound=1.0, sigma=self.word_sigma, rng=rng)
+            table = noisy_sum(corpus, votes, bound=1.0, sigma=budget.pay(self.word_sigma), rng=rng)
         seen = used > SEEN * self.frequency_sigma
         model = self._model(table, seen, clusters, documents, vocabulary, corpus)
-        return Release.of(self.sized(model, corpus, rng), self, rng)
+        if not self.size_share:
+            progress.report(1.0)
+            return model
+        return sized(model, corpus, sigma=budget.pay(self.size_sigma), rng=rng)
 
-    def _middle(self, corpus: BoundedCorpus, documents: Documents, rng: Generator) -> tuple[Documents, float]:
+    def _middle(
+        self, corpus: BoundedCorpus, documents: Documents, budget: Budget, rng: Generator
+    ) -> tuple[Documents, float]:
         """Documents seen from their noisy mean (most models put all texts on one side), and their noisy number."""
         statistic = Sums(documents, np.zeros((1, documents.middle.size)))
-        sums = noisy_sum(corpus, statistic, bound=SUMS_BOUND, sigma=self.step_sigma, rng=rng)[0]
+        sigma = budget.pay(self.step_sigma, signed=True)
+        sums = noisy_sum(corpus, statistic, bound=SUMS_BOUND, sigma=sigma, rng=rng)[0]
         size = max(float(sums[-1]) / SIZE_WEIGHT, 1.0)
         mean = sums[:-1] / size
         return replace(documents, middle=mean / max(1.0, float(np.linalg.norm(mean)))), size
@@ -323,12 +502,19 @@ class EmbeddedTopics(GaussianTopics):
         least = max(2, len(self.seed_words))
         return int(np.clip(size / units_of_a_topic(self.word_sigma), least, self.n_topics))
 
-    def _start(self, corpus: BoundedCorpus, documents: Documents, n_topics: int, rng: Generator) -> Floats:
-        """Public candidates, weighted by how many documents lie near each, grouped into more centres than topics."""
-        candidates = documents.space.candidates
-        near = noisy_sum(corpus, Nearest(documents, candidates), bound=1.0, sigma=self.start_sigma, rng=rng)[:, 0]
-        wanted = min(ceil(self.spread * n_topics) + self.more_clusters, len(candidates))
-        return grouped(candidates, near, self.start_sigma, wanted)
+    def _start(
+        self,
+        corpus: BoundedCorpus,
+        documents: Documents,
+        candidates: Floats,
+        wanted: int,
+        budget: Budget,
+        rng: Generator,
+    ) -> Floats:
+        """Where there is no atlas: public candidates by how many documents lie near each, grouped."""
+        sigma = budget.pay(self.start_sigma)
+        near = noisy_sum(corpus, Nearest(documents, candidates), bound=1.0, sigma=sigma, rng=rng)[:, 0]
+        return grouped(candidates, near, 2 * sigma, min(wanted, len(candidates)))
 
     def _model(
         self,
@@ -353,12 +539,19 @@ class EmbeddedTopics(GaussianTopics):
             noise_std=words.noise_std[order],
             text=corpus.text,
             seeds=clusters.seeds[order] if self.seed_words else None,
-            space=DocumentSpace(
-                embedding=self.embedding.name,
-                of_words=self.embedding.of_words,
-                mean=space.mean,
-                projection=space.projection,
-                middle=documents.middle,
-                centres=centres[order],
-            ),
+            space=self._space(documents, centres[order]),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtlasTopics(EmbeddedTopics):
+    """Themes of the atlas, however many people there are: see :class:`EmbeddedTopics`."""
+
+    few: int = 10**12
+    name: ClassVar[str] = "atlas"
+    usual_vocabulary: ClassVar[str] = "common"
+
+    @classmethod
+    def accepts(cls) -> frozenset[str]:
+        """What concerns themes."""
+        return frozenset({"atlas", "dimensions", "embedding", "most_words", "steepness"})

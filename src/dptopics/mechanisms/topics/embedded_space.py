@@ -29,7 +29,6 @@ class Space:
 
     words: Floats
     word_means: NDArray[np.float32]  # a word's part in the mean of a document
-    candidates: Floats  # possible centres
     frequency: Floats  # in the language
     here: Floats  # share of the words of these documents, read off noisy numbers
     mean: Floats
@@ -41,7 +40,6 @@ class PublicWords:
     """Words in a public model's own space, with what is known of them before any look at the data."""
 
     vectors: Floats
-    candidates: Floats  # points spread over the frequent words
     frequency: Floats  # in the language
     weight: Floats  # of a word in the mean of a document
 
@@ -61,30 +59,34 @@ class PublicWords:
         weight = (1 - from_data) * _common(self.frequency) + from_data * _common(here)
         mean = weight @ self.vectors
         away = self.vectors - mean
-        variance, axes = np.linalg.eigh((away * weight[:, None]).T @ away)
+        with threadpool_limits(1):  # small matrices: threads wait for each other, and on a busy machine very long
+            variance, axes = np.linalg.eigh((away * weight[:, None]).T @ away)
         # words of one and the same vector spread along no axis at all
         spread = np.sqrt(np.maximum(variance, max(_FLAT * float(variance[-1]), 1e-6)))
         projection = np.ascontiguousarray((axes * spread**-evenness)[:, ::-1][:, :dimensions])
         placed = away @ projection
         # A document is the weighted mean of its words; the mean of the language is taken off each word.
         means = np.ascontiguousarray(placed * self.weight[:, None], np.float32)
-        candidates = unit((self.candidates - mean) @ projection)
-        return Space(unit(placed), means, candidates, self.frequency, here, mean, projection)
+        return Space(unit(placed), means, self.frequency, here, mean, projection)
+
+    def candidates(self, space: Space, n: int) -> Floats:
+        """At most n possible centres in the space, spread over the frequent words."""
+        from sklearn.cluster import MiniBatchKMeans
+
+        found = self.vectors[np.argsort(-self.frequency, kind="stable")[:_FREQUENT]]
+        if len(found) > n:
+            with threadpool_limits(1):
+                groups = MiniBatchKMeans(n, n_init=1, batch_size=2048, random_state=0).fit(found)
+            found = groups.cluster_centers_.astype(np.float64)
+        return unit((found - space.mean) @ space.projection)
 
 
-def of_words(vocabulary: Vocabulary, embedding: Embedding, text: TextSettings | None, n: int) -> PublicWords:
-    """A vocabulary's words by a public model, and n candidates."""
-    from sklearn.cluster import MiniBatchKMeans
-
+def of_words(vocabulary: Vocabulary, embedding: Embedding, text: TextSettings | None) -> PublicWords:
+    """A vocabulary's words by a public model."""
     language = "english" if text is None else text.language
     frequency = np.maximum(frequencies(vocabulary.words, language), 1e-9)
     vectors = unit(embedding.together(vocabulary.words).astype(np.float64))
-    candidates = vectors[np.argsort(-frequency, kind="stable")[:_FREQUENT]]
-    if len(candidates) > n:
-        with threadpool_limits(1):  # small matrices: threads wait for each other, and on a busy machine very long
-            groups = MiniBatchKMeans(n, n_init=1, batch_size=2048, random_state=0).fit(candidates)
-        candidates = groups.cluster_centers_.astype(np.float64)
-    return PublicWords(vectors, candidates, frequency, word_weights(vocabulary.words, language))
+    return PublicWords(vectors, frequency, word_weights(vocabulary.words, language))
 
 
 def of_seeds(seed_words: Sequence[Sequence[str]], embedding: Embedding, space: Space) -> Floats:
@@ -211,11 +213,11 @@ _ALIKE = 0.95  # centres with a larger cosine are one
 _MEMORY = 0.9  # of earlier rounds, for a cluster whose sum is all noise
 
 
-def grouped(candidates: Floats, noisy: Floats, sigma: float, n: int) -> Floats:
-    """n centres from candidates with noisy counts. Counts that could be noise do not pull."""
+def grouped(candidates: Floats, noisy: Floats, least: float, n: int) -> Floats:
+    """n centres from candidates with noisy counts; those of at most ``least`` do not pull."""
     from sklearn.cluster import KMeans
 
-    real = noisy > 2 * sigma
+    real = noisy > least
     if np.count_nonzero(real) <= n:
         return candidates[np.sort(np.argsort(-noisy, kind="stable")[:n])]
     with threadpool_limits(1):

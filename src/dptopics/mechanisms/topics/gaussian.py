@@ -40,9 +40,13 @@ class _Placed:
     def __call__(self, block: Block) -> UnitRows:
         """Shares that add up to one: L1 norm one, so L2 norm at most one."""
         topic = self.model.placed(block.doc_start, block.word, block.counts, block.vectors)
-        documents = np.diff(block.unit_start)
-        each = np.repeat(1 / np.maximum(documents, 1), documents)
-        return UnitRows(block.unit_start, topic.astype(np.int32), each[:, None])
+        return UnitRows(block.unit_start, topic.astype(np.int32), even_shares(block)[:, None])
+
+
+def even_shares(block: Block) -> NDArray[np.float64]:
+    """For each document one over the number of its unit's: they add up to one."""
+    documents = np.diff(block.unit_start)
+    return np.repeat(1 / np.maximum(documents, 1), documents)
 
 
 def sized(model: TopicModel, corpus: BoundedCorpus, *, sigma: float, rng: Generator) -> TopicModel:
@@ -113,11 +117,11 @@ class GaussianTopics(Calibrated):
         seeds = {"seed_words": mine[:n_topics]} if (mine := getattr(self, "seed_words", ())) else {}
         return replace(self, n_topics=n_topics, **seeds)
 
-    def promised(self, *events: Event, assumptions: tuple[str, ...] = ()) -> Guarantee:
-        """The guarantee of these events, and of the sizes."""
-        sizes = (Gaussian(self.size_sigma, nonnegative=True),) if self.size_share else ()
+    def promised(self, *events: Event, assumptions: tuple[str, ...] = (), sizes: bool = True) -> Guarantee:
+        """The guarantee of these events, and of the sizes if they are not among them."""
+        counted = (Gaussian(self.size_sigma, nonnegative=True),) if self.size_share and sizes else ()
         return Guarantee(
-            events=(*events, *sizes),
+            events=(*events, *counted),
             delta=self.delta,
             unit=self.unit,
             strength=Strength.PROVED,

@@ -111,6 +111,12 @@ class VocabularyThen(Registered, Generic[T]):
         found: float | None = second.size_noise
         return found
 
+    def themes_expected(self, units: int) -> tuple[int, float] | None:
+        """As of what follows."""
+        second: Any = self.then
+        found: tuple[int, float] | None = second.themes_expected(units)
+        return found
+
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """Both parts: no invented word would clear the threshold."""
         first: Any = self.vocabulary

@@ -10,6 +10,7 @@ from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
 from dptopics.release.counts import CountTable
+from dptopics.release.labels import OFFLINE, theme_names
 from dptopics.release.report import page
 from dptopics.release.report.charts import counts
 from dptopics.release.topic_model import TopicModel
@@ -29,10 +30,10 @@ def contents(
     """Plain data of a value; ``shown``: words per topic, which scales tables. ``labels`` and ``counted``: checked."""
     if isinstance(value, TopicModel):
         found = topics(value, shown)
-        names = [""] * value.n_topics if labels is None else page.check_labels(value, labels)
+        names = theme_names(value) if labels is None else page.check_labels(value, labels)
         for topic, name, large in zip(found["topics"], names, page.sizes(value, counted), strict=True):
             topic.update(label=_cut(name), size=large)
-        labelled = "" if labels is None else str(labels.get("model", ""))
+        labelled = (OFFLINE if any(names) else "") if labels is None else str(labels.get("model", ""))
         return found | page.sized(value, counted) | {"labelled": labelled}
     if isinstance(value, CountTable):
         return counts(value)

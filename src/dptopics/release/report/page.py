@@ -16,6 +16,7 @@ from dptopics.release.release import Release
 from dptopics.release.report import charts
 from dptopics.release.report.charts import counts, counts_section, ledger_bar, number, roc_chart, table
 from dptopics.release.report.promise import Promise
+from dptopics.release.themes import Themes
 from dptopics.release.topic_model import TopicModel, fingerprint
 
 _FIRST_WORDS = 6
@@ -80,6 +81,21 @@ def overview_section(data: dict[str, Any]) -> str:
         f'<div class="scroll" tabindex="0" role="region" aria-label="All topics"><table class="overview">'
         f"<caption>All topics</caption><thead><tr>{head}</tr></thead><tbody>"
         f"{''.join(rows)}</tbody></table></div><p>{escape(data['size_note'])}</p>{note}</section>"
+    )
+
+
+def themes_section(themes: Themes) -> str:
+    """Themes, the rest of each domain, and domains, as tables."""
+    of = f"{themes.unit.capitalize()}s (95 % interval)"
+    rows = [(r.name, r.domain, "" if r.topic is None else str(r.topic), r.shown, ", ".join(r.words))
+            for r in themes.rows()]  # fmt: skip
+    heads = ("Theme", "Domain", "Topic", of, "Public words that describe the theme; nobody here need have written them")
+    whole = [(row.name, row.shown) for row in themes.domains()]
+    return (
+        '<section id="themes" aria-labelledby="themes-title"><h2 id="themes-title">Themes</h2>'
+        f"{table('Themes of a public list', heads, rows)}"
+        f"<details><summary>By domain</summary>{table('Domains', ('Domain', of), whole)}</details>"
+        f"<p>{escape(themes.note)}</p></section>"
     )
 
 
@@ -185,6 +201,8 @@ def _about_topics(release: Release[Any], data: dict[str, Any], more: More) -> st
     labels = [topic["label"] for topic in data["topics"]]
     names = [f"{k}: {labels[k] or first[k] or 'no word above the noise'}" for k in range(len(labels))]
     tree = charts.tree_section(release.tree(), names)
+    if value.themes is not None:
+        tree = themes_section(value.themes) + tree
     if more.counts is None:
         return tree
     table, promise = more.counts.value, more.counts.guarantee

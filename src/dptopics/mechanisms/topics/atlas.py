@@ -1,0 +1,199 @@
+"""Private themes: how many people write about each subject of a public atlas. From a few hundred people on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import sqrt
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from threadpoolctl import threadpool_limits
+
+from dptopics.core.text import TextSettings
+from dptopics.core.vocabulary import Vocabulary
+from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
+from dptopics.kernels.counts import count_tokens
+from dptopics.kernels.embedded import near_themes
+from dptopics.mechanisms.queries import noisy_sum
+from dptopics.mechanisms.topics.embedded_space import Documents
+from dptopics.mechanisms.topics.gaussian import even_shares
+from dptopics.public.atlas import Atlas
+from dptopics.public.embeddings import Embedding, unit
+from dptopics.release.themes import Themes
+
+Floats = NDArray[np.float64]
+
+NEAR = 16  # themes that a text is near to
+_COUNT = 0.3  # weight of a unit's own count beside its place
+PLACE_BOUND = sqrt(1 + _COUNT**2)  # L2 norm of both
+_RIDGE = 1e-3
+_DOUBTS = (3.0, 2.5, 2.0, 1.5, 1.0, 0.5)  # standard deviations of the noise that a theme must explain
+_DOZEN = 12
+LEAST_TEXTS = 1.0  # that a theme must explain
+_SMALL = 0.15  # of the weight of the last that could be a topic by itself: smaller themes make no topics
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """An atlas in a space: where each theme lies, and how texts about it are placed."""
+
+    atlas: Atlas
+    documents: Documents
+    centres: Floats  # themes × dimensions
+    looks: Floats  # column j: the mean place of public texts about theme j
+
+    @cached_property
+    def across(self) -> Floats:
+        """Centres as columns."""
+        return np.ascontiguousarray(self.centres.T)
+
+    def weights(self, noisy: Floats, sigma: float) -> Floats:
+        """About how many texts each theme explains: w ≥ 0 that minimise ‖noisy − looks·w‖²/2 + λσ·Σw.
+
+        λ is three, or less until a dozen themes come out. They say which themes there are. They are no sizes.
+        """
+        from scipy.optimize import nnls
+
+        with threadpool_limits(1):
+            gram = self.looks.T @ self.looks + _RIDGE * np.eye(len(self.looks))
+            root = np.linalg.cholesky(gram)
+            said = self.looks.T @ noisy
+            for doubt in _DOUBTS:
+                found, _ = nnls(
+                    root.T, solve_triangular(root, said - doubt * sigma, lower=True), maxiter=len(gram) * 10
+                )
+                if np.count_nonzero(found > LEAST_TEXTS) >= _DOZEN:
+                    break
+        return np.asarray(found)
+
+
+def chart(
+    atlas: Atlas,
+    documents: Documents,
+    vocabulary: Vocabulary,
+    embedding: Embedding,
+    text: TextSettings | None,
+    middle: Floats | None = None,
+) -> Chart:
+    """The atlas as ``documents`` place texts; without a ``middle``, theirs becomes that of the atlas."""
+    of = np.repeat(np.arange(len(atlas.themes)), [len(theme.texts) for theme in atlas.themes])
+    block = _public_block([one for theme in atlas.themes for one in theme.texts], vocabulary, embedding, text)
+    if middle is None:
+        middle = replace(documents, middle=np.zeros_like(documents.middle))(block).mean(axis=0)
+    documents = replace(documents, middle=middle)
+    placed = documents(block)
+    centres = np.zeros((len(atlas.themes), placed.shape[1]))
+    np.add.at(centres, of, placed)
+    centres = unit(centres)
+    found, values = soft_places(placed, np.ascontiguousarray(centres.T))
+    looks = np.zeros((len(centres), len(centres)))
+    np.add.at(looks, (found, of[:, None]), values)
+    return Chart(atlas, documents, centres, looks / np.maximum(np.bincount(of), 1))
+
+
+def _public_block(
+    texts: Sequence[str], vocabulary: Vocabulary, embedding: Embedding, text: TextSettings | None
+) -> Block:
+    """Public texts as a block of data."""
+    each = np.arange(len(texts) + 1)
+    if not embedding.of_words:
+        nothing = np.zeros(len(texts) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32)
+        return Block(each, *nothing, embedding(texts))
+    settings, index = text or TextSettings(), vocabulary.index
+    found = [[index[word] for word in settings.words(one) if word in index] for one in texts]
+    tokens = np.array([word for row in found for word in row], np.int32)
+    sizes, word, count = count_tokens(tokens, np.array([len(row) for row in found], np.int64))
+    return Block(each, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), word, count)
+
+
+def soft_places(documents: Floats, across: Floats) -> tuple[NDArray[np.int32], Floats]:
+    """The nearest themes of each document with their squared cosines, L2 norm one; theme 0 with zero for no place."""
+    most = min(NEAR, across.shape[1])
+    found, near = near_themes(documents, across, most)
+    square = np.maximum(near.astype(np.float64), 0.0) ** 2
+    size = np.sqrt((square**2).sum(axis=1, keepdims=True))
+    return np.maximum(found, 0), square / np.where(size > 0, size, 1.0)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The mean place of a unit's documents among the themes, and in the last row its count: norm ``PLACE_BOUND``."""
+
+    chart: Chart
+    width: ClassVar[int] = 1
+
+    @property
+    def height(self) -> int:
+        """A row for each theme, and one for the count."""
+        return len(self.chart.centres) + 1
+
+    def __call__(self, block: Block) -> UnitRows:
+        """Non-negative; the places' mean has norm at most one."""
+        found, values = soft_places(self.chart.documents(block), self.chart.across)
+        each = even_shares(block)
+        rows = np.column_stack([found, np.full(len(found), len(self.chart.centres), np.int32)])
+        shares = np.column_stack([values * each[:, None], _COUNT * each])
+        return UnitRows(block.unit_start * rows.shape[1], rows.ravel(), shares.reshape(-1, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Noisy places, and the noise in them."""
+
+    noisy: Floats
+    sigma: float  # standard deviation
+
+    @property
+    def size(self) -> float:
+        """The noisy number of units."""
+        return max(1.0, float(self.noisy[-1]) / _COUNT)
+
+    def with_another(self, other: "Look") -> "Look":
+        """Both, each by how precise it is."""
+        a, b = self.sigma**-2, other.sigma**-2
+        return Look((a * self.noisy + b * other.noisy) / (a + b), (a + b) ** -0.5)
+
+
+def look(corpus: BoundedCorpus, placed: Chart, sigma: float, rng: Generator) -> Look:
+    """One query: the soft sum over themes, and the number of units."""
+    noisy = noisy_sum(corpus, Places(placed), bound=PLACE_BOUND, sigma=sigma, rng=rng)[:, 0]
+    return Look(noisy, sigma * PLACE_BOUND)
+
+
+@dataclass(frozen=True)
+class Belonging:
+    """The share of a unit's documents in each cell of :meth:`Themes.cells`: shown themes, the rest of each domain."""
+
+    documents: Documents
+    themes: Themes
+    width: ClassVar[int] = 1
+
+    @property
+    def height(self) -> int:
+        """A row for each cell."""
+        return self.themes.n_cells
+
+    def __call__(self, block: Block) -> UnitRows:
+        """Shares that add up to one: L1 norm one, so L2 norm at most one."""
+        cell = self.themes.cells(self.documents(block))
+        return UnitRows(block.unit_start, cell, even_shares(block)[:, None])
+
+
+def grouped_themes(centres: Floats, weights: Floats, n: int) -> Floats:
+    """At most n centres of themes that lie together: spectral clusters by squared cosine, means by √weight.
+
+    Chosen among ten ways on other corpora than those of docs/utility.md.
+    """
+    from sklearn.cluster import SpectralClustering
+
+    large = weights >= _SMALL * np.sort(weights)[::-1][min(n, len(weights)) - 1]
+    centres, weights = centres[large], weights[large]
+    if len(centres) <= n:
+        return centres
+    near = np.maximum(centres @ centres.T, 1e-3) ** 2  # connected
+    with threadpool_limits(1):
+        of = SpectralClustering(n, affinity="precomputed", random_state=0).fit_predict(near)
+    return unit(np.eye(n)[of].T @ (centres * np.sqrt(weights)[:, None]))

@@ -1,0 +1,157 @@
+"""The atlas: public themes that people write about, each with a name, a domain, words and invented sentences.
+
+Written for this package and shipped with it; it never saw the data. An owner may bring another one, a text file::
+
+    # Patient care
+    ## Prescription refills
+    words: refill prescription pharmacy medication renew pills
+    - My prescription runs out on Friday. Can you send a refill to the pharmacy?
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.core.errors import InputError
+from dptopics.core.text import TextSettings, language_name
+
+MOST_THEMES = 5000
+_MOST_LETTERS = 80  # of a name
+_SHIPPED = {"english": "atlas_english.md"}
+
+
+@dataclass(frozen=True)
+class Theme:
+    """A subject by its public name and domain, words that people use for it, and invented sentences."""
+
+    name: str
+    domain: str
+    words: tuple[str, ...]
+    sentences: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What somebody might write about it: its sentences, and its name with half of its words each time."""
+        halves = (" ".join(self.words[part::2]) for part in (0, 1))
+        return (*self.sentences, *(f"{self.name} {half}" for half in halves))
+
+
+@dataclass(frozen=True)
+class Atlas:
+    """Themes in a fixed order, with a checksum of the text that they were read from.
+
+    >>> built_in = shipped("english")
+    >>> built_in.find("insomnia")[0].name
+    'Sleep and insomnia'
+    """
+
+    themes: tuple[Theme, ...]
+    sha256: str
+    language: str = "english"
+
+    def __post_init__(self) -> None:
+        if not 2 <= len(self.themes) <= MOST_THEMES:
+            raise InputError(f"an atlas has 2 to {MOST_THEMES:,} themes, got {len(self.themes):,}.")
+        names: dict[str, str] = {}
+        for theme in self.themes:
+            if not theme.words:
+                raise InputError(f"the theme {theme.name!r} of the atlas has no words. Give it some: words: …")
+            if (twin := names.setdefault(theme.name.casefold(), theme.name)) is not theme.name:
+                raise InputError(f"the atlas has two themes {twin!r}. Give each a name of its own.")
+
+    def __repr__(self) -> str:
+        return f"<Atlas: {len(self.themes):,} themes, {self.language}, {self.sha256[:12]}>"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all themes."""
+        return tuple(theme.name for theme in self.themes)
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """Each once, in the order of their first themes."""
+        return tuple(dict.fromkeys(theme.domain for theme in self.themes))
+
+    @property
+    def domain_of(self) -> NDArray[np.int64]:
+        """The number of each theme's domain."""
+        number = {name: k for k, name in enumerate(self.domains)}
+        return np.array([number[theme.domain] for theme in self.themes], np.int64)
+
+    def find(self, query: str) -> list[Theme]:
+        """Themes whose name, words or sentences have this word, in that order."""
+        wanted = query.casefold().strip()
+        names = [t for t in self.themes if wanted in t.name.casefold()]
+        words = [t for t in self.themes if wanted in t.words]
+        said = [t for t in self.themes if any(wanted in s.casefold() for s in t.sentences)]
+        return list(dict.fromkeys([*names, *words, *said]))
+
+    def listed_words(self, text: TextSettings) -> list[str]:
+        """The words of all themes as texts are read."""
+        found = (word for theme in self.themes for entry in theme.words for word in text.words(entry))
+        return list(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=4)
+def shipped(language: str) -> Atlas:
+    """The atlas of a language that comes with the package."""
+    name = _SHIPPED.get(language_name(language))
+    if name is None:
+        raise InputError(f"there is no atlas for language {language!r}. Give one of your own (--atlas FILE).")
+    return parsed(files("dptopics").joinpath("resources", name).read_text("utf-8"), language_name(language))
+
+
+def has_atlas(language: str) -> bool:
+    """Whether the package has one for this language."""
+    return language_name(language) in _SHIPPED
+
+
+def read_atlas(path: str | Path, language: str = "english") -> Atlas:
+    """An owner's atlas."""
+    try:
+        content = Path(path).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the atlas {str(path)!r} cannot be read ({type(error).__name__}).") from None
+    return parsed(content, language)
+
+
+def parsed(content: str, language: str) -> Atlas:
+    """Themes from text; lines that are empty or between parentheses are comments."""
+    found: list[tuple[str, str, list[str], list[str]]] = []
+    domain = ""
+    for number, line in enumerate(content.splitlines(), start=1):
+        mark, _, rest = line.strip().partition(" ")
+        rest = rest.strip()
+        if mark == "#":
+            domain = _named(rest, number)
+        elif mark == "##":
+            found.append((_named(rest, number), domain or "Other", [], []))
+        elif mark in ("words:", "-") and rest and found:
+            found[-1][2].extend(re.split(r"[,\s]+", rest.casefold())) if mark == "words:" else found[-1][3].append(rest)
+        elif mark and not mark.startswith("("):
+            raise InputError(
+                f"line {number} of the atlas is none of '# domain', '## theme', 'words: …' and '- sentence', or "
+                "comes before the first theme."
+            )
+        if len(found) > MOST_THEMES:
+            break
+    themes = tuple(Theme(name, of, tuple(dict.fromkeys(words)), tuple(said)) for name, of, words, said in found)
+    return Atlas(themes, sha256(content.encode()).hexdigest(), language)
+
+
+def _named(name: str, number: int) -> str:
+    if not 0 < len(name) <= _MOST_LETTERS or not name.isprintable():
+        raise InputError(f"line {number} of the atlas: a name has 1 to {_MOST_LETTERS} printable signs.")
+    return name
+
+
+def extended(words: Sequence[str], atlas: Atlas, text: TextSettings) -> list[str]:
+    """Words with those of the atlas that are not among them."""
+    return list(dict.fromkeys([*words, *atlas.listed_words(text)]))

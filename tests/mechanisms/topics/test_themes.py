@@ -1,0 +1,241 @@
+"""Themes of a public atlas: bounds of each query, one budget on every path, and what comes out."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dptopics import Corpus
+from dptopics.core.errors import InputError, PrivacyError
+from dptopics.core.text import TextSettings
+from dptopics.mechanisms.budget import Budget
+from dptopics.mechanisms.queries import watched_by
+from dptopics.mechanisms.topics.atlas import NEAR, PLACE_BOUND, Places, soft_places
+from dptopics.mechanisms.topics.embedded import Split
+from dptopics.plan import Plan
+from dptopics.privacy.events import Gaussian, to_replace_one
+from dptopics.privacy.pricing import epsilon_of
+from dptopics.public.atlas import shipped
+from dptopics.release import bundle
+from dptopics.release.labels import theme_names
+from dptopics.release.themes import REST
+
+TEXT = TextSettings()
+ATLAS = shipped("english")
+SUBJECTS = ("Diabetes", "Prescription refills", "Medical bills", "Back and neck pain")
+
+
+def planned(**more):
+    given = {"n_topics": 4, "epsilon": 1.0, "delta": 1e-5, "unit": "document", "text": TEXT, "vocabulary": "common"}
+    return Plan.topics(**(given | more))
+
+
+def texts(n, seed=0):
+    """What people might write about four subjects: sentences of the atlas, two at a time."""
+    draw = np.random.default_rng(seed)
+    themes = [ATLAS.themes[ATLAS.names.index(name)] for name in SUBJECTS]
+    label = draw.integers(len(themes), size=n)
+    return [" ".join(draw.choice(themes[k].sentences, 2)) for k in label], label
+
+
+@pytest.fixture(scope="module")
+def few():
+    said, label = texts(500)
+    corpus = Corpus.from_texts(said, settings=TEXT).bounded(unit="document")
+    return said, label, corpus, planned().build()
+
+
+@pytest.fixture(scope="module")
+def released(few):
+    _, _, corpus, mechanism = few
+    return mechanism(corpus, np.random.default_rng(1))
+
+
+class Recorder:
+    def __init__(self):
+        self.queries = []
+
+    def query(self, query):
+        self.queries.append(query)
+
+    def private_query(self, draw):
+        return draw()
+
+
+def spent(mechanism, corpus):
+    """Σ 1/multiplier² of all queries of one run."""
+    recorder = Recorder()
+    with watched_by(recorder):
+        mechanism(corpus, np.random.default_rng(0))
+    return sum((q.sensitivity / q.scale) ** 2 for q in recorder.queries), len(recorder.queries)
+
+
+def test_a_budget_is_never_overdrawn():
+    budget = Budget(2.0, signed=0.4)
+    assert budget.take(0.5) == pytest.approx(2 / 0.5**0.5)
+    assert budget.take(0.3, signed=True) > 0
+    with pytest.raises(PrivacyError):
+        budget.take(0.15, signed=True)  # more than signed sums may have
+    with pytest.raises(PrivacyError):
+        budget.take(0.21)
+    with pytest.raises(PrivacyError):
+        budget.take(0.0)
+    with pytest.raises(PrivacyError):
+        budget.pay(float("nan"))
+    assert budget.left == pytest.approx(0.2)
+    budget.take(budget.left)
+    with pytest.raises(PrivacyError):
+        budget.take(1e-6)
+
+
+def test_a_budget_costs_one_gaussian():
+    events = Budget(2.0, signed=0.4).events
+    assert epsilon_of(events, 1e-6) == pytest.approx(epsilon_of((Gaussian(2.0),), 1e-6), rel=1e-6)
+    replaced = to_replace_one(events)
+    # 0.4 of it moves by twice the bound, the rest by √2 times.
+    assert sum(1 / e.sigma**2 for e in replaced) == pytest.approx((0.4 * 4 + 0.6 * 2) / 4)
+
+
+@pytest.mark.parametrize("size", [1, 600, 700, 1000, 1499, 1500, 3999])
+def test_every_path_stays_within_the_shares(size):
+    split = Split.of(size)
+    mechanism = planned().build().topics
+    first = (mechanism.sigma / mechanism.start_sigma) ** 2
+    assert first + sum(split) < 0.97  # something is left to count sizes with
+    assert split.rounds <= mechanism.budget.signed
+
+
+@pytest.mark.parametrize("n, more", [(60, {}), (300, {"few": 0}), (900, {}), (1700, {})])
+def test_every_path_costs_at_most_what_is_priced(n, more):
+    corpus = Corpus.from_texts(texts(n)[0], settings=TEXT).bounded(unit="document")
+    built = planned(**more).build()
+    cost, queries = spent(built, corpus)
+    assert queries >= 4
+    assert cost <= sum(e.count / e.sigma**2 for e in built.guarantee.events) * (1 + 1e-6)
+
+
+def test_places_have_norm_one_and_are_not_negative(few):
+    _, _, corpus, mechanism = few
+    statistic = placed(mechanism, corpus)
+    start, rows, values = statistic(block_of(corpus))
+    assert values.min() >= 0
+    for u in range(start.size - 1):
+        own = np.zeros(statistic.height)
+        np.add.at(own, rows[start[u] : start[u + 1]], values[start[u] : start[u + 1], 0])
+        assert np.linalg.norm(own) <= PLACE_BOUND * (1 + 1e-9)
+
+
+def placed(mechanism, corpus):
+    from dptopics.mechanisms.topics import embedded_space
+
+    topics, words = mechanism.topics, mechanism.vocabulary.vocabulary
+    public = embedded_space.of_words(words, topics.embedding, TEXT)
+    return Places(topics._chart(ATLAS, public, words, TEXT))
+
+
+def block_of(corpus):
+    found = []
+    words = planned().build().vocabulary.vocabulary
+    corpus.limited(vocabulary=words).fold(lambda state, block: found.append(block) or state, 0)
+    return found[0]
+
+
+def test_soft_places_do_not_depend_on_neighbours():
+    draw = np.random.default_rng(0)
+    documents, across = draw.normal(size=(9, 6)), draw.normal(size=(6, 40))
+    documents[4] = 0
+    found, values = soft_places(documents, across)
+    assert found.shape == (9, NEAR)
+    assert not values[4].any()
+    for d in range(9):
+        alone = soft_places(documents[d : d + 1], across)
+        assert np.array_equal(alone[0][0], found[d])
+        assert np.array_equal(alone[1][0], values[d])
+    slow = np.argsort(-(documents.astype(np.float32) @ across.astype(np.float32)), axis=1)[:, :NEAR]
+    assert np.array_equal(np.delete(found, 4, 0), np.delete(slow, 4, 0))
+
+
+def test_planted_subjects_are_shown_and_named(few, released):
+    said, label, _, _ = few
+    model = released.value
+    shown = [row.name for row in model.themes.rows()]
+    assert sum(name in shown for name in SUBJECTS) >= 3
+    names = theme_names(model)
+    assert len(set(names)) == len(names) == model.n_topics
+    agree = np.mean([np.bincount(label[model.assign(said) == k], minlength=4).max() for k in range(4)]) * 4 / 500
+    assert agree > 0.7
+    assert model.top_words() == [[]] * model.n_topics  # nobody voted for a word
+
+
+def test_sizes_add_up_and_their_intervals_hold(few):
+    _, _, corpus, mechanism = few
+    covered = []
+    for seed in range(6):
+        themes = mechanism(corpus, np.random.default_rng(seed)).value.themes
+        true = exact(themes, corpus)
+        assert true.sum() == pytest.approx(500)
+        rows = themes.rows()
+        covered += [row.size.low <= value <= row.size.high for row, value in zip(rows, true, strict=True)]
+        domains = themes.domains()
+        n = len(themes.shown)
+        for d, row in enumerate(domains):
+            whole = true[n + d] + true[:n][themes.domain_of[themes.shown] == d].sum()
+            covered.append(row.size.low <= whole <= row.size.high)
+    # Of 600 rows: fewer than 90 % would have a chance below 1e-6.
+    assert np.mean(covered) > 0.9
+
+
+def exact(themes, corpus):
+    """Sizes without noise, by the rule that the release states."""
+    from dptopics.mechanisms.topics.atlas import Belonging
+
+    mechanism = planned().build()
+    chart = placed(mechanism, corpus).chart
+    limited = corpus.limited(vocabulary=mechanism.vocabulary.vocabulary)
+    return limited.bounded_sum(Belonging(chart.documents, themes), bound=1.0, grid=2.0**-20)[:, 0] * 2.0**-20
+
+
+def test_a_release_of_themes_survives_its_bundle(few, released, tmp_path):
+    said = few[0][:50]
+    bundle.save(released, tmp_path / "r")
+    again = bundle.load(tmp_path / "r").value
+    assert again.themes.rows() == released.value.themes.rows()
+    assert np.array_equal(again.transform(said), released.value.transform(said))
+    assert REST in (tmp_path / "r" / "themes.csv").read_text()
+
+
+def test_many_units_become_clusters(few):
+    _, _, corpus, _ = few
+    model = planned(few=100).build()(corpus, np.random.default_rng(0)).value
+    assert model.themes is None
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"mechanism": "mixture"}, {"text": None}, {"vocabulary": "weighted"}, {"seed_words": [["knee"]]}],
+)
+def test_what_leaves_the_atlas_out(more):
+    assert "atlas" not in planned(**({"mechanism": "embedded"} | more)).settings
+    with pytest.raises(InputError, match="an atlas needs"):
+        planned(**({"mechanism": "embedded", "atlas": ATLAS} | more))
+
+
+def test_an_atlas_that_changed_is_refused(tmp_path):
+    own = tmp_path / "own.md"
+    own.write_text("## One\nwords: knee pain\n## Two\nwords: pills refill\n", "utf-8")
+    plan = planned(atlas=own)
+    assert Plan.from_dict(plan.to_dict(), folder=tmp_path) == plan
+    own.write_text("## One\nwords: knee pain\n## Two\nwords: pills refills\n", "utf-8")
+    with pytest.raises(InputError, match="changed since the plan was made"):
+        Plan.from_dict(plan.to_dict(), folder=tmp_path)
+    other = replace(plan, settings=plan.settings | {"atlas": replace(plan.settings["atlas"], name="gone.md")})
+    with pytest.raises(InputError, match="is missing"):
+        Plan.from_dict(other.to_dict(), folder=tmp_path)
+
+
+def test_the_mechanism_atlas_shows_themes_of_any_number(few):
+    _, _, corpus, _ = few
+    built = planned(mechanism="atlas").build()
+    assert built(corpus, np.random.default_rng(0)).value.themes is not None
+    with pytest.raises(InputError, match="has no setting steps"):
+        planned(mechanism="atlas", steps=3).build()
