@@ -27,7 +27,7 @@ from planted_holes import HOLES
 RESULT = Path(__file__).parent / "results" / "audit_holes.json"
 COMMON = {"epsilon": 1.0, "delta": 1e-6, "unit": "author"}
 # What a mechanism has, so that a hole can be planted. Equal weights have norm one by construction;
-# all that is counted in a table is one, so memory that threads share does not show.
+# all that counts and n-grams add is one, so memory that threads share does not show.
 HAS = {
     "weighted": {"words", "checks", "unlike"},
     "margins": set(),
@@ -35,7 +35,7 @@ HAS = {
     "mixture": {"topics", "columns", "queries", "clipped", "checks", "unlike"},
     "embedded": {"topics", "columns", "queries", "clipped", "checks", "unlike"},
     "spectral": {"columns", "queries", "unlike"},
-    "bayes": {"clipped", "unlike"},
+    "bayes": {"clipped"},
 }
 
 
@@ -73,6 +73,10 @@ def scenarios(folder, names):
             yield name, plan.build(), corpus
 
 
+_BRIEF = Effort(trials=64, runs=40, strangers=2, documents=300)
+HONEST = (("weighted", 260, _BRIEF), ("margins", 40, _BRIEF), ("weighted", 15, Effort()), ("margins", 5, Effort()))
+
+
 def applies(name, needs):
     return not needs or needs in HAS[name]
 
@@ -102,9 +106,7 @@ def table(results):
 
 def honest(results):
     """How often honest mechanisms were accused, in a sentence."""
-    parts = [
-        f"{mine['violated']} of {mine['audits']} short audits of `{name}`" for name, mine in results["honest"].items()
-    ]
+    parts = [f"{mine['violated']} of {mine['audits']} {label}" for label, mine in results["honest"].items()]
     return f"Honest mechanisms were called violated in {' and '.join(parts)}."
 
 
@@ -121,14 +123,15 @@ def main():
         RESULT.write_text(json.dumps(results, indent=1) + "\n")
 
     if options.honest:
-        for name, n, effort in (("weighted", 200, Effort(trials=64)), ("embedded", 20, Effort(trials=64, seconds=10))):
+        for name, n, effort in HONEST:
             _, mechanism, corpus = next(scenarios(options.data, [name]))
-            mine = results["honest"].setdefault(name, {"audits": 0, "violated": 0})
+            label = f"{'default' if effort == Effort() else 'short'} audits of `{name}`"
+            mine = results["honest"].setdefault(label, {"audits": 0, "violated": 0})
             while mine["audits"] < n:
                 mine["violated"] += audit_claim(mechanism, corpus, effort=effort).violated
                 mine["audits"] += 1
                 keep()
-            print(name, mine)
+            print(label, mine)
         return
     effort = Effort.thorough() if options.thorough else Effort()
     for name, mechanism, corpus in scenarios(options.data, options.only):

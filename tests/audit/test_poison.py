@@ -14,6 +14,8 @@ from dptopics.audit.poison import (
     Poisoned,
     Shown,
     Victim,
+    _Guessed,
+    _right,
     audit_by_poison,
     most_guessed,
     of_plan,
@@ -70,6 +72,26 @@ def test_the_attack_is_not_blind_to_a_release_without_noise():
     found = audit_by_poison([victim], CORPUS, runs=40, **QUICK)
     assert found.found[0].interval[0] > found.found[0].allowed
     assert "more than the claim allows" in found.summary().headline
+
+
+def test_scores_beyond_the_usual_see_what_plain_ones_do_not():
+    """Candidates that always score high hide the secret; an attacker who rehearsed takes that away."""
+    rng = np.random.default_rng(0)
+    runs = []
+    for _ in range(60):
+        secret = int(rng.integers(10))
+        runs.append(
+            _Guessed(secret, {"any": 100.0 * np.arange(10) + rng.normal(size=10) + 5 * (np.arange(10) == secret)})
+        )
+    chances = _right(runs)
+    assert np.mean(chances["any"]) < 0.3
+    assert np.mean(chances["any, beyond the usual"]) > 0.9
+
+
+def test_a_target_that_says_nothing_else_is_drawn_out_at_a_large_epsilon():
+    quick = private(100.0)._replace(plants=(Plant(0, 0, alone=60),))
+    found = audit_by_poison([quick], CORPUS, runs=24, **(QUICK | {"rehearsals": 10})).found[0]
+    assert found.success > 0.5
 
 
 def best_guesser(epsilon, m):

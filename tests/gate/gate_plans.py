@@ -57,7 +57,7 @@ class Case:
     noise: str | None = None
     unit: Unit = Unit.AUTHOR
     settings: Mapping[str, Any] = field(default_factory=dict)
-    delta: float = DELTA
+    short: bool = True  # else with as many rounds as by default
 
     def __str__(self):
         named = [str(key) for key in self.settings]
@@ -66,8 +66,8 @@ class Case:
     @property
     def plan(self):
         """The plan, as the command line makes it; refused ones raise."""
-        made: dict[str, Any] = {"mechanism": self.name, "epsilon": EPSILON, "delta": self.delta, "unit": self.unit}
-        settings = {**_short(self), **self.settings}
+        made: dict[str, Any] = {"mechanism": self.name, "epsilon": EPSILON, "delta": DELTA, "unit": self.unit}
+        settings = {**(_short(self) if self.short else {}), **self.settings}
         match self.job:
             case Job.VOCABULARY:
                 return Plan.words(max_words=len(CORE), noise=self.noise, **made, **settings)

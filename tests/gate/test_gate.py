@@ -44,6 +44,11 @@ def test_with_other_settings(case):
     assert problems(case, mechanism, SHORT) == []
 
 
+@pytest.mark.parametrize("case", [case for case in ALONE if case.job is Job.TOPICS and not case.settings], ids=str)
+def test_with_as_many_rounds_as_by_default(case):
+    assert problems(replace(case, short=False), replace(case, short=False).build(), CHEAP) == []
+
+
 @pytest.mark.parametrize("case", ALONE, ids=str)
 def test_plans_can_be_written_down(case):
     plain_plan(case.plan)

@@ -43,12 +43,14 @@ class Shown(NamedTuple):
 
 
 class Plant(NamedTuple):
-    """Documents that an attacker plants: ``copies`` with this many of the target's ``words``, and ``lift`` with every
-    candidate for the secret, which lifts them over the threshold of a vocabulary."""
+    """Documents that an attacker plants: ``copies`` with this many of the target's ``words``, ``lift`` with every
+    candidate for the secret, which lifts them over the threshold of a vocabulary, and ``alone`` with each candidate and
+    nothing else: the target then says nothing else either, so that all that it may contribute goes to the secret."""
 
     copies: int
     words: int
     lift: int = 0
+    alone: int = 0
 
 
 class Victim(NamedTuple):
@@ -115,7 +117,8 @@ def of_plan(plan: Plan) -> Victim:
         counts = np.asarray(value.topic_word * scale[:, None])
         return Shown(value.vocabulary.words, counts, None if weights is None else np.asarray(weights, np.float64))
 
-    plants = (Plant(0, 0), Plant(30, 8), Plant(0, 0, lift=150), Plant(0, 0, lift=400), Plant(30, 8, lift=400))
+    lifted = (Plant(0, 0, lift=150), Plant(0, 0, lift=400), Plant(30, 8, lift=400))
+    plants = (Plant(0, 0), Plant(30, 8), *lifted, Plant(0, 0, alone=60), Plant(0, 0, alone=200))
     guarantee = mechanism.guarantee
     name = f"{plan.mechanism} of dptopics, ε = {guarantee.epsilon:.3g} for each {guarantee.unit}"
     return Victim(name, train, plants, guarantee)
@@ -149,6 +152,7 @@ def _top(weights: Floats) -> Floats:
 _LEVEL = 0.95
 _USERS = 5  # documents that use a candidate: rare, but not unique, as a diagnosis is
 _SHORTEST = 4  # words of a target
+_FEW = 8  # runs: fewer do not tell how candidates usually score
 Rules = dict[str, NDArray[np.float64]]  # scores of the candidates, by the rule that gave them
 
 
@@ -262,24 +266,58 @@ def audit_by_poison(
 def _attacked(victim: Victim, case: "_Case", runs: int, rehearsals: int, rng: Generator) -> Poisoned:
     """Rehearse every plant and rule, then count new runs of the best."""
     total, done = runs + rehearsals * len(victim.plants), 0
-    best, plant, rule = -1.0, victim.plants[0], ""
-    for one in victim.plants:
-        right: dict[str, float] = {}
-        for _ in range(rehearsals):
-            for name, hit in _run(victim, one, case, rng).items():
-                right[name] = right.get(name, 0.0) + hit
+
+    def several(plant: Plant, n: int) -> list[_Guessed]:
+        nonlocal done
+        found = []
+        for _ in range(n):
+            found.append(_run(victim, plant, case, rng))
             done += 1
             progress.report(done / total)
-        name = max(right, key=right.__getitem__)
-        if right[name] > best:
-            best, plant, rule = right[name], one, name
-    hits = 0
-    for _ in range(runs):
-        hits += int(rng.random() < _run(victim, plant, case, rng).get(rule, 1 / len(case.candidates)))
-        done += 1
-        progress.report(done / total)
+        return found
+
+    best, plant, rule = -1.0, victim.plants[0], ""
+    for one in victim.plants:
+        for name, chances in _right(several(one, rehearsals)).items():
+            if sum(chances) > best:
+                best, plant, rule = sum(chances), one, name
+    chances = _right(several(plant, runs)).get(rule, [1 / len(case.candidates)] * runs)
+    hits = sum(int(rng.random() < chance) for chance in chances)
     allowed = None if victim.claim is None else most_guessed(victim.claim, len(case.candidates))
     return Poisoned(victim.name, hits, runs, len(case.candidates), plant, rule, allowed)
+
+
+class _Guessed(NamedTuple):
+    """The number of the secret, and the scores of the candidates by each rule."""
+
+    secret: int
+    rules: "Rules"
+
+
+def _right(runs: Sequence[_Guessed]) -> dict[str, list[float]]:
+    """For each rule the probability that its guess is right, run by run (ties at random).
+
+    Each also relative to how candidates usually score: the mean and spread over the other runs in which they were not
+    the secret, which an attacker knows who rehearses.
+    """
+    secret = np.array([one.secret for one in runs])
+    found: dict[str, list[float]] = {}
+    for name in dict.fromkeys(name for one in runs for name in one.rules):
+        nothing = np.zeros(next(one.rules[name] for one in runs if name in one.rules).size)
+        score = np.array([one.rules.get(name, nothing) for one in runs])
+        found[name] = _hits(score, secret)
+        others = (np.arange(score.shape[1]) != secret[:, None]).astype(float)
+        n = others.sum(axis=0) - others
+        if len(runs) > _FEW and n.min() > 1:
+            total, squares = ((score**power * others).sum(axis=0) - score**power * others for power in (1, 2))
+            spread = np.sqrt(np.maximum(squares / n - (total / n) ** 2, 0.0))
+            found[f"{name}, beyond the usual"] = _hits((score - total / n) / (spread + 1e-9), secret)
+    return found
+
+
+def _hits(score: Floats, secret: NDArray[np.int64]) -> list[float]:
+    best = score == score.max(axis=1, keepdims=True)
+    return [float(row[right] / row.sum()) for row, right in zip(best, secret, strict=True)]
 
 
 def most_guessed(claim: Guarantee, m: int) -> float:
@@ -322,23 +360,25 @@ def _case(corpus: Corpus, m: int, background: int) -> _Case:
     return _Case(corpus, chosen.astype(np.int64), targets, background)
 
 
-def _run(victim: Victim, plant: Plant, case: _Case, rng: Generator) -> dict[str, float]:
-    """One release on planted data: for each rule the probability that its guess is right (ties at random)."""
+def _run(victim: Victim, plant: Plant, case: _Case, rng: Generator) -> _Guessed:
+    """One release on planted data."""
     corpus = case.corpus
     target = int(rng.choice(case.targets))
     others = np.delete(np.arange(corpus.n_documents), target)
     others = np.sort(rng.choice(others, min(case.background, others.size), replace=False))
     secret = int(rng.integers(case.candidates.size))
     known = np.setdiff1d(corpus.word[corpus.doc_start[target] : corpus.doc_start[target + 1]], case.candidates)
+    if plant.alone:
+        known = known[:0]
     near = rng.permutation(known)[: plant.words]
     documents = [np.append(known, case.candidates[secret]), *[near] * plant.copies, *[case.candidates] * plant.lift]
+    documents += [case.candidates[i : i + 1] for i in range(case.candidates.size) for _ in range(plant.alone)]
     data = corpus.take(others)
     shown = victim.train(with_documents(data, documents), int(rng.integers(2**31)))
     rules = _scores(shown, corpus.words, near, case.candidates)
     if shown.weights is not None:
         rules["weights beyond those of the others"] = rules["weights of the words"] - _weights(data, case.candidates)
-    best = {name: np.flatnonzero(score == score.max()) for name, score in rules.items()}
-    return {name: 1 / tied.size if secret in tied else 0.0 for name, tied in best.items()}
+    return _Guessed(secret, rules)
 
 
 def _scores(shown: Shown, words: Sequence[str], near: NDArray[np.int64], candidates: NDArray[np.int64]) -> Rules:

@@ -54,7 +54,7 @@ def test_rates_over_documents_never_call_a_claim_violated():
     np.testing.assert_allclose(data["roc_allowed"], found.allowed(grid), atol=1e-6)
     for one, listed in zip(found.ranked, data["attacks"], strict=True):
         assert listed["tpr_at_0.1%_fpr"] is None  # 60 outsiders cannot show it
-        assert [rate["false_positive_rate"] for rate in listed["rates"]] == [0.02, 0.1]
+        assert [rate["false_positive_rate"] for rate in listed["rates"]] == [0.02, 0.2]
         for rate in listed["rates"]:
             assert rate["interval"][0] <= rate["true_positive_rate"] <= rate["interval"][1]
         np.testing.assert_allclose(listed["roc"], one.roc(grid), atol=1e-6)
@@ -148,7 +148,7 @@ def test_the_line_of_the_manual(run, tmp_path):
     assert code == 0
     assert out.startswith(("RED: an outsider can identify at least", "AMBER:"))
     words = " ".join(out.split())
-    assert "guessing finds 5 %" in words
+    assert "guessing finds 10 %" in words
     assert "30 outsiders cannot show a false positive rate below 1 in 30" in words
     for name in ("audit.json", "audit.html", "documents.csv", "roc.png", "roc.svg", "corpus.npz", "shadow-0007.npz"):
         assert (tmp_path / "plain" / name).exists()
@@ -177,6 +177,17 @@ def test_a_violated_claim_has_an_exit_code_of_its_own(run):
     assert code == 5
     assert out.startswith("RED: this mechanism does not protect each document as it claims.")
     assert "Verdict: violated." in out
+
+
+def test_a_release_of_another_version_is_named_and_not_green(run, monkeypatch):
+    assert run("vocabulary notes.csv --text note --epsilon 50 --delta 1e-3 --out words")[0] == 0
+    monkeypatch.setattr("dptopics.core.__version__", "99.0")
+    code, out, _ = run("audit claim notes.csv --text note --release words --out a")
+    assert code == 6
+    words = " ".join(out.split())
+    assert "Release 'words', made by dptopics" in words
+    assert "Examined with dptopics 99.0 on" in words
+    assert "What that version did was not examined." in words
 
 
 def test_shadows_serve_again(run, tmp_path):

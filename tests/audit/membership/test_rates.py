@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from dptopics.audit.membership.attack import MembershipAudit
 from dptopics.audit.membership.rates import Attack, binomial_interval, corrected, shown_rates
 from dptopics.core.errors import InputError
 
@@ -66,6 +67,19 @@ def test_no_rate_is_shown_that_outsiders_cannot_support():
     assert found["tpr_at_0.1%_fpr"] is None
     assert found["tpr_at_1%_fpr_interval"] is None
     assert [one["false_positive_rate"] for one in found["rates"]] == [0.02, 0.1]
+
+
+def test_the_strongest_attack_is_first_and_has_a_lower_limit():
+    """At 0.1 % a thousand outsiders give no lower limit: ranked by that, all attacks would be alike."""
+    rng, member = np.random.default_rng(1), np.arange(2000) < 1000
+    strong = Attack("strong", rng.normal(size=2000) + np.where(member, rng.choice([0, 6], 2000), 0), member)
+    weak = Attack("weak", rng.normal(size=2000) + 0.5 * member, member)
+    found = MembershipAudit((weak, strong), (), None, 8, 0)
+    assert [one.name for one in found.ranked] == ["strong", "weak"]
+    assert found.rate == 0.01
+    assert strong.interval(found.rate, level=found.level)[0] > 0.3
+    assert "at most" in found.summary().rows[0][1]
+    assert found.summary().rows[0][2].count("to") == 1
 
 
 def test_outsiders_are_counted_once():

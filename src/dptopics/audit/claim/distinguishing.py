@@ -1,14 +1,11 @@
 """The distinguishing test: many draws of noise with and without a canary, in stages so that gross leaks stop early."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from time import monotonic
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.stats import binom
 
@@ -128,103 +125,28 @@ def lone_words_shown(questions: Iterator[Question], words: frozenset[str], *, fa
     return runs, shown, chance
 
 
-# From a released value (None: nothing was released) and the words of a canary: a number that separates in from out.
-Score = Callable[[Any, Sequence[str]], float]
-
-_NOTHING = -1.0  # the score of no release; all others are at least 0
-
-
-# --- scores ---
-
-
-def released_weight(value: Any, words: Sequence[str]) -> float:
-    """Noisy weight of the canary's words in a vocabulary, or in that of topics; without weights, how many are in."""
-    if value is None:
-        return _NOTHING
-    vocabulary = value.vocabulary if isinstance(value, TopicModel) else value
-    if not isinstance(vocabulary, Vocabulary):
-        return 0.0
-    rows = [vocabulary.index[w] for w in words if w in vocabulary.index]
-    # A released word counts whatever its weight, which may be below zero.
-    return float(sum(1.0 if vocabulary.weights is None else max(vocabulary.weights[i], 1e-9) for i in rows))
-
-
-def heaviest_topic(value: Any, words: Sequence[str]) -> float:
-    """Expected count of the canary's words in the topic with the most of them."""
-    return _NOTHING if value is None else float(_counts(value, words).max(initial=0.0))
-
-
-def all_topics(value: Any, words: Sequence[str]) -> float:
-    """Expected count of the canary's words over all topics."""
-    return _NOTHING if value is None else float(_counts(value, words).sum())
-
-
-def likelihood(value: Any, words: Sequence[str]) -> float:
-    """The canary's likelihood under the topic that explains it best: the geometric mean over its words."""
-    if value is None:
-        return _NOTHING
-    if not isinstance(value, TopicModel) or any(w not in value.vocabulary.index for w in words):
-        return 0.0
-    weights = value.topic_word[:, [value.vocabulary.index[w] for w in words]]
-    return float(np.exp(np.log(np.maximum(weights, 1e-300)).mean(axis=1)).max())
-
-
-def ngram_share(value: Any, words: Sequence[str]) -> float:
-    """Released probability of the canary's n-grams, all together."""
-    if value is None:
-        return _NOTHING
-    if not isinstance(value, NgramTable):
-        return 0.0
-    return float(sum(value.probability[value.vocabulary.index[w]] for w in words if w in value.vocabulary.index))
-
-
-def _counts(value: Any, words: Sequence[str]) -> NDArray[np.float64]:
-    """Estimated counts from a topic's weights: noise of known size gives the scale, else the share of the topic."""
-    if not isinstance(value, TopicModel):
-        return np.zeros(1)
-    rows = [value.vocabulary.index[w] for w in words if w in value.vocabulary.index]
-    scale = value.topic_share if value.noise_std is None else 1 / np.maximum(value.noise_std, 1e-300)
-    return np.asarray(value.topic_word[:, rows].sum(axis=1) * scale)
-
-
-SCORES: Mapping[str, Score] = MappingProxyType(
-    {
-        "weight": released_weight,
-        "heaviest topic": heaviest_topic,
-        "all topics": all_topics,
-        "likelihood": likelihood,
-        "n-grams": ngram_share,
-    }
-)
-
-
-def separation(inside: NDArray[np.float64], outside: NDArray[np.float64]) -> float:
-    """Distance of the means of two sets of scores, in standard deviations."""
-    apart = abs(float(inside.mean() - outside.mean()))
-    spread = float(np.sqrt((inside.var() + outside.var()) / 2))
-    if apart <= 1e-12 * abs(float(outside.mean())):
-        return 0.0  # equal but for rounding
-    return apart / spread if spread > 0 else inf
-
-
-def released_value(mechanism: Mechanism[Any], corpus: BoundedCorpus, rng: Generator) -> Any:
-    """What a mechanism publishes, or None: an attacker also sees that nothing was published."""
-    try:
-        return mechanism(corpus, rng).value
-    except NothingReleased:
-        return None
-
-
-def _rehearsed(values: Sequence[Sequence[Any]], words: Sequence[str]) -> Iterator[tuple[float, Score, int, float]]:
-    """How well each score separates the two worlds, with its direction and threshold."""
-    for score in SCORES.values():
-        without, within = (np.array([score(value, words) for value in world]) for world in values)
-        sign = 1 if within.mean() >= without.mean() else -1
-        yield separation(within, without), score, sign, float(within.mean() + without.mean()) / 2
-
+# --- by what is released, where noise cannot be observed ---
 
 _REHEARSALS = 24  # runs of each canary to choose score, direction and threshold; not used otherwise
 Pair = tuple[BoundedCorpus, BoundedCorpus]
+
+
+def canary_scores(value: Any, words: Sequence[str]) -> Floats:
+    """What may separate in from out: the weight of the canary's words in a vocabulary, in all topics, in the heaviest
+    topic, and among n-grams. All are −1 where nothing was released, which an attacker sees too."""
+    if value is None:
+        return np.full(4, -1.0)
+    vocabulary = value if isinstance(value, Vocabulary) else getattr(value, "vocabulary", Vocabulary.of(()))
+    rows = [vocabulary.index[w] for w in words if w in vocabulary.index]
+    # A released word counts whatever its weight, which may be below zero.
+    weight = sum(1.0 if vocabulary.weights is None else max(vocabulary.weights[i], 1e-9) for i in rows)
+    topics, share = np.zeros(1), 0.0
+    if isinstance(value, TopicModel):  # counts: noise of known size gives the scale, else the share of the topic
+        scale = value.topic_share if value.noise_std is None else 1 / np.maximum(value.noise_std, 1e-300)
+        topics = value.topic_word[:, rows].sum(axis=1) * scale
+    if isinstance(value, NgramTable):
+        share = float(value.probability[rows].sum())
+    return np.array([weight, topics.sum(), topics.max(initial=0.0), share])
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,36 +156,38 @@ class ReleasedCase:
     mechanism: Mechanism[Any]
     corpora: Pair
     words: tuple[str, ...]
-    score: Score
-    sign: int
-    threshold: float
-    notes: tuple[str, ...]
+    score: int = 0
+    sign: int = 1
+    threshold: float = -0.5  # was anything released?
 
     @classmethod
     def worst(cls, mechanism: Mechanism[Any], cases: Sequence[tuple[Design, Pair]]) -> "ReleasedCase":
-        """The canary and score that separate best."""
-        best, most, notes = None, -1.0, []
+        """The canary and score that separate best, in standard deviations."""
+        best, most = cls(mechanism, cases[0][1], ()), 0.0
         for design, corpora in cases:
-            words = tuple(dict.fromkeys(word for document in design.canary.documents for word in document))
+            case = cls(mechanism, corpora, tuple(dict.fromkeys(w for one in design.canary.documents for w in one)))
             runs = range(_REHEARSALS // 2)
-            values = [[released_value(mechanism, corpus, secure_rng()) for _ in runs] for corpus in corpora]
-            if all(value is None for world in values for value in world):
-                notes.append("Nothing was released with some of the canaries: the audit had no value to test.")
-                continue
-            for apart, score, sign, middle in _rehearsed(values, words):
-                if apart > most:
-                    best, most = cls(mechanism, corpora, words, score, sign, middle, ()), apart
-        if best is None:
-            _, corpora = cases[0]
-            best = cls(mechanism, corpora, (), lambda value, words: 0.0 if value is None else 1.0, 1, 0.5, ())
-        elif most == 0:
-            notes.append("No score differed between runs with and without the canary: it may never reach the release.")
-        return replace(best, notes=tuple(dict.fromkeys(notes)))
+            out, inside = (np.array([case.released(world) for _ in runs]) for world in (False, True))
+            apart = np.abs(inside.mean(axis=0) - out.mean(axis=0))
+            apart[apart <= 1e-12 * np.abs(out.mean(axis=0))] = 0.0  # equal but for rounding
+            apart /= np.maximum(np.sqrt((inside.var(axis=0) + out.var(axis=0)) / 2), 1e-300)
+            if apart.max() > most:
+                score, most = int(apart.argmax()), float(apart.max())
+                means = float(out[:, score].mean()), float(inside[:, score].mean())
+                best = replace(case, score=score, sign=1 if means[1] >= means[0] else -1, threshold=sum(means) / 2)
+        return best
+
+    def released(self, within: bool) -> Floats:
+        """The scores of a fresh run."""
+        try:
+            value = self.mechanism(self.corpora[within], secure_rng()).value
+        except NothingReleased:
+            value = None
+        return canary_scores(value, self.words)
 
     def __call__(self, within: bool) -> float:
-        """The score of a fresh run."""
-        value = released_value(self.mechanism, self.corpora[within], secure_rng())
-        return self.sign * (self.score(value, self.words) - self.threshold)
+        """The score that was chosen, of a fresh run."""
+        return self.sign * (float(self.released(within)[self.score]) - self.threshold)
 
 
 def through_release(

@@ -41,7 +41,7 @@ from dptopics.audit.claim.distinguishing import (
 )
 from dptopics.audit.claim.finding import Check, ClaimAudit, Finding
 from dptopics.audit.claim.noise_law import NoiseLaw, rarest_event_seen, smallest_share_seen
-from dptopics.audit.claim.transcript import Follower, LeftThePath, Question, Recorder, run
+from dptopics.audit.claim.transcript import Follower, LeftThePath, Question, Recorder, finite, run
 from dptopics.core import progress
 from dptopics.core.errors import DptopicsError, PrivacyError
 from dptopics.core.vocabulary import Vocabulary
@@ -72,7 +72,7 @@ class Effort:
     units: int = 60  # of the data, as a background
     strangers: int = _STRANGERS  # neighbours at random, beside the worst that can be thought of
     documents: int = _DOCUMENTS  # of one author, at most
-    seconds: float = 60.0  # for the noise, and as many for the distinguishing test; a quarter of it for lone words
+    seconds: float = 120.0  # for the noise, and as many for the distinguishing test; a quarter of it for lone words
 
     @classmethod
     def thorough(cls) -> "Effort":
@@ -234,7 +234,9 @@ class Examination:
         for name, world in {**worlds, "everybody, all words": worlds["everybody"]}.items():
             recorder = Recorder()
             mechanism = whole if name == "everybody, all words" else self.mechanism
-            self._tried(partial(run, mechanism, world, recorder, secure_rng()))
+            release = self._tried(partial(run, mechanism, world, recorder, secure_rng()))
+            if release is not None and not finite(release.value):
+                self.notes.append("It releases numbers that are not finite.")
             accounting = compare(mechanism.guarantee, recorder.queries)
             if accounting.problem:
                 self._found("price", f"{accounting.problem} ({name}).")
@@ -364,7 +366,6 @@ class Examination:
         else:
             cases = [(d, self._bounded(d, some)) for d in designs(mechanism, some, public_words(mechanism, some))]
             chosen = ReleasedCase.worst(mechanism, cases)
-            self.notes += chosen.notes
             result = through_release(chosen, mechanism.guarantee, error=_SHARE, **how)
             where = "release"
         self.distinguished = result

@@ -6,9 +6,6 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from dptopics.audit.claim.curves import claimed_curve
 from dptopics.audit.claim.distinguishing import DistinguishingResult
 from dptopics.audit.summary import Audited, Light, Summary, write_page
 from dptopics.privacy.guarantee import Guarantee
@@ -160,37 +157,9 @@ class ClaimAudit(Audited):
         }
 
     def save(self, folder: Path) -> None:
-        """Write audit.json, the page, and the claimed curve with what was measured (where matplotlib is installed)."""
+        """Write audit.json and the page."""
         page = write_page(self.summary(), folder, title="Is the claim true?")
         page.with_suffix(".json").write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
-        plot_curve(self, folder)
-
-
-def plot_curve(audit: ClaimAudit, folder: Path) -> bool:
-    """The claimed trade-off curve and the measured errors; False without a measurement or matplotlib."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        return False
-    if audit.distinguishing is None:
-        return False
-    curve = claimed_curve(audit.claim.events, failures=False)
-    grid = np.linspace(0.001, 0.999, 200)
-    figure = Figure(figsize=(5, 5), layout="constrained")
-    axes = figure.subplots()
-    axes.plot(grid, [curve(float(rate)) for rate in grid], "k-", label=f"claimed: ε = {audit.claim.epsilon:.3g}")
-    axes.plot(
-        audit.distinguishing.false_positives,
-        audit.distinguishing.false_negatives,
-        "o",
-        label="measured: errors at most",
-    )
-    axes.plot(grid, 1 - grid, "k:", linewidth=1, label="guessing")
-    axes.set(xlabel="false positive rate", ylabel="false negative rate", title="Distinguishing test: not for release")
-    axes.set(xlim=(0, 1), ylim=(0, 1))
-    axes.legend(fontsize=8)
-    figure.savefig(folder / "curve.png", dpi=150)
-    return True
 
 
 def _down(bound: float) -> str:

@@ -317,5 +317,12 @@ def bytes_of(thing: Any) -> bytes:
     return repr(thing).encode()
 
 
+def finite(thing: Any) -> bool:
+    """Whether all numbers of a release are."""
+    if is_dataclass(thing) and not isinstance(thing, type):
+        return all(finite(getattr(thing, field.name)) for field in fields(thing))
+    return not isinstance(thing, np.ndarray) or thing.dtype.kind != "f" or bool(np.isfinite(thing).all())
+
+
 def _copy(answer: T) -> T:
     return answer.copy() if isinstance(answer, np.ndarray) else answer

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.audit.membership.rates import (
+    ACCUSED,
     STATISTICS,
     Attack,
     Shadows,
@@ -56,32 +57,37 @@ class MembershipAudit(Audited):
         return shown_rates(min(one.n_outsiders for one in self.attacks))
 
     @property
+    def rate(self) -> float:
+        """The smallest of them at which an estimate has a lower limit."""
+        n = min(one.n_outsiders for one in self.attacks)
+        return next((rate for rate in self.rates if rate * n >= ACCUSED), self.rates[-1])
+
+    @property
     def level(self) -> float:
         """Of each interval, so that all hold simultaneously with 95 % although the best attack is selected."""
         return corrected(len(self.attacks) * len(self.rates))
 
     @cached_property
     def ranked(self) -> tuple[Attack, ...]:
-        """The attacks, best first, by their lower limits and then by their rates."""
+        """The attacks, best first, by what they find at the rate that the outsiders support."""
 
         def order(one: Attack) -> tuple[float, ...]:
-            low = [-one.interval(rate, level=self.level)[0] for rate in self.rates]
-            return (*low, -one.true_positive_rate(self.rates[0]), -one.area())
+            return (*(-one.true_positive_rate(rate) for rate in (self.rate, *self.rates)), -one.area())
 
         return tuple(sorted(self.attacks, key=order))
 
     @property
     def best(self) -> Attack:
-        """The attack with the largest lower limit at the smallest false positive rate."""
+        """The attack that finds most."""
         return self.ranked[0]
 
     def verdict(self) -> str:
         """A few sentences for the owner."""
-        first = self.rates[0]
-        found, (low, high) = self.best.true_positive_rate(first), self.best.interval(first, level=self.level)
+        first, rate = self.rates[0], self.rate
+        found, (low, high) = self.best.true_positive_rate(rate), self.best.interval(rate, level=self.level)
         lines = [
-            f"Accusing 1 in {1 / first:,.0f} outsiders, the best of {len(self.attacks)} attacks ({self.best.name}) "
-            f"finds {found:.1%} of the members (between {low:.1%} and {high:.1%}); guessing finds {_percent(first)}."
+            f"Accusing 1 in {1 / rate:,.0f} outsiders, the best of {len(self.attacks)} attacks ({self.best.name}) "
+            f"finds {found:.1%} of the members (between {low:.1%} and {high:.1%}); guessing finds {_percent(rate)}."
         ]
         if first > 0.001:
             lines.append(too_few(self.best.n_outsiders, first))
@@ -218,7 +224,10 @@ def _percent(rate: float) -> str:
 
 def _found(one: Attack, rate: float, level: float) -> str:
     low, high = one.interval(rate, level=level)
-    return f"{one.true_positive_rate(rate):.1%} ({low:.1%} to {high:.1%})"
+    found = one.true_positive_rate(rate)
+    if low == 0 < found:  # so few outsiders that their threshold has no upper limit
+        return f"{found:.1%} (at most {high:.1%})"
+    return f"{found:.1%} ({low:.1%} to {high:.1%})"
 
 
 def too_few(n_outsiders: int, rate: float) -> str:

@@ -25,6 +25,7 @@ from dptopics.kernels.zeta import zeta
 
 LEVEL = 0.95  # of all the intervals of one table together
 _SMALLEST = 0.001  # false positive rate of first interest
+ACCUSED = 8  # outsiders that a threshold must accuse before it is known, with the confidence of a table, to do so
 _FEWEST = 20  # documents or authors: half of them outsiders, which is one for a false positive rate of 10 %
 
 
@@ -190,9 +191,14 @@ def smallest_rate(n_outsiders: int) -> float:
 
 
 def shown_rates(n_outsiders: int) -> tuple[float, ...]:
-    """The false positive rates of a table: the smallest supported one, and a larger one."""
+    """The false positive rates of a table: the smallest that can be measured, and one at which lower limits exist.
+
+    >>> [shown_rates(n) for n in (5000, 900, 60, 30, 3)]
+    [(0.001, 0.01), (0.002, 0.01), (0.02, 0.2), (0.05, 0.1), (0.5,)]
+    """
     first = smallest_rate(n_outsiders)
-    second = next((rate for rate in (0.01, 0.1) if rate > first), None)
+    bounded = [rate for rate in (0.01, 0.02, 0.05, 0.1, 0.2) if rate * n_outsiders >= ACCUSED]
+    second = next((rate for rate in (*bounded, 0.1) if rate > first), None)
     return (first,) if second is None else (first, second)
 
 
