@@ -66,9 +66,8 @@ class Chart:
         with threadpool_limits(1):
             said = self.looks.T @ noisy
             for doubt in _DOUBTS:
-                found, _ = nnls(
-                    root.T, solve_triangular(root, said - doubt * sigma, lower=True), maxiter=len(gram) * 10
-                )
+                target = solve_triangular(self.root, said - doubt * sigma, lower=True)
+                found, _ = nnls(self.root.T, target, maxiter=10 * len(said))
                 if np.count_nonzero(found > LEAST_TEXTS) >= _DOZEN:
                     break
         return np.asarray(found)
