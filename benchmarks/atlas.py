@@ -2,6 +2,8 @@
 
     python benchmarks/atlas.py --data FOLDER            # resumable; results/atlas.json
     python benchmarks/atlas.py --data FOLDER --show
+    python benchmarks/atlas.py --data FOLDER --wrong    # themes shown of 300 texts that whole-text vectors do not see
+    python benchmarks/atlas.py --data FOLDER --cover    # intervals of the sizes of themes, domains and the rest
 
 NMI of each text's topic with labels; three draws of each corpus, five runs each, ten topics. LDA: tomotopy without
 privacy on the same texts read in the same way, ten topics, min_df 2, 500 iterations, three seeds.
@@ -9,14 +11,17 @@ privacy on the same texts read in the same way, ten topics, min_df 2, 500 iterat
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 from sklearn.metrics import normalized_mutual_info_score as nmi
 
-from dptopics import Corpus, TextSettings
+from dptopics import Corpus, TextSettings, TopicModel
 from dptopics.plan import Plan
+from dptopics.public.atlas import shipped
+from dptopics.public.embeddings import embedding, unit
 
 STORED = Path(__file__).parent / "results" / "atlas.json"
 LABELS = {"airline_tweets": "reason", "medquad": "source"}
@@ -68,22 +73,76 @@ def lda(rows: list[tuple[str, str]]) -> list[float]:
     return scores
 
 
-def show(stored: dict[str, dict[str, list[float]]]) -> None:
-    """A table by corpus and size."""
-    for n in SIZES:
-        means = []
-        for corpus in CORPORA:
-            cells = [stored[key] for d in range(DRAWS) if (key := f"{corpus} {n} {d}") in stored]
-            if not cells:
-                continue
-            ours = np.mean([s for c in cells for s in c["private"]])
-            theirs = np.mean([s for c in cells for s in c.get("lda", [np.nan])])
-            shown = np.mean([s for c in cells for s in c["themes"]])
-            means.append((ours, theirs))
-            ratio = f"ratio {ours / theirs:.2f}  themes {shown:.1f}"
-            print(f"{n:5d} {corpus:18s} private {ours:.3f}  LDA {theirs:.3f}  {ratio}")
-        if means:
-            print(f"{n:5d} {'mean':18s} private {np.mean(means, 0)[0]:.3f}  LDA {np.mean(means, 0)[1]:.3f}", flush=True)
+def wrong(data: Path) -> dict[str, list[float]]:
+    """Of 300 texts: how many themes are shown, and how many of them fewer than three texts have among their nearest.
+
+    Nearest by MiniLM of whole texts, which placed nothing; a theme is the mean of its sentences.
+    """
+    model, themes = embedding("minilm"), shipped("english").themes
+    said = unit(model.together([one for theme in themes for one in theme.sentences]).astype(float))
+    of = np.repeat(np.arange(len(themes)), [len(theme.sentences) for theme in themes])
+    centres = np.zeros((len(themes), said.shape[1]))
+    np.add.at(centres, of, said - said.mean(axis=0))
+    found: dict[str, list[float]] = {}
+    for corpus in CORPORA:
+        texts = [text for text, _ in rows_of(corpus, data, 0)[:300]]
+        near = np.argsort(-unit(model(texts).astype(float) - said.mean(axis=0)) @ unit(centres).T, axis=1)[:, :3]
+        times = np.bincount(near.ravel(), minlength=len(themes))
+        shown = [one.themes.shown for one in releases(texts, RUNS)]
+        found[corpus] = [float(np.mean([len(s) for s in shown])), float(min(len(s) for s in shown)),
+                         float(np.mean([np.mean(times[s] < 3) for s in shown]))]  # fmt: skip
+        many, least, off = found[corpus]
+        print(f"{corpus:18s} shown {many:.1f} (at least {least:.0f})  wrong {off:.1%}")
+    return found
+
+
+def releases(texts: list[str], runs: int) -> Iterator[TopicModel]:
+    """The default at ε = 1, ten topics."""
+    plan = Plan.topics(n_topics=10, epsilon=1.0, delta=1e-5, unit="document", text=TEXT)
+    mechanism, corpus = plan.build(), Corpus.from_texts(texts, settings=TEXT)
+    bounded = corpus.bounded(unit="document", max_words=plan.max_words)
+    for seed in range(runs):
+        yield mechanism(bounded, np.random.default_rng(seed)).value
+
+
+def cover(data: Path, runs: int = 200) -> dict[str, float]:
+    """Share of 95 % intervals that hold the number of texts by the stated rule, over releases of 500 texts."""
+    texts = [text for text, _ in rows_of("newsgroups20", data, 0)[:500]]
+    hits: dict[str, list[bool]] = {"themes": [], "everything else": [], "domains": [], "topics": []}
+    for model in releases(texts, runs):
+        themes = model.themes
+        true = np.bincount(themes.cells(model.places(texts)), minlength=themes.n_cells)
+        n, domain = len(themes.shown), themes.domain_of[themes.shown]
+        for k, row in enumerate(themes.rows()):
+            hits["themes" if k < n else "everything else"].append(row.size.low <= true[k] <= row.size.high)
+        for d, row in enumerate(themes.domains()):
+            whole = true[n + d] + true[:n][domain == d].sum()
+            hits["domains"].append(row.size.low <= whole <= row.size.high)
+        counted = np.bincount(model.assign(texts) % (model.n_topics + 1), minlength=model.n_topics + 1)
+        for k in range(model.n_topics):
+            one = model.sizes.estimate(k)
+            hits["topics"].append(one.low <= counted[k] <= one.high)
+    found = {name: round(float(np.mean(of)), 4) for name, of in hits.items()}
+    print(found)
+    return found
+
+
+def table(stored: dict[str, dict[str, list[float]]]) -> str:
+    """NMI by corpus and number of texts, private and (LDA without privacy); the last row is the mean."""
+
+    def mean(corpus: str, n: int, of: str) -> float:
+        cells = [stored[key].get(of, []) for d in range(DRAWS) if (key := f"{corpus} {n} {d}") in stored]
+        found = [score for cell in cells for score in cell]
+        return float(np.mean(found)) if found else float("nan")
+
+    lines = ["| texts | " + " | ".join(f"{n:,}" for n in SIZES) + " |", "|---|" + "---|" * len(SIZES)]
+    numbers = {corpus: [(mean(corpus, n, "private"), mean(corpus, n, "lda")) for n in SIZES] for corpus in CORPORA}
+    numbers["mean"] = np.mean(list(numbers.values()), axis=0).tolist()
+    for corpus, row in numbers.items():
+        lines.append(f"| {corpus} | " + " | ".join(f"{ours:.3f} ({theirs:.3f})" for ours, theirs in row) + " |")
+    shown = [np.mean([mean(corpus, n, "themes") for corpus in CORPORA]) for n in SIZES]
+    lines.append("| themes shown | " + " | ".join(f"{many:.0f}" for many in shown) + " |")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -91,6 +150,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--wrong", action="store_true")
+    parser.add_argument("--cover", action="store_true")
     parser.add_argument("--corpora", nargs="+", default=CORPORA)
     parser.add_argument("--n", nargs="+", type=int, default=SIZES)
     parser.add_argument("--epsilon", type=float, default=1.0)
@@ -99,6 +160,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=STORED)
     given = parser.parse_args()
     stored = json.loads(given.out.read_text()) if given.out.exists() else {}
+    if given.wrong or given.cover:
+        stored |= {"wrong": wrong(given.data)} if given.wrong else {"cover": cover(given.data)}
+        given.out.write_text(json.dumps(stored, indent=1) + "\n")
+        return
     for corpus in () if given.show else given.corpora:
         for draw in range(DRAWS):
             rows = rows_of(corpus, given.data, draw)
@@ -111,7 +176,7 @@ def main() -> None:
                 if "lda" not in cell and not given.no_lda:
                     cell["lda"] = lda(rows[:n])
                 given.out.write_text(json.dumps(stored, indent=1) + "\n")
-    show(stored)
+    print(table(stored))
 
 
 if __name__ == "__main__":

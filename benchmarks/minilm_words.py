@@ -3,7 +3,8 @@
     python benchmarks/minilm_words.py          # a minute; needs the extra minilm
 
 Words: the common ones of English (``wordfreq``), the pieces of the model's tokenizer, by which other words are put
-together, and those of the public atlas. 192 principal axes of the common words. Written to src/dptopics/resources/minilm_words.npz.
+together, and those of the public atlas. 192 principal axes of the common words. Written to
+src/dptopics/resources/minilm_words.npz.
 """
 
 import re

@@ -74,6 +74,12 @@ class Themes:
         rest = len(self.shown) + self.domain_of[found[:, 0]]
         return np.where(found[:, 0] < 0, self.n_cells - 1, np.where(own >= 0, own, rest)).astype(np.int32)
 
+    @property
+    def cell_titles(self) -> list[str]:
+        """The name of each cell."""
+        own = [self.names[j] for j in self.shown.tolist()]
+        return [*own, *(f"{REST}: {name}" for name in self.domain_names), "no known word"]
+
     def rows(self) -> list[ThemeRow]:
         """Shown themes, then what is left of each domain, then texts without a known word."""
         if self.noisy is None:

@@ -167,6 +167,25 @@ class TopicModel(Tabular):
         topic = np.concatenate([np.empty(0, np.int64), *found])
         return np.where(topic < self.n_topics, topic, -1)
 
+    def assign_themes(self, texts: Iterable[str], *, embedding: Any = None) -> list[str]:
+        """The shown theme of each text, or "everything else" of a domain: the rule of the sizes of themes."""
+        if self.themes is None:
+            raise InputError("these topics are not made of themes. Use assign.")
+        rows = self.themes.cell_titles
+        return [rows[cell] for cell in self.themes.cells(self.places(texts, embedding=embedding)).tolist()]
+
+    def places(self, texts: Iterable[str], *, embedding: Any = None) -> NDArray[np.float64]:
+        """Unit vectors of new texts in the space of the topics; zeros without known words."""
+        space, means = self.space, self._word_means
+        if space is None:
+            raise InputError("these topics are distributions over words and have no centres. Use transform.")
+        found = (
+            [projected(raw, space.mean, space.projection, space.middle) for raw in self._vectors(texts, embedding)]
+            if means is None
+            else [mean_of_words(*counts, means, space.middle) for counts in self._counted(_checked(texts))]
+        )
+        return np.concatenate([np.empty((0, space.middle.size)), *found])
+
     def placed(
         self, doc_start: NDArray[Any], word: NDArray[Any], count: NDArray[Any], vectors: NDArray[Any] | None
     ) -> NDArray[np.int64]:

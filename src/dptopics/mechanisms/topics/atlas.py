@@ -54,7 +54,7 @@ class Chart:
     def root(self) -> Floats:
         """Of the Gram matrix of ``looks``, lower triangular."""
         with threadpool_limits(1):
-            return np.linalg.cholesky(self.looks.T @ self.looks + _RIDGE * np.eye(len(self.looks)))
+            return np.asarray(np.linalg.cholesky(self.looks.T @ self.looks + _RIDGE * np.eye(len(self.looks))), float)
 
     def weights(self, noisy: Floats, sigma: float) -> Floats:
         """About how many texts each theme explains: w ≥ 0 that minimise ‖noisy − looks·w‖²/2 + λσ·Σw.

@@ -75,7 +75,7 @@ def overview_section(data: dict[str, Any]) -> str:
     sizes = [data["sized"]] if data["sized"] else []
     heads = ["Topic", *(["Name"] if named else []), *sizes, "First words above the noise"]
     head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
-    note = f"<p>Names by {escape(data['labelled'])}, from the released words alone.</p>" if named else ""
+    note = f"<p>Names by {escape(data['labelled'])}, from the release alone.</p>" if named else ""
     return (
         '<section id="overview" aria-labelledby="overview-title"><h2 id="overview-title">Overview</h2>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="All topics"><table class="overview">'
