@@ -25,6 +25,17 @@ from dptopics.privacy.guarantee import Strength, Trust, Unit
 from dptopics.privacy.pricing import epsilon_of, zcdp_delta, zcdp_of
 from dptopics.privacy.rng import secure_rng
 
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "clinic.ledger"
+
+
+@pytest.fixture
+def ledger(path):
+    return Ledger.create(path, epsilon=3, delta=1e-6)
+
+
 # Making and opening
 
 

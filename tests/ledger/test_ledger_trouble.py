@@ -24,6 +24,16 @@ from dptopics.privacy.rng import secure_rng
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "clinic.ledger"
+
+
+@pytest.fixture
+def ledger(path):
+    return Ledger.create(path, epsilon=3, delta=1e-6)
+
+
 @posix
 def test_two_processes_at_once_never_pass_the_budget(path, tmp_path):
     """Six children ask for 10 × 0.1 each, of 2.0: exactly twenty charges succeed, and all are on record."""
