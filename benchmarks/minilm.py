@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from packaging.requirements import Requirement
 
-from dptopics.public import minilm_files
+from dptopics.public.minilm import package_folder
 from results import bar, save
 
 CORPORA, EACH, TURNS = ("newsgroups20", "medquad", "octis_bbc_news", "amazon_5core"), 75, 3
@@ -135,7 +135,7 @@ def main() -> None:
     if options.work:
         work(options.work[0], int(options.work[1]), options.data, Path(options.work[2]))
         return
-    by_torch = f"sentence-transformers:{minilm_files.folder()}"
+    by_torch = f"sentence-transformers:{package_folder()}"
     ways = {"minilm": ("minilm", SOURCE), "minilm-int8": ("minilm-int8", SOURCE), "torch": (by_torch, SOURCE)}
     if options.before:
         ways |= {f"{name}, own implementation": (name, options.before) for name in ("minilm", "minilm-int8")}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dptopics.core.errors import InputError
-from dptopics.public import minilm, minilm_files
+from dptopics.public import minilm
 from dptopics.public.embeddings import embedding
 from dptopics.public.minilm import MiniLM, MiniLMInt8, loaded, tokens
 from dptopics.public.text_models import check_repeatable
@@ -82,7 +82,7 @@ def test_bytes_leave_room_for_their_sums():
 
     from dptopics.public.minilm_graph import graph
 
-    made = onnx.load_from_string(graph(load(minilm_files.read(None, "model.safetensors")), True))
+    made = onnx.load_from_string(graph(load(minilm.read(None, "model.safetensors")), True))
     small = [w for array in made.graph.initializer if (w := numpy_helper.to_array(array)).dtype == np.int8]
     assert sum(w.ndim == 2 for w in small) == 4 * 6
     assert 2 * 255 * max(abs(w.astype(int)).max() for w in small) < 2**15
@@ -131,35 +131,35 @@ def test_names():
     assert embedding("minilm") == MiniLM()
     assert str(embedding("minilm-int8")) == "minilm-int8"
     assert not embedding("minilm").of_words
-    assert embedding(f"minilm:{minilm_files.folder()}").name == "minilm"  # no path of this machine in a release
+    assert embedding(f"minilm:{minilm.package_folder()}").name == "minilm"  # no path of this machine in a release
     assert MiniLM() != MiniLMInt8()
 
 
-@pytest.mark.parametrize("changed", list(minilm_files.HASHES))
+@pytest.mark.parametrize("changed", list(minilm.HASHES))
 def test_another_file_is_refused(tmp_path, changed):
-    for name in minilm_files.HASHES:
+    for name in minilm.HASHES:
         (tmp_path / name).write_bytes(b"{}")
-    with pytest.raises(InputError, match=f"'{changed}' .* SHA-256 must be {minilm_files.HASHES[changed]}"):
-        minilm_files.read(tmp_path, changed)
+    with pytest.raises(InputError, match=f"'{changed}' .* SHA-256 must be {minilm.HASHES[changed]}"):
+        minilm.read(tmp_path, changed)
     with pytest.raises(InputError, match="SHA-256"):
         embedding(f"minilm:{tmp_path}")
 
 
 @installed
 def test_one_changed_byte_is_seen(tmp_path):
-    content = bytearray((minilm_files.folder() / "model.safetensors").read_bytes())
+    content = bytearray((minilm.package_folder() / "model.safetensors").read_bytes())
     content[-1] ^= 1
     (tmp_path / "model.safetensors").write_bytes(content)
     with pytest.raises(InputError, match="is not that of all-MiniLM-L6-v2"):
-        minilm_files.read(tmp_path, "model.safetensors")
+        minilm.read(tmp_path, "model.safetensors")
 
 
 def test_what_is_missing_is_said(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="holds no file"):
         embedding(f"minilm:{tmp_path / 'nowhere'}")
-    monkeypatch.setattr(minilm_files, "_PACKAGES", {"a_package_that_is_not_there": "model"})
+    monkeypatch.setattr(minilm, "_PACKAGES", {"a_package_that_is_not_there": "model"})
     with pytest.raises(InputError, match=r"pip install 'dptopics\[minilm\]'"):
-        minilm_files.folder()
+        minilm.package_folder()
 
 
 @installed

