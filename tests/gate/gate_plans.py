@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 from unittest.mock import patch
 
-from gate_corpora import COMMON, CORE, COUNTED, LISTED, MODEL, SERIES, TABLE, corpus_of, crowd
+from gate_corpora import ATLAS, COMMON, CORE, COUNTED, LISTED, MODEL, SERIES, TABLE, TEXT, corpus_of, crowd
 
 from dptopics import plan as plans
 from dptopics.core.errors import InputError, PrivacyError
@@ -68,7 +68,7 @@ class Case:
     def plan(self):
         """The plan, as the command line makes it; refused ones raise."""
         made: dict[str, Any] = {"mechanism": self.name, "epsilon": EPSILON, "delta": DELTA, "unit": self.unit}
-        settings = {**(_short(self) if self.short else {}), **self.settings}
+        settings = {**(_short(self) if self.short else {}), **with_themes(self.job, self.name), **self.settings}
         match self.job:
             case Job.VOCABULARY:
                 return Plan.words(max_words=len(CORE), noise=self.noise, **made, **settings)
@@ -78,6 +78,8 @@ class Case:
             case Job.COUNTS:
                 return Plan.counts(**made, **settings)
         words = LISTED if self.words == "list" else self.words
+        if "atlas" in settings:
+            made["text"] = TEXT
         return Plan.topics(n_topics=2, vocabulary=words, max_words=len(CORE), noise=self.noise, **made, **settings)
 
     def build(self):
@@ -109,6 +111,11 @@ class Case:
         return self.job is Job.COUNTS or (self.job is Job.NGRAMS and self.words is None)
 
 
+def with_themes(job, name):
+    """Settings that a mechanism of themes needs: a small atlas."""
+    return {"atlas": ATLAS} if job is Job.TOPICS and name == "atlas" else {}
+
+
 def _short(case):
     """Short settings that all the mechanisms named have."""
     kinds = [mechanism_class(case.job, name) for name in case.name.split(",")]
@@ -128,7 +135,7 @@ def proved(job, name):
 
 
 def installed(name):
-    return name != "embedded" or available()
+    return name not in ("embedded", "atlas") or available()
 
 
 def each(job):
@@ -142,7 +149,7 @@ def each(job):
 
 def of(job, name, kind):
     """One mechanism alone: topics over a public list."""
-    words = "list" if job is Job.TOPICS else None
+    words = "common" if name == "atlas" else "list" if job is Job.TOPICS else None
     chosen = [None] if job is Job.TOPICS else noises(job, name)
     found = [Case(job, name, words, noise) for noise in chosen]
     of_the_plan = {"max_words"} if job is not Job.NGRAMS else set()  # that is how many words a unit may propose
@@ -163,12 +170,18 @@ def compositions():
     topics = [name for name in mechanisms(Job.TOPICS) if proved(Job.TOPICS, name) and installed(name)]
     for unit in Unit:
         found += [Case(Job.VOCABULARY, name, None, noise, unit) for name, noise in vocabularies() if name in _private()]
-        found += [Case(Job.TOPICS, name, *words, unit) for name, words in product(topics, vocabularies())]
+        found += [
+            Case(Job.TOPICS, name, *words, unit) for name, words in product(topics, vocabularies()) if name != "atlas"
+        ]
+        found += [Case(Job.TOPICS, "atlas", *words, unit) for words in vocabularies() if words[0].startswith("common")]
         own = {"vocabulary_epsilon": EPSILON / 3}  # an ε each, instead of shares
         found += [
             Case(Job.TOPICS, "variational", *words, unit, own) for words in vocabularies() if words[0] in _private()
         ]
-        found += [Case(Job.TOPICS, ",".join(pair), "list", None, unit) for pair in combinations(topics, 2)]
+        found += [
+            Case(Job.TOPICS, ",".join(pair), "list", None, unit)
+            for pair in combinations([name for name in topics if name != "atlas"], 2)
+        ]
         for name in (name for name in mechanisms(Job.NGRAMS) if proved(Job.NGRAMS, name)):
             found += [
                 Case(Job.NGRAMS, name, words, noise, unit)

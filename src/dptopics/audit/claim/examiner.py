@@ -72,7 +72,7 @@ class Effort:
     units: int = 60  # of the data, as a background
     strangers: int = _STRANGERS  # neighbours at random, beside the worst that can be thought of
     documents: int = _DOCUMENTS  # of one author, at most
-    seconds: float = 120.0  # for the noise, and as many for the distinguishing test; a quarter of it for lone words
+    seconds: float = 200.0  # for the noise, and as many for the distinguishing test; a quarter of it for lone words
 
     @classmethod
     def thorough(cls) -> "Effort":
