@@ -3,9 +3,16 @@
 from dataclasses import dataclass, field
 from math import inf, sqrt
 
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
 from dptopics.core.errors import PrivacyError
+from dptopics.data.bounded import BoundedCorpus, Statistic
+from dptopics.mechanisms.queries import noisy_sum
 from dptopics.privacy.events import Event, Gaussian
 
+Floats = NDArray[np.float64]
 _ROUNDING = 1e-9
 
 
@@ -28,10 +35,6 @@ class Budget:
         """The share that is left."""
         return max(0.0, 1 - self.spent)
 
-    def take(self, share: float, *, signed: bool = False) -> float:
-        """The multiplier of a query that takes this share; refused if there is less."""
-        return self.pay(self.sigma / sqrt(share) if share > 0 else 0.0, signed=signed)
-
     def pay(self, multiplier: float, *, signed: bool = False) -> float:
         """The same multiplier, paid for; refused if it takes more than is left."""
         share = (self.sigma / multiplier) ** 2 if multiplier > 0 else inf
@@ -40,6 +43,10 @@ class Budget:
             raise PrivacyError(f"a query asked for {share:.3g} of a budget of which {self.left:.3g} is left.")
         self.spent, self.spent_signed = spent, spent_signed
         return multiplier
+
+    def of(self, share: float) -> float:
+        """The multiplier of this share; nothing is paid."""
+        return self.sigma / sqrt(share)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -50,3 +57,17 @@ class Budget:
             for share, positive in parts
             if share > 0
         )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A corpus that is queried within a budget."""
+
+    corpus: BoundedCorpus
+    rng: Generator
+    budget: Budget
+
+    def sum(self, statistic: Statistic, sigma: float, *, bound: float = 1.0, signed: bool = False) -> Floats:
+        """A noisy sum of this multiplier, paid for."""
+        paid = self.budget.pay(sigma, signed=signed)
+        return noisy_sum(self.corpus, statistic, bound=bound, sigma=paid, rng=self.rng)

@@ -9,7 +9,6 @@ Written for this package and shipped with it; it never saw the data. An owner ma
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -150,8 +149,3 @@ def _named(name: str, number: int) -> str:
     if not 0 < len(name) <= _MOST_LETTERS or not name.isprintable():
         raise InputError(f"line {number} of the atlas: a name has 1 to {_MOST_LETTERS} printable signs.")
     return name
-
-
-def extended(words: Sequence[str], atlas: Atlas, text: TextSettings) -> list[str]:
-    """Words with those of the atlas that are not among them."""
-    return list(dict.fromkeys([*words, *atlas.listed_words(text)]))

@@ -119,19 +119,13 @@ class Themes:
     @property
     def note(self) -> str:
         """What is counted, and what is not."""
-        rest = self.total(slice(len(self.shown), -1)) if self.noisy is not None else ""
+        rest = np.zeros(0) if self.noisy is None else self.noisy[len(self.shown) : -1]
+        size = ThemeRow("", "", None, Estimate.of(float(rest.sum()), rest.size * self.noise_std**2)).shown
         return (
             f"Themes are public: nobody here need have written their names or words. A text belongs to the nearest of "
-            f"these themes if that is among its three nearest of all {len(self.names):,}. {rest} {self.unit}s write "
+            f"these themes if that is among its three nearest of all {len(self.names):,}. {size} {self.unit}s write "
             "about other themes."
         )
-
-    def total(self, cells: slice) -> str:
-        """The sum over some cells, as text."""
-        assert self.noisy is not None
-        some = self.noisy[cells]
-        found = Shown.of(Estimate.of(float(some.sum()), some.size * self.noise_std**2))
-        return f"{found.value:,} ({found.interval})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: themes, what is left of each domain, and sums over domains."""

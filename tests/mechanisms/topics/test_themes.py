@@ -72,20 +72,21 @@ def spent(mechanism, corpus):
 
 def test_a_budget_is_never_overdrawn():
     budget = Budget(2.0, signed=0.4)
-    assert budget.take(0.5) == pytest.approx(2 / 0.5**0.5)
-    assert budget.take(0.3, signed=True) > 0
-    with pytest.raises(PrivacyError):
-        budget.take(0.15, signed=True)  # more than signed sums may have
-    with pytest.raises(PrivacyError):
-        budget.take(0.21)
-    with pytest.raises(PrivacyError):
-        budget.take(0.0)
-    with pytest.raises(PrivacyError):
-        budget.pay(float("nan"))
+    assert budget.pay(budget.of(0.5)) == pytest.approx(2 / 0.5**0.5)
+    budget.pay(budget.of(0.3), signed=True)
+    for wrong in (
+        (budget.of(0.15), True),
+        (budget.of(0.21), False),
+        (0.0, False),
+        (-1.0, False),
+        (float("nan"), False),
+    ):
+        with pytest.raises(PrivacyError):
+            budget.pay(wrong[0], signed=wrong[1])
     assert budget.left == pytest.approx(0.2)
-    budget.take(budget.left)
+    budget.pay(budget.of(budget.left))
     with pytest.raises(PrivacyError):
-        budget.take(1e-6)
+        budget.pay(1e3)
 
 
 def test_a_budget_costs_one_gaussian():

@@ -7,17 +7,16 @@ from math import sqrt
 from typing import ClassVar
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
 from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
-from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
+from dptopics.data.bounded import Block, UnitRows
 from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.embedded import near_themes
-from dptopics.mechanisms.queries import noisy_sum
+from dptopics.mechanisms.budget import Asked
 from dptopics.mechanisms.topics.embedded_space import Documents, of_words
 from dptopics.mechanisms.topics.gaussian import even_shares
 from dptopics.public.atlas import Atlas
@@ -176,10 +175,9 @@ class Look:
         return Look((a * self.noisy + b * other.noisy) / (a + b), (a + b) ** -0.5)
 
 
-def look(corpus: BoundedCorpus, placed: Chart, sigma: float, rng: Generator) -> Look:
+def look(asked: Asked, placed: Chart, sigma: float) -> Look:
     """One query: the soft sum over themes, and the number of units."""
-    noisy = noisy_sum(corpus, Places(placed), bound=PLACE_BOUND, sigma=sigma, rng=rng)[:, 0]
-    return Look(noisy, sigma * PLACE_BOUND)
+    return Look(asked.sum(Places(placed), sigma, bound=PLACE_BOUND)[:, 0], sigma * PLACE_BOUND)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ from dptopics.core.errors import InputError
 from dptopics.core.settings import whole
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.mechanisms.budget import Budget
+from dptopics.mechanisms.budget import Asked, Budget
 from dptopics.mechanisms.mechanism import check_words
-from dptopics.mechanisms.queries import noisy_sum
 from dptopics.mechanisms.topics import embedded_space
 from dptopics.mechanisms.topics.atlas import (
     LEAST_TEXTS,
@@ -323,26 +322,26 @@ class EmbeddedTopics(GaussianTopics):
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
         """A look at the themes of the atlas; then by the noisy number of units themes, or clusters of documents."""
         self.check(corpus)
-        vocabulary, budget = corpus.vocabulary, self.budget
+        vocabulary, asked = corpus.vocabulary, Asked(corpus, rng, self.budget)
         assert vocabulary is not None
         placed, first = None, None
         if self.atlas is not None:
             with progress.part(0.0, 0.1):
                 space = (self.dimensions, self._evenness())
                 placed = public_chart(self.atlas, Vocabulary(vocabulary.words), self.embedding, corpus.text, *space)
-                first = look(corpus, placed, budget.pay(self.start_sigma), rng)
+                first = look(asked, placed, self.start_sigma)
             if first.size < self.few:
-                return Release.of(self._themes(corpus, placed, first, budget, rng), self, rng)
-        return Release.of(self._clusters(corpus, placed, first, budget, rng), self, rng)
+                return Release.of(self._themes(asked, placed, first), self, rng)
+        return Release.of(self._clusters(asked, placed, first), self, rng)
 
     def _evenness(self) -> float:
         return float(self.embedding.of_words) if self.evenness is None else self.evenness
 
-    def _themes(self, corpus: BoundedCorpus, placed: Chart, first: Look, budget: Budget, rng: Generator) -> TopicModel:
+    def _themes(self, asked: Asked, placed: Chart, first: Look) -> TopicModel:
         """Few units: a closer look, topics as groups of themes, and sizes of both."""
-        split = Split.of(first.size)
+        split, budget = Split.of(first.size), asked.budget
         with progress.part(0.1, 0.4):
-            found = first.with_another(look(corpus, placed, budget.take(split.look), rng))
+            found = first.with_another(look(asked, placed, budget.of(split.look)))
         weight = placed.weights(found.noisy[:-1], found.sigma)
         kept = np.flatnonzero(weight > LEAST_TEXTS)
         if len(kept) < 2:
@@ -352,38 +351,28 @@ class EmbeddedTopics(GaussianTopics):
         rounds = ROUNDS if split.rounds else 0
         for step in range(rounds):
             with progress.part(0.4 + 0.4 * step / rounds, 0.4 + 0.4 * (step + 1) / rounds):
-                sigma = budget.take(split.rounds / rounds, signed=True)
-                sums = noisy_sum(corpus, Sums(placed.documents, moving.centres), bound=SUMS_BOUND, sigma=sigma, rng=rng)
+                sigma = budget.of(split.rounds / rounds)
+                sums = asked.sum(Sums(placed.documents, moving.centres), sigma, bound=SUMS_BOUND, signed=True)
                 moving = moving.by(sums[:, :-1], sigma * SUMS_BOUND)
-        words = self._voted(corpus, placed, moving.centres, first.size, split.words, budget, rng)
-        model = self._theme_model(placed, moving.centres, words, weight, kept, corpus)
+        words = self._voted(asked, placed, moving.centres, first.size, split.words)
+        model = self._theme_model(placed, moving.centres, words, weight, kept, asked.corpus)
         assert model.themes is not None
         with progress.part(0.8, 0.97):
-            sigma = budget.take(budget.left / 2)
-            noisy = noisy_sum(corpus, Belonging(placed.documents, model.themes), bound=1.0, sigma=sigma, rng=rng)[:, 0]
+            sigma = budget.of(budget.left / 2)
+            noisy = asked.sum(Belonging(placed.documents, model.themes), sigma)[:, 0]
         model = replace(model, themes=replace(model.themes, noisy=noisy, noise_std=sigma))
-        return sized(model, corpus, sigma=budget.take(budget.left), rng=rng)
+        return sized(model, asked.corpus, sigma=budget.pay(budget.of(budget.left)), rng=asked.rng)
 
-    def _voted(
-        self,
-        corpus: BoundedCorpus,
-        placed: Chart,
-        centres: Floats,
-        size: float,
-        share: float,
-        budget: Budget,
-        rng: Generator,
-    ) -> Weights:
+    def _voted(self, asked: Asked, placed: Chart, centres: Floats, size: float, share: float) -> Weights:
         """Words of each topic: voted for, or without a share of the budget as public words have it, none for sure."""
         space, each = placed.documents.space, size / len(centres)
         expected = expected_votes(space, centres, np.full(len(centres), each * sqrt(self.most_words)))
         if not share:
             none = np.zeros(len(centres), np.int64)
             return Weights(expected / expected.sum(axis=0), np.ones(len(centres)), none)
-        sigma = budget.take(share)
+        sigma = asked.budget.of(share)
         score = scores(space, centres, _WORDS_OF_A_TEXT, self.steepness, trust_in_model(each, sigma))
-        votes = Votes(placed.documents, centres, score, self.most_words)
-        table = noisy_sum(corpus, votes, bound=1.0, sigma=sigma, rng=rng)
+        table = asked.sum(Votes(placed.documents, centres, score, self.most_words), sigma)
         return weights(posterior(table, sigma, expected), sigma, expected, np.zeros(len(expected), bool))
 
     def _theme_model(
@@ -431,32 +420,25 @@ class EmbeddedTopics(GaussianTopics):
             centres=centres,
         )
 
-    def _clusters(
-        self,
-        corpus: BoundedCorpus,
-        placed: Chart | None,
-        first: Look | None,
-        budget: Budget,
-        rng: Generator,
-    ) -> TopicModel:
+    def _clusters(self, asked: Asked, placed: Chart | None, first: Look | None) -> TopicModel:
         """Many units: how common words are, the middle, k-means, words, sizes."""
-        vocabulary = corpus.vocabulary
+        corpus, vocabulary = asked.corpus, asked.corpus.vocabulary
         assert vocabulary is not None
         with progress.part(0.1, 0.12):
-            sigma = budget.pay(self.frequency_sigma)
-            used = noisy_sum(corpus, Frequencies(), bound=1.0, sigma=sigma, rng=rng)[:, 0]
+            used = asked.sum(Frequencies(), self.frequency_sigma)[:, 0]
         public = embedded_space.of_words(vocabulary, self.embedding, corpus.text)
         here = public.shares_here(used, self.frequency_sigma)
         space = public.space(self.dimensions, here, self.axes_from_data, self._evenness())
         with progress.part(0.12, 0.18):
             plain = Documents(space, self.embedding.of_words, np.zeros(space.projection.shape[1]))
-            documents, size = self._middle(corpus, plain, budget, rng)
+            documents, size = self._middle(asked, plain)
         n_topics = self._carried(size)
         with progress.part(0.18, 0.2):
             wanted = ceil(self.spread * n_topics) + self.more_clusters
             if placed is None or first is None:
                 candidates = public.candidates(space, self.candidates)
-                centres = self._start(corpus, documents, candidates, wanted, budget, rng)
+                near = asked.sum(Nearest(documents, candidates), self.start_sigma)[:, 0]
+                centres = grouped(candidates, near, 2 * self.start_sigma, min(wanted, len(candidates)))
             else:
                 there = chart(placed.atlas, documents, vocabulary, self.embedding, corpus.text, middle=documents.middle)
                 weight = placed.weights(first.noisy[:-1], first.sigma)
@@ -466,9 +448,9 @@ class EmbeddedTopics(GaussianTopics):
         moving, sizes = Moving.at(centres), np.zeros(len(centres))
         for step in range(self.steps):
             with progress.part(0.2 + 0.6 * step / self.steps, 0.2 + 0.6 * (step + 1) / self.steps):
-                sigma = budget.pay(self.step_sigma, signed=True)
-                sums = noisy_sum(corpus, Sums(documents, moving.centres), bound=SUMS_BOUND, sigma=sigma, rng=rng)
-                moving, sizes = moving.by(sums[:, :-1], sigma * SUMS_BOUND), sums[:, -1] / SIZE_WEIGHT
+                statistic = Sums(documents, moving.centres)
+                sums = asked.sum(statistic, self.step_sigma, bound=SUMS_BOUND, signed=True)
+                moving, sizes = moving.by(sums[:, :-1], self.step_sigma * SUMS_BOUND), sums[:, -1] / SIZE_WEIGHT
                 moving = moving.leaning(seeds, LEAN)
         clusters = merged(Clusters.of(moving.centres, sizes, len(seeds)), n_topics)
         clusters = strong(clusters, 3 * self.cluster_noise)
@@ -476,22 +458,18 @@ class EmbeddedTopics(GaussianTopics):
             n_words = words_of_a_document(used, size)
             trust = trust_in_model(size / len(clusters.centres), self.word_sigma)
             score = scores(space, clusters.centres, n_words, self.steepness, trust)
-            votes = Votes(documents, clusters.centres, score, self.most_words)
-            table = noisy_sum(corpus, votes, bound=1.0, sigma=budget.pay(self.word_sigma), rng=rng)
+            table = asked.sum(Votes(documents, clusters.centres, score, self.most_words), self.word_sigma)
         seen = used > SEEN * self.frequency_sigma
         model = self._model(table, seen, clusters, documents, vocabulary, corpus)
         if not self.size_share:
             progress.report(1.0)
             return model
-        return sized(model, corpus, sigma=budget.pay(self.size_sigma), rng=rng)
+        return sized(model, corpus, sigma=asked.budget.pay(self.size_sigma), rng=asked.rng)
 
-    def _middle(
-        self, corpus: BoundedCorpus, documents: Documents, budget: Budget, rng: Generator
-    ) -> tuple[Documents, float]:
+    def _middle(self, asked: Asked, documents: Documents) -> tuple[Documents, float]:
         """Documents seen from their noisy mean (most models put all texts on one side), and their noisy number."""
         statistic = Sums(documents, np.zeros((1, documents.middle.size)))
-        sigma = budget.pay(self.step_sigma, signed=True)
-        sums = noisy_sum(corpus, statistic, bound=SUMS_BOUND, sigma=sigma, rng=rng)[0]
+        sums = asked.sum(statistic, self.step_sigma, bound=SUMS_BOUND, signed=True)[0]
         size = max(float(sums[-1]) / SIZE_WEIGHT, 1.0)
         mean = sums[:-1] / size
         return replace(documents, middle=mean / max(1.0, float(np.linalg.norm(mean)))), size
@@ -502,20 +480,6 @@ class EmbeddedTopics(GaussianTopics):
             return self.n_topics
         least = max(2, len(self.seed_words))
         return int(np.clip(size / units_of_a_topic(self.word_sigma), least, self.n_topics))
-
-    def _start(
-        self,
-        corpus: BoundedCorpus,
-        documents: Documents,
-        candidates: Floats,
-        wanted: int,
-        budget: Budget,
-        rng: Generator,
-    ) -> Floats:
-        """Where there is no atlas: public candidates by how many documents lie near each, grouped."""
-        sigma = budget.pay(self.start_sigma)
-        near = noisy_sum(corpus, Nearest(documents, candidates), bound=1.0, sigma=sigma, rng=rng)[:, 0]
-        return grouped(candidates, near, 2 * sigma, min(wanted, len(candidates)))
 
     def _model(
         self,
