@@ -160,11 +160,15 @@ def _tidy(answer: object, who: str) -> str:
 def theme_names(topics: TopicModel) -> list[str]:
     """A name for each topic from the public atlas, no name twice; "" where nothing is known of a topic.
 
-    Topics that are groups of themes have the name of their first. For others the words above the noise are compared
-    with the words of each theme, in the space of public word vectors.
+    Topics that are groups of themes have the name of the one nearest to their centre. For others the words above the
+    noise are compared with the words of each theme, in the space of public word vectors.
     """
-    if topics.themes is not None:
-        return [(topics.themes.of_topic(k) or [""])[0] for k in range(topics.n_topics)]
+    if topics.themes is not None and topics.space is not None:
+        own = (
+            topics.themes.shown if len(topics.themes.shown) >= topics.n_topics else np.arange(len(topics.themes.names))
+        )
+        near = topics.space.centres @ topics.themes.centres[own].T
+        return [topics.themes.names[own[j]] for j in linear_sum_assignment(near, maximize=True)[1]]
     settings = topics.text or TextSettings()
     if not has_atlas(settings.language):
         return [""] * topics.n_topics

@@ -112,10 +112,6 @@ class Themes:
         """The same themes, where topic k is now topic new[k]."""
         return replace(self, topic=new[self.topic])
 
-    def of_topic(self, topic: int) -> list[str]:
-        """Names of a topic's themes, the one that explains most first."""
-        return [self.names[j] for j, k in zip(self.shown.tolist(), self.topic.tolist(), strict=True) if k == topic]
-
     @property
     def note(self) -> str:
         """What is counted, and what is not."""
