@@ -85,22 +85,17 @@ def compare(guarantee: Guarantee, queries: Sequence[Query]) -> Accounting:
 
 
 def _with_adaptive(priced: list[tuple[Noise, float]], together: float, queries: Sequence[Query]) -> Accounting:
-    """Draws that are priced one by one must all be there; the others cost no more than was set aside for them."""
+    """Draws beside those that are priced one by one cost no more than was set aside for them."""
     rest = list(queries)
     for kind, multiplier in priced:
         own = next((q for q in rest if q.kind is kind and 0 <= q.scale / q.sensitivity / multiplier - 1 < _SLACK), None)
         rest = [query for query in rest if query is not own]
     spent = sum((query.sensitivity / query.scale) ** 2 for query in rest)
     gaussian = all(query.kind is Noise.GAUSSIAN for query in rest)
-    matched = len(queries) - len(rest) == len(priced) and gaussian and rest
-    problem = (
-        ""
-        if matched and spent <= together * (1 + _SLACK)
-        else (
-            f"{len(queries)} queries of the data cost more than the guarantee prices, or are not those that it prices"
-        )
-    )
-    return Accounting(tuple(query.sensitivity for query in queries), problem, len(queries))
+    problem = f"{len(queries)} queries of the data cost more than the guarantee prices"
+    fits = gaussian and spent <= together * (1 + _SLACK)
+    missing = len(priced) - (len(queries) - len(rest)) + (not rest)  # a run that stopped early costs less
+    return Accounting(tuple(query.sensitivity for query in queries), "" if fits else problem, len(queries) + missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +181,6 @@ class Replay:
     repeatable: bool
     differs: tuple[str, ...]
     beside: tuple[str, ...]
-    queries: tuple[Query, ...]
 
 
 def replay(
@@ -210,7 +204,7 @@ def replay(
                 break
         beside += player.beside
     repeatable = bool(recorder.answers) and "" not in differs
-    return Replay(repeatable, tuple(differs), tuple(dict.fromkeys(beside)), tuple(recorder.queries))
+    return Replay(repeatable, tuple(differs), tuple(dict.fromkeys(beside)))
 
 
 def tells_more(case: Case, elsewhere: Sequence[BoundedCorpus]) -> bool:
