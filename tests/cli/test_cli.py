@@ -388,7 +388,7 @@ def test_audit_of_a_mechanism_says_what_it_could_have_seen(run, notes):
     assert code == 6  # 64 trials are not enough
     data = json.loads(out)
     assert data["claim"]["epsilon"] == pytest.approx(4)
-    assert [one["check"] for one in data["checks"] if not one["enough"]] == ["lone words", "distinguishing"]
+    assert [one["name"] for one in data["checks"] if not one["enough"]] == ["lone words", "distinguishing"]
     assert data["not_for_release"] is True
 
 

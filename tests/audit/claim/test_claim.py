@@ -214,15 +214,13 @@ def test_a_mechanism_that_fails_now_and_then_is_not_green(monkeypatch):
     assert "a word of the data" not in str(found.to_dict())
 
 
-def test_numbers_that_are_not_finite_are_said(monkeypatch):
+def test_numbers_that_are_not_finite_follow_from_the_answers_too(monkeypatch):
     def empty(run, self, *more):
         release = run(self, *more)
         object.__setattr__(release.value, "topic_share", release.value.topic_share * np.nan)
         return release
 
-    found = audit_claim(patched(monkeypatch, empty), data(), effort=QUICK)
-    assert found.light is Light.AMBER
-    assert "It releases numbers that are not finite." in found.notes
+    assert not audit_claim(patched(monkeypatch, empty), data(), effort=QUICK).violated
 
 
 def test_an_interrupted_audit_ends_at_once(monkeypatch):

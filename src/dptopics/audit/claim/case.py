@@ -182,7 +182,6 @@ class Replay:
     repeatable: bool
     differs: tuple[str, ...]
     beside: tuple[str, ...]
-    queries: tuple[Query, ...]
 
 
 def replay(
@@ -206,7 +205,7 @@ def replay(
                 break
         beside += player.beside
     repeatable = bool(recorder.answers) and "" not in differs
-    return Replay(repeatable, tuple(differs), tuple(dict.fromkeys(beside)), tuple(recorder.queries))
+    return Replay(repeatable, tuple(differs), tuple(dict.fromkeys(beside)))
 
 
 def tells_more(case: Case, elsewhere: Sequence[BoundedCorpus]) -> bool:

@@ -18,7 +18,6 @@ from dptopics.core.errors import NothingReleased
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.mechanisms.mechanism import Mechanism
-from dptopics.privacy.guarantee import Guarantee
 from dptopics.privacy.rng import secure_rng
 from dptopics.release.ngrams import NgramTable
 from dptopics.release.topic_model import TopicModel
@@ -188,11 +187,3 @@ class ReleasedCase:
     def __call__(self, within: bool) -> float:
         """The score that was chosen, of a fresh run."""
         return self.sign * (float(self.released(within)[self.score]) - self.threshold)
-
-
-def through_release(
-    case: ReleasedCase, claim: Guarantee, *, trials: int, error: float, seconds: float
-) -> DistinguishingResult:
-    """Fresh runs with and without the canary, against the curve of what is claimed."""
-    curve = claimed_curve(claim.events)
-    return distinguish(case, curve, delta=claim.delta, trials=trials, error=error, seconds=seconds)

@@ -23,25 +23,18 @@ from typing import Any
 import numpy as np
 
 from dptopics.audit.claim.case import Case, Replay, case_of, compare, replay, tells_more
-from dptopics.audit.claim.designs import (
-    Design,
-    background,
-    designs,
-    elsewhere,
-    lone,
-    over_fewer_words,
-    public_words,
-)
+from dptopics.audit.claim.curves import claimed_curve
+from dptopics.audit.claim.designs import Design, background, designs, elsewhere, lone, over_fewer_words, public_words
 from dptopics.audit.claim.distinguishing import (
     DistinguishingResult,
     ReleasedCase,
+    distinguish,
     lone_words_shown,
-    through_release,
     through_sums,
 )
 from dptopics.audit.claim.finding import Check, ClaimAudit, Finding
 from dptopics.audit.claim.noise_law import NoiseLaw, rarest_event_seen, smallest_share_seen
-from dptopics.audit.claim.transcript import Follower, LeftThePath, Question, Recorder, finite, run
+from dptopics.audit.claim.transcript import Follower, LeftThePath, Question, Recorder, run
 from dptopics.core import progress
 from dptopics.core.errors import DptopicsError, PrivacyError
 from dptopics.core.vocabulary import Vocabulary
@@ -234,9 +227,7 @@ class Examination:
         for name, world in {**worlds, "everybody, all words": worlds["everybody"]}.items():
             recorder = Recorder()
             mechanism = whole if name == "everybody, all words" else self.mechanism
-            release = self._tried(partial(run, mechanism, world, recorder, secure_rng()))
-            if release is not None and not finite(release.value):
-                self.notes.append("It releases numbers that are not finite.")
+            self._tried(partial(run, mechanism, world, recorder, secure_rng()))
             accounting = compare(mechanism.guarantee, recorder.queries)
             if accounting.problem:
                 self._found("price", f"{accounting.problem} ({name}).")
@@ -366,7 +357,8 @@ class Examination:
         else:
             cases = [(d, self._bounded(d, some)) for d in designs(mechanism, some, public_words(mechanism, some))]
             chosen = ReleasedCase.worst(mechanism, cases)
-            result = through_release(chosen, mechanism.guarantee, error=_SHARE, **how)
+            curve = claimed_curve(mechanism.guarantee.events)
+            result = distinguish(chosen, curve, delta=mechanism.guarantee.delta, error=_SHARE, **how)
             where = "release"
         self.distinguished = result
         self.runs += result.trials

@@ -1,8 +1,7 @@
 """The result of auditing a claim: the verdict, what was checked, and what could have been seen. NOT FOR RELEASE."""
 
 import json
-from dataclasses import dataclass, field
-from math import inf
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,6 @@ class Finding:
     what: str
     p_value: float | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"check": self.check, "what": self.what, "p_value": self.p_value}
-
 
 @dataclass(frozen=True)
 class Check:
@@ -39,10 +34,6 @@ class Check:
     tried: str
     could_see: str
     enough: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"check": self.name, "tried": self.tried, "could_see": self.could_see, "enough": self.enough}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,9 +110,6 @@ class ClaimAudit(Audited):
             f"{claim.relation}). {self.about}".rstrip()
         )
         found.append(f"Examined on {self.units:,} {claim.unit}s of the data and invented ones, in {self.runs:,} runs.")
-        test = self.distinguishing
-        if test is not None and test.bound > 0:
-            found.append(f"Distinguishing test: ε is at least {_down(test.bound)} whatever the form of the noise.")
         if self.reach is not None:
             found.append(f"Canary: {self.canary}; it moves the noisy sums by {self.reach:.0%} of what is priced.")
         short = [one.name for one in self.checks if not one.enough]
@@ -144,8 +132,8 @@ class ClaimAudit(Audited):
             "about": self.about,
             "settings": self.settings,
             "claim": self.claim.to_dict(),
-            "findings": [one.to_dict() for one in self.findings],
-            "checks": [one.to_dict() for one in self.checks],
+            "findings": [asdict(one) for one in self.findings],
+            "checks": [asdict(one) for one in self.checks],
             "canary": self.canary,
             "reach": self.reach,
             "distinguishing_test": None if self.distinguishing is None else self.distinguishing.to_dict(),
@@ -160,8 +148,3 @@ class ClaimAudit(Audited):
         """Write audit.json and the page."""
         page = write_page(self.summary(), folder, title="Is the claim true?")
         page.with_suffix(".json").write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
-
-
-def _down(bound: float) -> str:
-    """Rounded down: a lower bound must not be raised by its display."""
-    return "∞" if bound == inf else f"{int(bound * 100) / 100:.2f}"

@@ -33,27 +33,10 @@ _RANDOM = np.random.default_rng()  # spreads rounded draws: nothing is hidden by
 
 @dataclass(frozen=True)
 class Oddity:
-    """What was tested, where it was worst, and the largest probability of that by chance among ``tests``."""
+    """What was tested, where it was worst, and the largest probability of that by chance among all such tests."""
 
     what: str
     p_value: float
-    tests: int
-
-
-@dataclass
-class _Kind:
-    """All tests of one kind: the smallest probability, where it was, and how many there were."""
-
-    least: float = 1.0
-    where: str = ""
-    tests: int = 0
-
-    def add(self, p_values: Any, where: str) -> None:
-        values = np.atleast_1d(np.asarray(p_values, np.float64))
-        self.tests += values.size
-        least = float(values.min(initial=1.0))
-        if not self.where or least < self.least:
-            self.least, self.where = min(self.least, least), where
 
 
 @dataclass
@@ -61,7 +44,7 @@ class NoiseLaw:
     """Draws of several runs, query by query in the order in which they were made."""
 
     runs: Sequence[Sequence[Query]]
-    _kinds: dict[str, _Kind] = field(default_factory=dict)
+    _kinds: dict[str, list[tuple[float, str, int]]] = field(default_factory=dict)  # least p, where, number of tests
 
     def oddities(self) -> list[Oddity]:
         """One for each kind of test."""
@@ -75,13 +58,15 @@ class NoiseLaw:
             self._of_one(cells, f"query {place + 1}")
         self._between_queries([cells.reshape(len(cells), -1) for cells in normal.values()])
         self._repeats(groups)
-        return [
-            Oddity(f"{name} ({kind.where})", min(1.0, kind.least * kind.tests), kind.tests)
-            for name, kind in self._kinds.items()
-        ]
+        found = []
+        for name, kind in self._kinds.items():
+            (least, where, _), n = min(kind), sum(tests for _, _, tests in kind)
+            found.append(Oddity(f"{name} ({where})", min(1.0, least * n)))
+        return found
 
     def _add(self, name: str, p_values: Any, where: str) -> None:
-        self._kinds.setdefault(name, _Kind()).add(p_values, where)
+        values = np.atleast_1d(np.asarray(p_values, np.float64))
+        self._kinds.setdefault(name, []).append((float(values.min(initial=1.0)), where, values.size))
 
     # --- one query ---
 

@@ -233,18 +233,8 @@ class GuardedCorpus:
         return self._watcher.read("a sum over units", lambda: self._corpus.bounded_sum(tried, **how))
 
     def fold(self, step: Callable[[Any, Block], Any], state: Any, **how: Any) -> Any:
-        """As in the protocol; once more over smaller blocks, which must give the same."""
-
-        def compute() -> Any:
-            before = deepcopy(state) if self._watcher.in_parts else None
-            found = self._corpus.fold(step, state, **how)
-            if self._watcher.in_parts and isinstance(found, np.ndarray):  # others keep the blocks themselves
-                parted = self._corpus.fold(lambda s, block: _each(step, s, block), before, **how)
-                if bytes_of(parted) != bytes_of(found):
-                    self._watcher.note("a fold depends on how its units are cut into blocks")
-            return found
-
-        return self._watcher.read("a fold over units", compute)
+        """As in the protocol."""
+        return self._watcher.read("a fold over units", lambda: self._corpus.fold(step, state, **how))
 
 
 @dataclass(frozen=True)
@@ -283,15 +273,6 @@ def _joined(halves: Sequence[UnitRows], whole: UnitRows) -> bool:
     return np.array_equal(rows, whole.rows) and np.array_equal(values, whole.values, equal_nan=True)
 
 
-def _each(step: Callable[[Any, Block], Any], state: Any, block: Block) -> Any:
-    """A step for each of two halves of a block."""
-    n = block.unit_start.size - 1
-    for low, high in ((0, n // 2), (n // 2, n)):
-        if high > low:
-            state = step(state, units(block, low, high, None))
-    return state
-
-
 def run(mechanism: Mechanism[T], corpus: BoundedCorpus, watcher: Recorder, rng: Generator) -> Release[T] | None:
     """The release, or None where the watcher stopped the run or nothing was released."""
     guarded: Any = GuardedCorpus(corpus, watcher)
@@ -315,13 +296,6 @@ def bytes_of(thing: Any) -> bytes:
     if isinstance(thing, list | tuple):
         return b"[" + b",".join(map(bytes_of, thing)) + b"]"
     return repr(thing).encode()
-
-
-def finite(thing: Any) -> bool:
-    """Whether all numbers of a release are."""
-    if is_dataclass(thing) and not isinstance(thing, type):
-        return all(finite(getattr(thing, field.name)) for field in fields(thing))
-    return not isinstance(thing, np.ndarray) or thing.dtype.kind != "f" or bool(np.isfinite(thing).all())
 
 
 def _copy(answer: T) -> T:
