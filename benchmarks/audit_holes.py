@@ -95,12 +95,14 @@ def audited(mechanism, corpus, effort):
 
 def table(results):
     """What was found, as Markdown."""
-    lines = ["| mechanism | holes found | not found | honest: seconds |", "|---|---|---|---|"]
+    lines = ["| mechanism | holes found | not found | honest: processor seconds |", "|---|---|---|---|"]
     for name, mine in results["holes"].items():
         planted = {hole: one for hole, one in mine.items() if hole != "honest"}
         missed = [hole for hole, one in planted.items() if one["verdict"] != "violated"]
         found = f"{len(planted) - len(missed)} of {len(planted)}"
-        lines.append(f"| `{name}` | {found} | {', '.join(missed) or 'none'} | {mine['honest']['seconds']:.0f} |")
+        lines.append(
+            f"| `{name}` | {found} | {', '.join(missed) or 'none'} | {mine['honest']['processor_seconds']:.0f} |"
+        )
     return "\n".join(lines)
 
 
