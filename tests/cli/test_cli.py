@@ -358,7 +358,7 @@ def test_interrupt_writes_nothing_and_keeps_the_charge(notes, tmp_path):
             break
     else:
         process.kill()
-    assert process.returncode == 130
+    assert process.returncode == 130, err
     assert "Nothing was written" in err
     assert "Traceback" not in err
     assert len(ledger.receipts()) == 1

@@ -112,7 +112,7 @@ def test_two_epsilons_never_cost_more_than_their_sum(mechanism, noise):
 def test_the_learner_inside_of_a_mechanism_is_audited(folder):
     done = run("audit", "claim", *COLUMNS, "--mechanism", "laplace", "--set", "learner=lsi", "--vocabulary",
                "words.txt", "--topics", 2, *BUDGET, "--trials", 40, "--out", "a", "--json")  # fmt: skip
-    assert done.exit_code == 0, done.output
+    assert done.exit_code in (0, 6), done.output  # 6: so few trials say little
     assert json.loads(done.stdout)["settings"]["plan"]["settings"]["learner"] == "lsi"
     for other in ("mixture", "weighted"):
         refused = run("audit", "claim", *COLUMNS, "--mechanism", other, "--set", "learner=lsi", "--out", "b")

@@ -81,7 +81,7 @@ def test_audits_attack_the_plan_of_the_release(run, tmp_path):
     run(*FIT, "--vocabulary", "words.txt", "--max-docs", 2, "--max-words", 5, "--out", "r")
     small = ["--trials", 64]
     code, _, err = run("audit", "claim", *DATA, "--release", "r", *small, "--out", "a")
-    assert code == 0, err
+    assert code in (0, 6), err  # 6: so few trials say little
     audit = json.loads((tmp_path / "a" / "audit.json").read_text("utf-8"))
     assert audit["settings"]["plan"] == json.loads((tmp_path / "r/bundle.json").read_text("utf-8"))["record"]["plan"]
     code, _, _ = run("report", "r", "--audit", "a", "--out", "page.html")
@@ -182,6 +182,9 @@ def test_a_preview_of_the_usual_topics_agrees_with_what_was_measured():
                 text=TextSettings(),
             )  # fmt: skip
             said, found = expected(plan, runs[0]["units"]).topics, np.mean([run["found"] for run in runs])
+            if runs[0]["units"] < 4000:  # themes, by now
+                assert said is None
+                continue
             assert abs(said - found) <= max(2, found / 4), path.name
 
 
@@ -198,16 +201,15 @@ def test_a_preview_never_advises_to_protect_less(mechanism, units):
 def test_a_preview_says_how_far_it_can_be_trusted_and_what_sizes_will_be_worth():
     settings = {"n_topics": 10, "epsilon": 1.0, "delta": 1e-6, "unit": "author", "text": TextSettings()}
     few, many = (expected(Plan.topics(mechanism="embedded", **settings), units) for units in (800, 20_000))
-    assert "800 units lie outside of that range" in few.card()
+    assert "themes of the public atlas" in few.card()
     assert "outside of that range" not in many.card()
-    assert few.size_noise_std == many.size_noise_std > 10
+    assert 10 < few.size_noise_std < many.size_noise_std
     for one in (few, many):
         assert f"± {1.96 * one.size_noise_std:,.0f} " in one.card()
     assert "enough" in many.sentence("author")
     assert "authors (95 %)" in many.sentence("author")
-    assert "enough" not in few.card()
     # Two topics are not enough, however few were asked for; nor are sizes that are little more than noise.
-    assert "enough" not in expected(Plan.topics(mechanism="embedded", **settings | {"n_topics": 50}), 3_000).card()
+    assert "enough" not in expected(Plan.topics(mechanism="embedded", **settings | {"n_topics": 50}), 4_100).card()
 
 
 def test_fewer_words_than_topics_give_fewer_topics():

@@ -1,5 +1,7 @@
 """Words of embedded topics: only what stands above the noise is a finding, and few documents carry few topics."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -131,10 +133,13 @@ def test_auto_is_asked_for_by_name():
         Plan.topics(mechanism="mixture", n_topics="many", epsilon=1.0, delta=1e-6, unit="document")
 
 
-def test_the_preview_says_that_few_units_carry_nothing():
+def test_the_preview_says_what_few_units_give():
     plan = Plan.topics(n_topics="auto", epsilon=1.0, delta=1e-6, unit="document", text=TextSettings())
-    assert "Too few units for any topic" in expected(plan, 300).advice
-    assert "carry no topic" not in expected(plan, 30_000).advice
+    assert "Few themes would be more than noise" in expected(plan, 60).advice
+    assert 8 <= expected(plan, 300).themes <= 15
+    assert expected(plan, 30_000).themes is None
+    words_alone = replace(plan, settings={name: v for name, v in plan.settings.items() if name != "atlas"})
+    assert "Too few units for any topic" in expected(words_alone, 300).advice
 
 
 def test_settings_out_of_range():

@@ -102,9 +102,8 @@ def test_common_words_and_private_ones_by_name():
     assert pipeline.guarantee.epsilon == pytest.approx(8.0)
     words = pipeline.vocabulary(corpus.bounded(), np.random.default_rng(0)).value
     assert {"metformin", "knee", "weather", "mountain"} <= set(words.words)
-    assert (
-        Plan.topics(mechanism="embedded", **settings).build().vocabulary == pipeline.vocabulary
-    )  # the default with embeddings
+    usual = Plan.topics(mechanism="embedded", **settings).build().vocabulary  # the same, and words of the atlas
+    assert set(pipeline.vocabulary.public_vocabulary.words) < set(usual.public_vocabulary.words)
     with pytest.raises(InputError, match="spectral"):
         Plan.topics(
             mechanism="spectral", vocabulary="common+weighted", **settings

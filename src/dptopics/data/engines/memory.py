@@ -261,9 +261,8 @@ class MemoryCorpus:
 
         cuts = edges(self._block, _BLOCK_ENTRIES, BLOCK_NUMBERS // statistic.width)
         pool = ThreadPoolExecutor(_cores())
-        each = map if len(cuts) <= 2 else pool.map  # no thread for a single piece: to start it takes longer
-        try:
-            for done in each(add, cuts[:-1], cuts[1:]):
+        try:  # in threads even for a single piece: a compiled kernel in the main thread cannot be interrupted
+            for done in pool.map(add, cuts[:-1], cuts[1:]):
                 progress.report(done / self._n_units)
         finally:
             pool.shutdown(cancel_futures=True)
