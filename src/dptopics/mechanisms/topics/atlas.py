@@ -43,17 +43,12 @@ class Chart:
     documents: Documents
     centres: Floats  # themes × dimensions
     looks: Floats  # column j: the mean place of public texts about theme j
+    root: Floats  # of its Gram matrix, lower triangular
 
     @cached_property
     def across(self) -> Floats:
         """Centres as columns."""
         return np.ascontiguousarray(self.centres.T)
-
-    @cached_property
-    def root(self) -> Floats:
-        """Of the Gram matrix of ``looks``, lower triangular."""
-        with threadpool_limits(1):
-            return np.asarray(np.linalg.cholesky(self.looks.T @ self.looks + _RIDGE * np.eye(len(self.looks))), float)
 
     def weights(self, noisy: Floats, sigma: float) -> Floats:
         """About how many texts each theme explains: w ≥ 0 that minimise ‖noisy − looks·w‖²/2 + λσ·Σw.
@@ -93,11 +88,30 @@ def chart(
     found, values = soft_places(placed, np.ascontiguousarray(centres.T))
     looks = np.zeros((len(centres), len(centres)))
     np.add.at(looks, (found, of[:, None]), values)
-    return Chart(atlas, documents, centres, looks / np.maximum(np.bincount(of), 1))
+    looks /= np.maximum(np.bincount(of), 1)
+    with threadpool_limits(1):
+        root = np.asarray(np.linalg.cholesky(looks.T @ looks + _RIDGE * np.eye(len(looks))), float)
+    return Chart(atlas, documents, centres, looks, root)
+
+
+def public_chart(
+    atlas: Atlas, vocabulary: Vocabulary, embedding: Embedding, text: TextSettings | None, *space: float
+) -> Chart:
+    """The atlas in a space that no data had a part in: words that were chosen from them lie in it, and decide nothing.
+
+    ``space``: dimensions, evenness.
+    """
+    listed = Vocabulary(tuple(sorted(vocabulary.listed)) or vocabulary.words)
+    found = _listed_chart(atlas, listed, embedding, text, *space)
+    if listed.words == vocabulary.words:
+        return found
+    words, documents = of_words(vocabulary, embedding, text), found.documents
+    over = words.along(documents.space.mean, documents.space.projection, words.frequency / words.frequency.sum())
+    return replace(found, documents=replace(documents, space=over))
 
 
 @lru_cache(maxsize=2)  # rehearsals and audits ask for the same one again
-def public_chart(
+def _listed_chart(
     atlas: Atlas,
     vocabulary: Vocabulary,
     embedding: Embedding,
@@ -105,7 +119,6 @@ def public_chart(
     dimensions: int,
     evenness: float,
 ) -> Chart:
-    """The atlas in a space that no data had a part in."""
     public = of_words(vocabulary, embedding, text)
     space = public.space(dimensions, public.frequency / public.frequency.sum(), 0.0, evenness)
     documents = Documents(space, embedding.of_words, np.zeros(space.projection.shape[1]))

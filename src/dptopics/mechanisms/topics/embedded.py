@@ -328,7 +328,7 @@ class EmbeddedTopics(GaussianTopics):
         if self.atlas is not None:
             with progress.part(0.0, 0.1):
                 space = (self.dimensions, self._evenness())
-                placed = public_chart(self.atlas, Vocabulary(vocabulary.words), self.embedding, corpus.text, *space)
+                placed = public_chart(self.atlas, vocabulary, self.embedding, corpus.text, *space)
                 first = look(asked, placed, self.start_sigma)
             if first.size < self.few:
                 return Release.of(self._themes(asked, placed, first), self, rng)

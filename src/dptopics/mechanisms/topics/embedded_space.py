@@ -63,8 +63,11 @@ class PublicWords:
             variance, axes = np.linalg.eigh((away * weight[:, None]).T @ away)
         # words of one and the same vector spread along no axis at all
         spread = np.sqrt(np.maximum(variance, max(_FLAT * float(variance[-1]), 1e-6)))
-        projection = np.ascontiguousarray((axes * spread**-evenness)[:, ::-1][:, :dimensions])
-        placed = away @ projection
+        return self.along(mean, np.ascontiguousarray((axes * spread**-evenness)[:, ::-1][:, :dimensions]), here)
+
+    def along(self, mean: Floats, projection: Floats, here: Floats) -> Space:
+        """Along axes that are known."""
+        placed = (self.vectors - mean) @ projection
         # A document is the weighted mean of its words; the mean of the language is taken off each word.
         means = np.ascontiguousarray(placed * self.weight[:, None], np.float32)
         return Space(unit(placed), means, self.frequency, here, mean, projection)
