@@ -26,6 +26,7 @@ from dptopics.public.atlas import Atlas, has_atlas, shipped
 from dptopics.public.embeddings import common_words, embedding, frequencies, unit, word_weights
 from dptopics.public.minilm_words import is_known
 from dptopics.release.release import Release
+from dptopics.release.themes import Themes
 from dptopics.release.topic_model import TopicModel, fingerprint
 
 Name = Callable[[list[str]], str]  # the released words of a topic to its name
@@ -163,24 +164,26 @@ def theme_names(topics: TopicModel) -> list[str]:
     Topics that are groups of themes have the name of the one nearest to their centre. For others the words above the
     noise are compared with the words of each theme, in the space of public word vectors.
     """
-    if topics.themes is not None and topics.space is not None:
-        own = (
-            topics.themes.shown if len(topics.themes.shown) >= topics.n_topics else np.arange(len(topics.themes.names))
-        )
-        near = topics.space.centres @ topics.themes.centres[own].T
-        return [topics.themes.names[own[j]] for j in linear_sum_assignment(near, maximize=True)[1]]
     settings = topics.text or TextSettings()
+    if topics.themes is not None:
+        return _of_themes(topics, topics.themes)
     if not has_atlas(settings.language):
         return [""] * topics.n_topics
-    atlas = shipped(settings.language)
-    words = [tuple(word for word in row if is_known(word)) for row in topics.top_words(_WORDS)]
+    atlas, names = shipped(settings.language), [""] * topics.n_topics
+    words = [tuple(filter(is_known, row)) for row in topics.top_words(_WORDS)]
     known = [k for k, row in enumerate(words) if row]
-    names = [""] * topics.n_topics
     if known:
         near = unit(np.array([_centre(words[k], topics, k) for k in known])) @ theme_vectors(atlas).T
         for k, theme in zip(*linear_sum_assignment(near, maximize=True), strict=True):
             names[known[k]] = atlas.names[theme] if near[k, theme] > _NEAR_ENOUGH else ""
     return names
+
+
+def _of_themes(topics: TopicModel, themes: Themes) -> list[str]:
+    assert topics.space is not None
+    own = themes.shown if len(themes.shown) >= topics.n_topics else np.arange(len(themes.names))
+    near = topics.space.centres @ themes.centres[own].T
+    return [themes.names[own[j]] for j in linear_sum_assignment(near, maximize=True)[1]]
 
 
 @lru_cache(maxsize=2)
