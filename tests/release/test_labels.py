@@ -164,3 +164,21 @@ def test_offline_names_lie_near_their_topics(tmp_path, monkeypatch, capsys):
     assert not stop.value.code
     assert names[1] in capsys.readouterr().out
     assert json.loads((tmp_path / "l.json").read_text("utf-8"))["labels"][1]["label"] == names[1]
+
+
+def test_without_the_extra_topics_have_no_names_and_nothing_breaks(monkeypatch):
+    monkeypatch.setattr(labels, "available", lambda: False)
+    assert labels.theme_names(MODEL) == ["", "", ""]
+
+
+def test_names_of_the_atlas_are_given_once():
+    twins = TopicModel(
+        topic_word=np.array([[0.4, 0.4, 0.1, 0.1], [0.41, 0.39, 0.1, 0.1], [0.0, 0.0, 0.0, 1.0]]),
+        topic_share=np.ones(3) / 3,
+        vocabulary=Vocabulary.of(["hockey", "league", "season", "xqzzt"]),
+        alpha=0.1,
+    )
+    names = labels.theme_names(twins)
+    assert names[0] != names[1]
+    assert all(names[:2])
+    assert names[2] == ""  # the model knows nothing of its word

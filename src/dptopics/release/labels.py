@@ -23,7 +23,7 @@ from scipy.optimize import linear_sum_assignment
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings
 from dptopics.public.atlas import Atlas, has_atlas, shipped
-from dptopics.public.embeddings import common_words, embedding, frequencies, unit, word_weights
+from dptopics.public.embeddings import available, common_words, embedding, frequencies, unit, word_weights
 from dptopics.public.minilm_words import is_known
 from dptopics.release.release import Release
 from dptopics.release.themes import Themes
@@ -167,7 +167,7 @@ def theme_names(topics: TopicModel) -> list[str]:
     settings = topics.text or TextSettings()
     if topics.themes is not None:
         return _of_themes(topics, topics.themes)
-    if not has_atlas(settings.language):
+    if not has_atlas(settings.language) or not available():
         return [""] * topics.n_topics
     atlas, names = shipped(settings.language), [""] * topics.n_topics
     words = [tuple(filter(is_known, row)) for row in topics.top_words(_WORDS)]
