@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import atlas
 import audit_holes
 import minilm
 import weekly
@@ -17,6 +18,11 @@ ROOT = Path(__file__).parents[2]
 
 def page(name):
     return (ROOT / name).read_text("utf-8")
+
+
+def test_topics_of_few_texts():
+    results = json.loads((ROOT / "benchmarks/results/atlas.json").read_text())
+    assert atlas.table(results) in page("docs/guarantees/atlas.md")
 
 
 def test_planted_holes():

@@ -85,6 +85,7 @@ def label(
     topics = release.value_of(TopicModel)
     words = [tuple(row) for row in topics.top_words(_WORDS)]
     if by is None:
+        frequencies(["word"], "english")  # says what is missing
         names, who, prompt = theme_names(topics), OFFLINE, ""
     else:
         name, who = naming(by, model, allow)
