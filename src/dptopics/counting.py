@@ -63,7 +63,10 @@ def release_counts(
     tell: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Release[CountTable]:
-    """Release how many authors (or documents) fall into topic × group × period: ``dptopics count`` in Python.
+    """Release how many people wrote about each topic, by group and period: ``dptopics count`` in Python.
+
+    A person counts once in each row that is theirs, whatever they wrote elsewhere. With ``documents=5``, texts are
+    counted, at most five of each author.
 
     ``topics`` is a release of topics, the folder of one, or its value; ``data`` a table as for ``Corpus.from_table``,
     with the columns ``text`` and ``author`` and those that the axes in ``by`` name. ``embedding`` is the model of the
@@ -383,7 +386,7 @@ def release_period(
     encoding: str = "utf8",
     **how: Any,
 ) -> Release[CountTable]:
-    """Release how many authors (or documents) fall into topic × group in one period: ``dptopics count --period``.
+    """Release how many people wrote about each topic, by group, in one period: ``dptopics count --period``.
 
     ε and δ are those of the whole series, charged with its first period. An author counts in at most ``max_periods``
     periods, the first ones in which they appear; the participation file (beside the ledger, if no other is given) keeps
@@ -495,9 +498,10 @@ def series_of(plan: Plan, author: str | None, dates: str | None) -> Series:
     settings = dict(described["settings"])
     period, running = settings.pop("at"), bool(settings.get("running"))
     described |= {"settings": settings, "author": author}
+    dated = described | {"dates": dates}
     return Series(
-        name=_digest(described | {"dates": dates}),
-        formerly=_digest(described),
+        name=_digest(dated | {"counted": "in each row"}),
+        formerly=(_digest(described), _digest(dated)),
         period=period,
         place=settings["periods"].index(period),
         max_periods=settings["max_periods"],

@@ -1,4 +1,4 @@
-"""Count how many authors fall into each topic, by group and time."""
+"""Count how many people wrote about each topic, by group and time."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -41,15 +41,18 @@ def count(
     release: CountsRelease,
     axes: Axes,
     series: Series,
-    max_cells: int = o.option("Cells that an author counts in, kept by a keyed hash. Noise grows with it.", default=1),
+    max_cells: int | None = o.option(
+        "Rows of each table that a person counts in, kept by a hash. Noise grows with it.",
+        shown="of up to 50 topics all; by groups, what a private look finds best; in a series 4",
+    ),
     documents: int | None = o.option(
-        "Count documents instead of authors, at most so many of each author. Noise grows with it."
+        "Count texts instead of people, at most so many of each author. Noise grows with it."
     ),
     min_units: int = o.option("Leave out counts that are below this after the noise.", default=0),
     settings: o.Set = None,
     tokenizer: o.TokenizerName = None,
 ) -> None:
-    """Count authors by topic, group and time, with 95 % intervals."""
+    """Count who wrote about each topic, by group and time, with 95 % intervals."""
     from dptopics.counting import Columns, counts_plan, period_plan, publish_counts, publish_period, topics_of
 
     allow_tokenizer(tokenizer)
