@@ -48,9 +48,9 @@ def test_what_is_not_possible_is_shown_as_nothing():
 def test_files_keep_what_was_measured(table):
     """Sums of cells are unbiased only if no cell was changed for being small."""
     rows = {row["topic"]: row for row in table.rows()}
-    assert rows["none"]["count"] == -22.3
-    assert all(row["low"] <= row["count"] <= row["high"] for row in rows.values())
-    assert sum(rows[name]["count"] for name in table.values[0]) == pytest.approx(rows["(all)"]["count"], abs=0.2)
+    assert rows["none"]["people"] == -22.3
+    assert all(row["low"] <= row["people"] <= row["high"] for row in rows.values())
+    assert sum(rows[name]["people"] for name in table.values[0]) == pytest.approx(rows["(all)"]["people"], abs=0.2)
 
 
 def test_the_bound_says_how_much_a_count_may_lack(table):

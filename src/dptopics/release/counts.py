@@ -19,7 +19,6 @@ from dptopics.core.vocabulary import Vocabulary
 from dptopics.release import margins
 from dptopics.release.tabular import Tabular
 
-_NUMBERS = ("count", "low", "high", "share_low", "share_high")
 Z95 = 1.959963984540054  # 97.5 % of a normal distribution lies below
 Place = tuple[int | None, ...]  # for each axis a value by its number, or None for all
 
@@ -222,7 +221,7 @@ class CountTable(Tabular):
     def rows(self) -> Iterator[dict[str, Any]]:
         """Cells and margins, the total first: names, count, interval rounded outward, share of the first axis.
 
-        Counts and intervals are as measured and may lie below 0, so that sums of cells stay unbiased.
+        Counts and intervals are as measured and may lie below 0: they are unbiased.
         """
         share_low, share_high = self._shares()
         names = [[*values, ALL] for values in self.values]
@@ -230,18 +229,18 @@ class CountTable(Tabular):
             found = self.estimate(index)
             row: dict[str, Any] = {head: names[i][k] for i, (head, k) in enumerate(zip(self.heads, index, strict=True))}
             if isnan(found.value):
-                yield row | dict.fromkeys(_NUMBERS)
+                yield row | dict.fromkeys(self.numbers)
                 continue
             shares = [None if isnan(float(s[index])) else float(s[index]) for s in (share_low, share_high)]
             numbers = round(found.value, 1), floor(found.low), ceil(found.high), *shares
-            yield row | dict(zip(_NUMBERS, numbers, strict=True))
+            yield row | dict(zip(self.numbers, numbers, strict=True))
 
     @property
     def heads(self) -> tuple[str, ...]:
         """Names of the axes as column heads, distinct from those of the numbers."""
         found: list[str] = []
         for axis in self.axes:
-            while axis in (*_NUMBERS, *found):
+            while axis in (*self.numbers, *found):
                 axis += "_group"
             found.append(axis)
         return tuple(found)
@@ -287,7 +286,7 @@ class CountTable(Tabular):
         """All cells and margins."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*self.heads, *_NUMBERS])
+        writer.writerow([*self.heads, *self.numbers])
         for row in self.rows():
             *names, count, low, high, share_low, share_high = row.values()
             shares = ["" if share is None else f"{share:.4f}" for share in (share_low, share_high)]
@@ -326,6 +325,12 @@ class CountTable(Tabular):
     def whole(self) -> str:
         """What shares are of."""
         return f"all {self.counted}"
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Names of the numbers of a row: the first says what is counted."""
+        bounded = self.unit == "author" and not self.distinct and self.documents is None
+        return "count" if bounded else self.counted, "low", "high", "share_low", "share_high"
 
     @property
     def times(self) -> int:

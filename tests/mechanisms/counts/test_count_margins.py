@@ -174,7 +174,7 @@ def test_a_bound_leaves_out_so_many_at_most_and_says_how_many(most):
     for index in np.ndindex(value.cube.shape):
         assert truth[index] <= value.estimate(index).high + 1e-5
     rows = {tuple(row.values())[:2]: row for row in value.rows()}
-    assert all(row["count"] <= row["high"] for row in rows.values())
+    assert all(row["people"] <= row["high"] for row in rows.values())
 
 
 def test_one_author_moves_a_table_of_people_by_no_more_than_is_priced():
@@ -315,8 +315,8 @@ def test_small_counts_are_left_out_after_the_noise(tmp_path):
     assert np.array_equal(again.cube, table.cube, equal_nan=True)
     assert (again.axes, again.values, again.over) == (table.axes, table.values, table.over)
     arrow = again.to_arrow()
-    assert arrow.column_names == ["axis0", "axis1", "count", "low", "high", "share_low", "share_high"]
-    assert arrow.column("count").null_count == np.isnan(table.cube).sum() > 0
+    assert arrow.column_names == ["axis0", "axis1", "people", "low", "high", "share_low", "share_high"]
+    assert arrow.column("people").null_count == np.isnan(table.cube).sum() > 0
     lines = (tmp_path / "counts" / "counts.csv").read_text().splitlines()
     assert len(lines) == 1 + 3 * 3
     assert "v0,v1,,,,," in lines
