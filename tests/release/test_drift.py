@@ -5,7 +5,7 @@ import pytest
 
 from dptopics import TextSettings, TopicModel, Vocabulary
 from dptopics.core.errors import InputError
-from dptopics.counting import far_below, topic_or_far
+from dptopics.counting.subjects import far_below, topic_or_far
 from dptopics.mechanisms.counts.periods import CountsOfPeriod
 from dptopics.release import margins
 from dptopics.release.counts import CountTable

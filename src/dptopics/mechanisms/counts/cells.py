@@ -25,6 +25,10 @@ from dptopics.release import margins
 from dptopics.release.counts import Z95, CountTable
 from dptopics.release.release import Release
 
+PUBLIC_QUESTIONS = (
+    "The questions, groups and periods were public before; what is true of a document depends on that document and its "
+    "row alone."
+)
 PUBLIC_CELLS = (
     "The topics are those of a release; groups and periods were public before; a document's cell depends on that "
     "document alone."
@@ -80,13 +84,14 @@ class CountsWithMargins(Calibrated):
     days: tuple[str, ...] = ()  # the first and the last that count, where an axis is one of periods
     facts: int = 0  # of a text, that rules may ask about
     rules: tuple[str, ...] = field(default=(), repr=False)  # one for each value of the first axis
+    asked: tuple[str, ...] = field(default=(), repr=False)  # what each asks, in words
     job: ClassVar[Job] = Job.COUNTS
     name: ClassVar[str] = "margins"
     paper: ClassVar[str] = "ours; of documents: after McKenna et al. 2018, Xiao et al. 2023"
 
     def __post_init__(self) -> None:
         check_fields(self)
-        for name in ("axes", "days", "rules"):
+        for name in ("axes", "days", "rules", "asked"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "values", tuple(tuple(values) for values in self.values))
         check_table(self.axes, self.values)
@@ -162,7 +167,9 @@ class CountsWithMargins(Calibrated):
         """One Gaussian event for cells and margins, one for the histogram."""
         more = (Gaussian(self.look_sigma, nonnegative=True),) if self.looks else ()
         events = Gaussian(self.cell_sigma, nonnegative=True), *more
-        return self.promise(*events, assumptions=(PUBLIC_CELLS,), limits=(SMALL_GROUPS,))
+        return self.promise(
+            *events, assumptions=(PUBLIC_QUESTIONS if self.rules else PUBLIC_CELLS,), limits=(SMALL_GROUPS,)
+        )
 
     def noise_std(self, **kept: bool) -> float:
         """Standard deviation of an entry of a margin, by the axes that it keeps: ``noise_std(topic=True)``.
@@ -250,6 +257,7 @@ class CountsWithMargins(Calibrated):
             unit=str(self.unit),
             documents=self.documents,
             distinct=self.people,
+            asked=self.asked,
             model=self.model,
             **more,
         )

@@ -103,7 +103,7 @@ class CountsOfPeriod(CountsWithMargins):
     >>> week = CountsOfPeriod.calibrated(epsilon=1.0, delta=1e-6, values=(tuple("abcde"),), at="W02", max_periods=4,
     ...     periods=tuple(f"W{week:02}" for week in range(1, 53)))
     >>> round(week.guarantee.epsilon, 6), round(week.noise_std(topic=True), 1)
-    (1.0, 9.8)
+    (1.0, 20.7)
     """
 
     periods: tuple[str, ...] = field(default=("1",), repr=False)
