@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     )
     from dptopics.core.text import TextSettings
     from dptopics.core.vocabulary import Vocabulary
-    from dptopics.counting.series import Calendar, release_period
-    from dptopics.counting.tables import ask, release_counts, release_groups
+    from dptopics.counting import Calendar, ask, release_counts, release_groups, release_period
     from dptopics.data.bounded import BoundedCorpus
     from dptopics.data.corpus import Corpus
     from dptopics.data.engines.spark import SparkTable
@@ -58,7 +57,7 @@ _HOME = {
     "Budget": "ledger.ledger",
     "BudgetExceeded": "core.errors",
     "BundleError": "core.errors",
-    "Calendar": "counting.series",
+    "Calendar": "counting",
     "Check": "checking",
     "Client": "local.client",
     "Collection": "local.collection",
@@ -92,14 +91,14 @@ _HOME = {
     "Trust": "privacy.guarantee",
     "Unit": "privacy.guarantee",
     "Vocabulary": "core.vocabulary",
-    "ask": "counting.tables",
+    "ask": "counting",
     "check": "checking",
     "fit_reports": "local.topics",
     "publish": "publishing",
-    "release_counts": "counting.tables",
-    "release_groups": "counting.tables",
+    "release_counts": "counting",
+    "release_groups": "counting",
     "release_ngrams": "publishing",
-    "release_period": "counting.series",
+    "release_period": "counting",
     "release_vocabulary": "publishing",
     "secure_rng": "privacy.rng",
 }

@@ -89,7 +89,7 @@ def test_questions_from_a_file(run, tmp_path):
     assert told["counted"] == "People of whom it is true"
     assert "The questions, groups and periods were public before" in " ".join(told["guarantee"]["assumptions"])
     readme = (tmp_path / "a" / "README.txt").read_text("utf-8")
-    assert "without: ('insulin' or 'insulinpump') and (not 'insulin pump')" in readme
+    assert 'without: {"formula": "insulin and not pump"}' in readme
     head, whole, *_ = (tmp_path / "a" / "counts.csv").read_text("utf-8").splitlines()
     assert head == "question,people,low,high,share_low,share_high"
     assert whole.startswith("(all),400.0")
@@ -128,7 +128,7 @@ def test_words_by_group_and_by_week(run, tmp_path):
         ("[a]\nregex = '(a'", "cannot be used: Invalid regular expression: missing )"),
         ("[a]\nregex = '(?=a)b'", "no look-around"),
         ("[a]\nregex = '((a{100}){100}){100}'", "cannot be used"),
-        ("[a]\nmention = 'x'\nregex = 'y'", "question 'a' asks not one thing"),
+        ("[a]\nmention = 'x'\nregex = 'y'", "question 'a' must ask one of mention"),
         ("[a]\nmention = 'x'\nabove = 0.5", "question 'a' cannot have above"),
         ("[a]\nformula = 'b'", "a formula joins names of questions above it"),
         ("[a]\nmention = 'x'\n[b]\nformula = '__import__(1)'", "a formula joins names of questions above it"),
@@ -138,7 +138,7 @@ def test_words_by_group_and_by_week(run, tmp_path):
         ("[a]\ncolumn = 'patient'\nis = 'p1'", "would publish them one by one"),
         ("[a]\ncolumn = 'nowhere'\nis = 'x'", "there is no column 'nowhere'"),
         ("[a]\nfunction = 'os:getcwd'", "Allow it: --allow os:getcwd"),
-        ("a = 3", "question 'a' must say what it asks"),
+        ("a = 3", "question 'a' must have a name and say what it asks"),
         ("[a", "is not valid TOML"),
         ("".join(f"[q{i}]\nmention = 'x'\n" for i in range(1001)), "ask 1 to 1,000 questions"),
     ],
@@ -186,7 +186,7 @@ def test_ratios_of_groups_and_texts_that_are_near():
     asked = {"insulin": {"mention": "insulin"}, "near": {"near": "my insulin pump", "above": 0.6}}
     table_ = ask(data, asked, by=[Axis.groups("ward", ["north", "south"])], **how).value
     north, south = ({"ward": ward} for ward in ("north", "south"))
-    found = table_.ratio({"question": "insulin", **north}, {"question": "insulin", **south}, of=(north, south))
+    found = table_.ratio(*(table_.share({"question": "insulin", **ward}, of=ward) for ward in (north, south)))
     assert found.low < (4000 / 7000) / (2000 / 5000) < found.high
     assert found.high - found.low < 0.3
     assert abs(table_.count(question="near").value - 6000) < 100

@@ -503,7 +503,7 @@ def test_numbers_and_strings_of_one_person_across_weeks(ledger):
 
 
 def test_a_series_of_an_earlier_version_is_refused_with_a_reason(ledger):
-    from dptopics.counting.series import period_plan, series_of
+    from dptopics.counting import period_plan, series_of
 
     settings = {"epsilon": 1.0, "delta": 1e-6, "unit": Unit.AUTHOR, "max_periods": 2}
     series = series_of(period_plan(MODEL, (), calendar=YEAR, at="2026-W03", **settings), "patient", None)

@@ -5,12 +5,12 @@ import pytest
 
 from dptopics import TextSettings, TopicModel, Vocabulary
 from dptopics.core.errors import InputError
-from dptopics.counting.subjects import far_below, topic_or_far
 from dptopics.mechanisms.counts.periods import CountsOfPeriod
 from dptopics.release import margins
 from dptopics.release.counts import CountTable
 from dptopics.release.drift import FEWEST, Signal, drift
 from dptopics.release.topic_sizes import DocumentSpace
+from dptopics.subjects import far_below, topic_or_far
 
 WEEKS = tuple(f"2026-W{week:02}" for week in range(1, 53))
 MADE = CountsOfPeriod.calibrated(

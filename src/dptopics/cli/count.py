@@ -59,7 +59,7 @@ def count(
     tokenizer: o.TokenizerName = None,
 ) -> None:
     """Count who wrote about each topic, by group and time, with 95 % intervals."""
-    from dptopics.counting.subjects import topics_of
+    from dptopics.subjects import topics_of
 
     allow_tokenizer(tokenizer)
     own = {"max_cells": max_cells, "documents": documents, "min_units": min_units}
@@ -92,7 +92,7 @@ def ask(
 ) -> None:
     """Of how many people is it true? Yes-or-no questions about what people wrote, all at one price."""
     from dptopics.core.questions import Questions
-    from dptopics.counting.subjects import Asked, topics_of
+    from dptopics.subjects import Asked, topics_of
 
     allow_tokenizer(tokenizer)
     said = [part for one in mention or [] for part in one.split(",") if part.strip()]
@@ -117,8 +117,7 @@ def _counted(
     own: dict[str, Any],
 ) -> None:
     """Counts of topics or questions, of a table or of one period of a series."""
-    from dptopics.counting.series import period_plan, publish_period
-    from dptopics.counting.tables import Columns, counts_plan, publish_counts
+    from dptopics.counting import Columns, counts_plan, period_plan, publish_counts, publish_period
 
     calendar = series.calendar(axes)
     if calendar is not None and table.engine is o.EngineName.SPARK:
@@ -164,7 +163,7 @@ def groups(
     max_words: int = o.option("Groups that each author may propose.", "--max-groups", default=10),
 ) -> None:
     """Release the values of a column that many authors have, to count by where there is no public list."""
-    from dptopics.counting.tables import release_groups
+    from dptopics.counting import release_groups
 
     how: dict[str, Any] = {**release.budget, **release.named, "out": release.folder}
     with stoppable() as phase:

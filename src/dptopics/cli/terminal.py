@@ -119,11 +119,12 @@ def show_counts(table: "CountTable", n: int) -> None:
     """Counts of the first axis with their intervals, and what the bound leaves out."""
     from dptopics.release.counts import Shown
 
-    asked = dict(zip(table.values[0], table.asked, strict=False))
+    said = zip(table.values[0], table.asked, strict=False)
+    asked = {name: one for name, one in said if one != f'{{"mention": "{name}"}}'}
     shown = Table(table.axes[0].capitalize(), table.title(margin=True), "95 % interval", f"Share of {table.whole}")
     for value in table.values[0]:
         found = table.count(**{table.axes[0]: value})
-        name = escape(value if asked.get(value, f"{value!r}") == f"{value!r}" else f"{value}: {asked[value]}")
+        name = escape(f"{value}: {asked[value]}" if asked.get(value) else value)
         if isnan(found.value):
             shown.add_row(name, "-", "suppressed", "-")
             continue

@@ -1,6 +1,7 @@
-"""Questions about people, answered yes or no from what they wrote: read, checked, and put in words. Public."""
+"""Questions about people, answered yes or no from what they wrote: read and checked. Public."""
 
 import ast
+import json
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -12,10 +13,10 @@ from dptopics.core.errors import InputError
 from dptopics.core.rules import check_rules
 
 MOST_QUESTIONS = 1000
-# What a question may ask, and what else must or may be said with it.
+# What a question may ask, and what else may be said with it.
 KINDS = {
-    "mention": (), "all": (), "regex": (), "topic": (), "theme": (), "near": ("above",), "column": ("is",),
-    "function": (), "formula": (),
+    "mention": None, "all": None, "regex": None, "topic": None, "theme": None, "near": "above", "column": "is",
+    "function": None, "formula": None,
 }  # fmt: skip
 NEAR = 0.5  # cosine of two texts from which on they are near
 
@@ -28,36 +29,21 @@ class Fact:
     what: str
     detail: Any = None
 
-    def __str__(self) -> str:
-        match self.kind:
-            case "mention":
-                return repr(self.what)
-            case "regex":
-                return f"a match of {self.what}"
-            case "near":
-                return f"a text near {self.what!r} (cosine above {self.detail:g})"
-            case "column":
-                return f"{self.what} = {self.detail!r}"
-            case "function":
-                return f"a text for which {self.what} is true"
-        return f"a text about {self.kind} {self.what}"
-
 
 @dataclass(frozen=True)
 class Questions:
-    """Questions by name: a rule for each, about facts of a text.
+    """Questions by name: a rule for each, about facts of a text; ``said`` is what each asks, as it was written.
 
     >>> asked = Questions.of({"insulin": {"mention": ["insulin", "insulin pump"]}, "pump": {"mention": "pump"},
     ...     "no pump": {"formula": "insulin and not pump"}})
     >>> asked.names, asked.rules
     (('insulin', 'pump', 'no pump'), ('f0 or f1', 'f2', '(f0 or f1) and (not f2)'))
-    >>> asked.said[2]
-    "('insulin' or 'insulin pump') and (not 'pump')"
     """
 
     names: tuple[str, ...]
     rules: tuple[str, ...]
     facts: tuple[Fact, ...]
+    said: tuple[str, ...]
 
     @classmethod
     def of(cls, asked: Mapping[str, Any] | Iterable[str] | str | Path) -> Self:
@@ -70,24 +56,17 @@ class Questions:
         facts: dict[Fact, int] = {}
         rules: dict[str, str] = {}
         for name, one in given.items():
-            if not isinstance(one, Mapping):
-                raise InputError(f"question {name!r} must say what it asks: mention = 'insulin', for example.")
-            if not str(name).strip() or not str(name).isprintable():
-                raise InputError("every question needs a name of printable letters.")
-            if "formula" in one:
+            if not isinstance(one, Mapping) or not (str(name).strip() and str(name).isprintable()):
+                raise InputError(f"question {name!r} must have a name and say what it asks: mention = 'insulin'.")
+            kind = _kind(str(name), one)
+            if kind == "formula":
                 rules[str(name)] = _formula(str(name), one, rules)
                 continue
-            joined = " and " if "all" in one else " or "
-            numbers = [facts.setdefault(fact, len(facts)) for fact in _facts(str(name), one)]
-            rules[str(name)] = joined.join(f"f{number}" for number in numbers)
-        made = cls(tuple(rules), tuple(rules.values()), tuple(facts))
-        check_rules(made.rules, len(facts))
-        return made
-
-    @property
-    def said(self) -> tuple[str, ...]:
-        """Each question in words."""
-        return tuple(_said(ast.parse(rule, mode="eval").body, self.facts) for rule in self.rules)
+            numbers = [facts.setdefault(fact, len(facts)) for fact in _facts(str(name), kind, one)]
+            rules[str(name)] = (" and " if kind == "all" else " or ").join(f"f{number}" for number in numbers)
+        check_rules(tuple(rules.values()), len(facts))
+        said = tuple(json.dumps(one, ensure_ascii=False, default=_named) for one in given.values())
+        return cls(tuple(rules), tuple(rules.values()), tuple(facts), said)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -99,31 +78,41 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(f"{path.name!r} is not valid TOML: {error}.") from None
 
 
-def _facts(name: str, one: Mapping[str, Any]) -> list[Fact]:
-    """The facts that a question is about."""
+def _named(function: Any) -> str:
+    return f"{getattr(function, '__module__', '?')}:{getattr(function, '__qualname__', '?')}"
+
+
+def _kind(name: str, one: Mapping[str, Any]) -> str:
+    """What a question asks: one thing."""
     kinds = [kind for kind in KINDS if kind in one]
-    if len(kinds) != 1 or (unknown := one.keys() - {kinds[0], *KINDS[kinds[0]]}):
-        what = f"cannot have {', '.join(sorted(map(str, unknown)))}" if len(kinds) == 1 else "asks not one thing"
-        raise InputError(f"question {name!r} {what}. It has one of {', '.join(KINDS)}; join several with a formula.")
-    (kind,) = kinds
+    if len(kinds) != 1:
+        raise InputError(f"question {name!r} must ask one of {', '.join(KINDS)}; join several with a formula.")
+    if unknown := one.keys() - {kinds[0], KINDS[kinds[0]]}:
+        raise InputError(f"question {name!r} cannot have {', '.join(sorted(map(str, unknown)))}.")
+    return kinds[0]
+
+
+def _facts(name: str, kind: str, one: Mapping[str, Any]) -> list[Fact]:
+    """The facts that a question is about."""
     value = one[kind]
     if kind in ("mention", "all"):
         phrases = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
         if not phrases or not all(isinstance(p, str) and any(map(str.isalnum, p)) for p in phrases):
             raise InputError(f"question {name!r} has no words to look for.")
         return [Fact("mention", " ".join(phrase.split())) for phrase in phrases]
-    if kind == "near":
-        above = one.get("above", NEAR)
-        if isinstance(above, bool) or not isinstance(above, int | float) or not -1 <= above < 1:
-            raise InputError(f"question {name!r}: above must be a cosine from -1 to 1, got {above!r}.")
-        return [Fact("near", str(value), float(above))]
-    if kind == "column":
-        return [Fact("column", str(value), " ".join(str(one.get("is", "")).split()))]
     if kind == "function" and callable(value):
-        return [Fact("function", f"{value.__module__}:{value.__qualname__}", value)]
+        return [Fact(kind, _named(value), value)]
     if not str(value).strip():
         raise InputError(f"question {name!r} does not say which {kind}.")
-    return [Fact(kind, str(value))]
+    if kind == "near":
+        return [Fact(kind, str(value), _cosine(name, one.get("above", NEAR)))]
+    return [Fact(kind, str(value), " ".join(str(one.get("is", "")).split()) if kind == "column" else None)]
+
+
+def _cosine(name: str, above: Any) -> float:
+    if isinstance(above, bool) or not isinstance(above, int | float) or not -1 <= above < 1:
+        raise InputError(f"question {name!r}: above must be a cosine from -1 to 1, got {above!r}.")
+    return float(above)
 
 
 def _formula(name: str, one: Mapping[str, Any], rules: Mapping[str, str]) -> str:
@@ -151,16 +140,3 @@ def _formula(name: str, one: Mapping[str, Any], rules: Mapping[str, str]) -> str
             f"question {name!r}: a formula joins names of questions above it by and, or, not and brackets, and stands "
             "alone. A name in a formula has letters, digits and _ only."
         ) from None
-
-
-def _said(node: ast.expr, facts: tuple[Fact, ...]) -> str:
-    match node:
-        case ast.Name(name):
-            return str(facts[int(name[1:])])
-        case ast.UnaryOp(_, part):
-            return f"not {_said(part, facts)}"
-        case ast.BoolOp(kind, parts):
-            word = " and " if isinstance(kind, ast.And) else " or "
-            return word.join(f"({_said(p, facts)})" if isinstance(p, ast.BoolOp | ast.UnaryOp) else _said(p, facts)
-                             for p in parts)  # fmt: skip
-    raise AssertionError

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from math import ceil, exp, floor, inf, isnan, nan, prod, sqrt
+from math import ceil, exp, floor, hypot, isnan, log, prod, sqrt
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -160,34 +160,28 @@ class CountTable(Tabular):
 
     def share(self, one: Mapping[str, str], *, of: Mapping[str, str]) -> Share | None:
         """One count as a share of another, with Fieller's set within 0 to 1. None: the set is unbounded."""
-        a, b = self.place(one), self.place(of)
-        first, second = self._at(a).value, self._at(b).value
+        return self._share(self.place(one), self.place(of))
+
+    def _share(self, a: Place, b: Place) -> Share | None:
+        first, second, more, fewer = self._at(a).value, self._at(b).value, self._more(a), self._more(b)
         variances = self.covariance(a, a), self.covariance(a, b), self.covariance(b, b)
-        low, high = self._ratio(first, second, *variances, self._more(a), self._more(b))
-        return None if isnan(low) else Share(first / second, float(low), float(high))
+        low, high = fieller(first, second, *variances)
+        if any((*more, *fewer)):  # what may be missing above, and below
+            high = fieller(first + max(more[0], 0.0), second, variances[0] + more[1], *variances[1:])[1]
+            low = fieller(first, second + max(fewer[0], 0.0), *variances[:2], variances[2] + fewer[1])[0]
+        return None if isnan(low) or isnan(high) else Share(first / second, float(low), float(high))
 
-    def ratio(self, one: Mapping[str, str], other: Mapping[str, str], *, of: tuple[Mapping[str, str], ...]) -> Share:
-        """How many times the share of ``one`` in ``of[0]`` is that of ``other`` in ``of[1]``, by the delta method.
+    def ratio(self, one: Share | None, other: Share | None) -> Share | None:
+        """How many times one share is another, with a 95 % interval: theirs are combined on the scale of logarithms.
 
-        Its logarithm is nearly normal where counts are large beside their noise; NaN where one is not above zero.
+        (Donner and Zou 2012: the method of variance estimates recovery.) None where one may be zero.
         """
-        places = [self.place(where) for where in (one, of[1], other, of[0])]
-        counts = [self._at(place).value for place in places]
-        if not min(counts) > 0:
-            return Share(nan, 0.0, inf)
-        signs = (1, 1, -1, -1)
-        variance = sum(
-            s * t * self.covariance(a, b) / (x * y)
-            for s, a, x in zip(signs, places, counts, strict=True)
-            for t, b, y in zip(signs, places, counts, strict=True)
-        )
-        value = counts[0] * counts[1] / (counts[2] * counts[3])
-        far = Z95 * sqrt(variance)
-        # What was cut may be added to each of the counts.
-        up, down = ([1 + max(0.0, self._at(p).high / x - 1 - Z95 * sqrt(self.covariance(p, p)) / x)
-                     for p, x in zip(part, own, strict=True)] for part, own in
-                    ((places[:2], counts[:2]), (places[2:], counts[2:])))  # fmt: skip
-        return Share(value, value * exp(-far) / prod(down), value * exp(far) * prod(up))
+        if one is None or other is None or min(one.low, other.low) <= 0:
+            return None
+        value = one.value / other.value
+        down = hypot(log(one.value / one.low), log(max(other.high, other.value) / other.value))
+        up = hypot(log(max(one.high, one.value) / one.value), log(other.value / other.low))
+        return Share(value, value * exp(-down), value * exp(up))
 
     def covariance(self, one: Place, other: Place) -> float:
         """Of two counts, from the noise alone."""
@@ -197,8 +191,11 @@ class CountTable(Tabular):
 
     def estimate(self, index: tuple[int, ...]) -> Estimate:
         """The count at a place of the cube: along each axis the number of a value, or -1 for all of them."""
-        place: Place = tuple(None if k in (-1, n) else k for k, n in zip(index, self.shape, strict=True))
-        return Estimate.of(float(self.cube[index]), float(self.noise_std[index]) ** 2, self._more(place))
+        more = self._more(self._place(index))
+        return Estimate.of(float(self.cube[index]), float(self.noise_std[index]) ** 2, more)
+
+    def _place(self, index: tuple[int, ...]) -> Place:
+        return tuple(None if k in (-1, n) else k for k, n in zip(index, self.shape, strict=True))
 
     def _at(self, place: Place) -> Estimate:
         return self.estimate(tuple(-1 if value is None else value for value in place))
@@ -210,20 +207,11 @@ class CountTable(Tabular):
             return 0.0, 0.0
         return self.over, self.over_noise_std**2
 
-    @staticmethod
-    def _ratio(
-        first: Any, second: Any, variance: Any, both: Any, whole: Any, more: Any = (0.0, 0.0), fewer: Any = (0.0, 0.0)
-    ) -> tuple[Any, Any]:
-        """Limits of a share, where ``more`` may be missing above and ``fewer`` below: counts with their variances."""
-        high = fieller(first + np.maximum(more[0], 0.0), second, variance + more[1], both, whole)[1]
-        return fieller(first, second + np.maximum(fewer[0], 0.0), variance, both, whole + fewer[1])[0], high
-
     def rows(self) -> Iterator[dict[str, Any]]:
         """Cells and margins, the total first: names, count, interval rounded outward, share of the first axis.
 
         Counts and intervals are as measured and may lie below 0: they are unbiased.
         """
-        share_low, share_high = self._shares()
         names = [[*values, ALL] for values in self.values]
         for index in product(*(range(n, -1, -1) for n in self.shape)):
             found = self.estimate(index)
@@ -231,7 +219,8 @@ class CountTable(Tabular):
             if isnan(found.value):
                 yield row | dict.fromkeys(self.numbers)
                 continue
-            shares = [None if isnan(float(s[index])) else float(s[index]) for s in (share_low, share_high)]
+            place = self._place(index)
+            shares = (self._share(place, (None, *place[1:])) or (None,) * 3)[1:]
             numbers = round(found.value, 1), floor(found.low), ceil(found.high), *shares
             yield row | dict(zip(self.numbers, numbers, strict=True))
 
@@ -244,20 +233,6 @@ class CountTable(Tabular):
                 axis += "_group"
             found.append(axis)
         return tuple(found)
-
-    def _shares(self) -> tuple[Any, ...]:
-        """Fieller sets of each count as a share of all on the first axis, in the same group and period."""
-        whole = np.broadcast_to(self.cube[-1:], self.cube.shape)
-        both, more, fewer = np.empty_like(self.cube), np.empty((2, *self.cube.shape)), np.empty((2, *self.cube.shape))
-        for totals in product((False, True), repeat=len(self.shape)):
-            part = tuple(slice(-1, None) if total else slice(0, -1) for total in totals)
-            one: Place = tuple(None if total else 0 for total in totals)
-            of: Place = (None, *one[1:])
-            both[part] = self.covariance(one, of)
-            more[0][part], more[1][part] = self._more(one)
-            fewer[0][part], fewer[1][part] = self._more(of)
-        noise_std = np.broadcast_to(self.noise_std[-1:], self.cube.shape)
-        return self._ratio(self.cube, whole, self.noise_std**2, both, noise_std**2, more, fewer)
 
     # --- in a bundle ---
 

@@ -77,10 +77,10 @@ def query(shape, place):
 
 
 @settings(max_examples=40, deadline=None)
-@given(SHAPES, st.integers(1, 3), st.integers(0, 2**32))
-def test_least_squares_and_covariance_are_those_of_the_whole_matrix(shape, cells, seed):
+@given(SHAPES, st.integers(0, 2**32))
+def test_least_squares_and_covariance_are_those_of_the_whole_matrix(shape, seed):
     rng = np.random.default_rng(seed)
-    weights = margins.chosen_weights(shape, cells)
+    weights = margins.chosen_weights(shape)
     tables = strategy(shape, weights)
     measured = [rng.normal(size=len(table)) for table in tables]
     whole = np.concatenate(tables)
@@ -98,30 +98,14 @@ def test_least_squares_and_covariance_are_those_of_the_whole_matrix(shape, cells
         assert np.isclose(variance, entry @ inverse @ entry)
 
 
-@settings(max_examples=30, deadline=None)
-@given(SHAPES, st.integers(1, 4))
-def test_no_set_of_cells_exceeds_the_bound(shape, most):
-    weights = margins.chosen_weights(shape, most)
-    whole = np.concatenate(strategy(shape, weights))
-    allowed = margins.largest_square(shape, weights, most)
-    sets = list(combinations(range(min(prod(shape), 9)), min(most, prod(shape))))
-    squares = [(whole[:, list(cells)].sum(axis=1) ** 2).sum() for cells in sets]
-    assert max(squares) <= allowed * (1 + 1e-12)
-    if prod(shape) <= 9 and min(shape) >= most:
-        assert max(squares) == pytest.approx(allowed)  # cells in a row
-
-
 def test_weights_are_better_than_equal_ones_and_than_cells_alone():
     shape = (8, 6, 9)
-    for cells in (1, 4):
-        chosen, equal = margins.chosen_weights(shape, cells), np.ones(8)
-        alone = np.eye(8)[-1]
-        wanted = np.append(np.ones(7), 2)
-        loss = [
-            wanted @ margins.variances(shape, w) * margins.largest_square(shape, w, cells)
-            for w in (chosen, equal, alone)
-        ]
-        assert loss[0] <= min(loss[1:])
+    wanted = np.append(np.ones(7), 2)
+    loss = [
+        wanted @ margins.variances(shape, w) * (w @ w)
+        for w in (margins.chosen_weights(shape), np.ones(8), np.eye(8)[-1])
+    ]
+    assert loss[0] <= min(loss[1:])
 
 
 # --- what comes out ---

@@ -123,7 +123,7 @@ class CountsWithMargins(Calibrated):
     @cached_property
     def weights(self) -> NDArray[np.float64]:
         """Of the table of each margin, the cells' (the last) is one; of people, all are one."""
-        return np.ones(2 ** len(self.shape)) if self.people else margins.chosen_weights(self.shape, 1)
+        return np.ones(2 ** len(self.shape)) if self.people else margins.chosen_weights(self.shape)
 
     @property
     def sensitivity_factor(self) -> float:

@@ -1,6 +1,6 @@
 """What is counted: the topics of a release, or questions; what is true of a text, and what that rests on."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib import import_module
@@ -146,8 +146,9 @@ class Asked:
     @property
     def settings(self) -> dict[str, Any]:
         """For the plan: what is asked, in rules and in words, with the versions of what answers."""
-        versions = {name: f"{name} ({version_of(function)})" for name, function in self.functions.items()}
-        told = tuple(_with(versions, one) for one in self.questions.said)
+        told = self.questions.said
+        for name, function in self.functions.items():
+            told = tuple(one.replace(f'"{name}"', f'"{name} ({version_of(function)})"') for one in told)
         model = None if not self._of("topic") or self.topics is None else TopicsOf(self.topics).settings["model"]
         return {"rules": self.questions.rules, "facts": self.cells, "asked": told, "model": model}
 
@@ -182,13 +183,13 @@ class Asked:
 
     @cached_property
     def _sentences(self) -> NDArray[np.float64]:
-        return unit(np.asarray(self._model([fact.what for fact in self._of("near")]), np.float64))
+        return self._vectors([fact.what for fact in self._of("near")])
 
     @cached_property
     def _themes(self) -> NDArray[np.float64]:
         """The centre of each theme of the atlas: the mean of its own texts."""
         themes = shipped("english").themes
-        vectors = unit(np.asarray(self._model([text for theme in themes for text in theme.texts]), np.float64))
+        vectors = self._vectors([text for theme in themes for text in theme.texts])
         ends = np.cumsum([0, *(len(theme.texts) for theme in themes)])
         return unit(np.add.reduceat(vectors, ends[:-1]))
 
@@ -196,29 +197,41 @@ class Asked:
         """[text, fact]: what is true of each text, by that text and its row alone."""
         found = np.ones((len(texts), self.cells), np.bool_)
         place = {fact: i for i, fact in enumerate(self.questions.facts)}
-        for fact, true in zip(self._of("mention"), self._mentions(texts).T if self._of("mention") else (), strict=True):
-            found[:, place[fact]] = true
-        for fact in self._of("regex"):
-            found[:, place[fact]] = matches(fact.what, texts)
-        for fact in self._of("column"):
-            wanted = columns[self.columns.index(fact.what)]
-            found[:, place[fact]] = [plain_value(value) == fact.detail for value in wanted]
-        for fact in self._of("function"):
-            found[:, place[fact]] = [_true(self.functions[fact.what], text, failed=self.failed) for text in texts]
-        if self._of("topic") and self.topics is not None:
-            topic = TopicsOf(self.topics, self.embedding)(texts)
-            for fact in self._of("topic"):
-                found[:, place[fact]] = topic == int(fact.what)
-        if self._of("near") or self._of("theme"):
-            vectors = unit(np.asarray(self._model(texts), np.float64))
-            there = vectors.any(axis=1)
-            for i, fact in enumerate(self._of("near")):
-                found[:, place[fact]] = there & (vectors @ self._sentences[i] > fact.detail)
-            if self._of("theme"):
-                nearest = (vectors @ self._themes.T).argmax(axis=1)
-                for fact in self._of("theme"):
-                    found[:, place[fact]] = there & (nearest == shipped("english").names.index(fact.what))
+        for kind in {fact.kind for fact in self.questions.facts}:
+            answer: Callable[..., Any] = getattr(self, f"_{kind}")
+            for fact, true in zip(self._of(kind), answer(texts, columns), strict=True):
+                found[:, place[fact]] = true
         return found
+
+    def _mention(self, texts: Sequence[str], columns: Any) -> Any:
+        return self._mentions(texts).T
+
+    def _regex(self, texts: Sequence[str], columns: Any) -> Any:
+        return [matches(fact.what, texts) for fact in self._of("regex")]
+
+    def _column(self, texts: Sequence[str], columns: Any) -> Any:
+        listed = [(columns[self.columns.index(fact.what)], fact.detail) for fact in self._of("column")]
+        return [[plain_value(value) == wanted for value in column] for column, wanted in listed]
+
+    def _function(self, texts: Sequence[str], columns: Any) -> Any:
+        own = [self.functions[fact.what] for fact in self._of("function")]
+        return [[_true(function, text, failed=self.failed) for text in texts] for function in own]
+
+    def _topic(self, texts: Sequence[str], columns: Any) -> Any:
+        topic = subject_of(self.topics, self.embedding)(texts)
+        return [topic == int(fact.what) for fact in self._of("topic")]
+
+    def _near(self, texts: Sequence[str], columns: Any) -> Any:
+        vectors = self._vectors(texts)
+        return [vectors @ place > fact.detail for fact, place in zip(self._of("near"), self._sentences, strict=True)]
+
+    def _theme(self, texts: Sequence[str], columns: Any) -> Any:
+        near = self._vectors(texts) @ self._themes.T
+        nearest = np.where(near.any(axis=1), near.argmax(axis=1), -1)
+        return [nearest == shipped("english").names.index(fact.what) for fact in self._of("theme")]
+
+    def _vectors(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        return unit(np.asarray(self._model(list(texts)), np.float64))
 
     def tell(self) -> None:
         """On how many texts an owner's function failed: the owner's eyes only."""
@@ -239,12 +252,6 @@ def _true(function: Callable[[str], Any], text: str, *, failed: list[int]) -> bo
     except Exception:
         failed[0] += 1
         return False
-
-
-def _with(versions: Mapping[str, str], said: str) -> str:
-    for name, version in versions.items():
-        said = said.replace(name, version)
-    return said
 
 
 def subject_of(what: Any, embedding: Any = None, *, series: bool = False) -> TopicsOf | Asked:
