@@ -178,6 +178,12 @@ class Asked:
         return text_model(self.embedding)
 
     @cached_property
+    def _middle(self) -> NDArray[np.float64]:
+        """Of the atlas's own texts: without it, all texts are near one another."""
+        texts = [text for theme in shipped("english").themes for text in theme.texts]
+        return np.asarray(unit(np.asarray(self._model(texts), np.float64)).mean(axis=0))
+
+    @cached_property
     def _mentions(self) -> Mentions:
         return Mentions([fact.what for fact in self._of("mention")])
 
@@ -231,7 +237,8 @@ class Asked:
         return [nearest == shipped("english").names.index(fact.what) for fact in self._of("theme")]
 
     def _vectors(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        return unit(np.asarray(self._model(list(texts)), np.float64))
+        raw = unit(np.asarray(self._model(list(texts)), np.float64))
+        return unit(np.where(raw.any(axis=1, keepdims=True), raw - self._middle, 0.0))
 
     def tell(self) -> None:
         """On how many texts an owner's function failed: the owner's eyes only."""
