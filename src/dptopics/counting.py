@@ -58,7 +58,7 @@ def release_counts(
     """Release how many people wrote about each topic, by group and period: ``dptopics count`` in Python.
 
     A person counts once in each row that is theirs, whatever they wrote elsewhere. With ``documents=5``, texts are
-    counted, at most five of each author.
+    counted, at most five of each author. ``number="rating", number_range=(1, 5)`` adds the mean of a column of numbers.
 
     ``topics`` is a release of topics, the folder of one, or its value; ``data`` a table as for ``Corpus.from_table``,
     with the columns ``text`` and ``author`` and those that the axes in ``by`` name. ``embedding`` is the model of the
@@ -161,14 +161,17 @@ def publish_counts(
 
     def read(plan: Plan) -> BoundedCorpus:
         asked = asked_columns(by, columns, subject)
+        numbers = plan.settings.get("number")
         if columns.session is not None:
-            if isinstance(subject, Asked) and plan.unit is Unit.DOCUMENT:
-                raise InputError("on Spark, questions are about authors. Name their column (--author).")
+            if numbers or (isinstance(subject, Asked) and plan.unit is Unit.DOCUMENT):
+                raise InputError("on Spark, questions are about authors, and there are no means. Leave --engine out.")
             table = spark_cells(data, asked, subject, by, columns, assumptions)
             warn_owner(table, plan)
             return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
+        asked += [numbers] if numbers else []
         rows = read_columns(data, asked, encoding=columns.encoding, values=2 if columns.author else 1)
-        return told_corpus(rows, subject, by, columns, plan, assumptions=assumptions)
+        ends = plan.settings.get("number_range", ())
+        return told_corpus(rows, subject, by, columns, plan, assumptions=assumptions, number_range=ends)
 
     return publish(plan, read, **how)
 

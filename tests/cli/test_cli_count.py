@@ -136,6 +136,28 @@ def test_groups_without_a_public_list_are_released_first(run, tmp_path):
     assert run(*ask[:3], "patient", *ask[4:], "--epsilon", 1)[0] == 2
 
 
+def test_means_of_a_column_of_numbers(run, tmp_path):
+    rows = [("asthma" if i % 2 else "skin", f"p{i}", ("4", "2.5", "nan", "", "900", "x", "3", "3")[i % 8])
+            for i in range(1600)]  # fmt: skip
+    with open("rated.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("note", "patient", "stars"), *rows])
+    base = ("count", "topics", "rated.csv", *BASE[3:7], "--epsilon", 8, "--delta", 1e-6)
+    code, _, message = run(*base, "--number", "stars", "--range", "1,5", "--out", "counts", "--json")
+    assert code == 0, message
+    table = CountTable.load(tmp_path / "counts")
+    assert abs(table.count().value - 1000) < 40  # those with a number
+    skin, asthma = (table.mean(topic=name) for name in "10")
+    assert skin.low < (4 + 5 + 3) / 3 < skin.high  # clipped to 5
+    assert asthma.low < (2.5 + 3) / 2 < asthma.high
+    head, *_ = (tmp_path / "counts" / "counts.csv").read_text("utf-8").splitlines()
+    assert head == "topic,people,low,high,share_low,share_high,mean,mean_low,mean_high"
+    assert "Mean stars" in run("show", "counts")[1]
+    for more in (("--number", "stars"), ("--range", "1,5"), ("--number", "stars", "--range", "5,1"),
+                 ("--number", "stars", "--range", "x"), ("--number", "nowhere", "--range", "1,5")):  # fmt: skip
+        assert run(*base, *more, "--out", "no")[0] == 2
+        assert not (tmp_path / "no").exists()
+
+
 def test_the_page_of_counts(run, tmp_path):
     assert run(*BASE, *BY, "--min-units", 60, "--out", "counts")[0] == 0
     assert run("report", "counts", "--out", "page.html")[0] == 0

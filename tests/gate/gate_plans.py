@@ -190,6 +190,8 @@ def compositions():
         counts = [name for name in mechanisms(Job.COUNTS) if proved(Job.COUNTS, name)]
         asked = {"rules": ("f0 and not f1", "f0 or f1"), "facts": 2}  # of as many facts as TABLE has topics
         found += [Case(Job.COUNTS, name, unit=unit, settings=more) for name in counts for more in ({}, asked)]
+        if unit is Unit.AUTHOR:
+            found.append(Case(Job.COUNTS, "margins", unit=unit, settings={"number": "x", "number_range": (1.0, 5.0)}))
     return found
 
 

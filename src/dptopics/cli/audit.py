@@ -158,7 +158,8 @@ def claim(
         effort = replace(effort, trials=trials)
     if plan.job == "counts":  # on invented people: where these texts fall is not what their claim is about
         counts: Any = plan.build()
-        corpus: Any = invented_cells(counts.entries.n_cells, with_authors=plan.unit is Unit.AUTHOR)
+        by_author, numbered = plan.unit is Unit.AUTHOR, bool(counts.vector_width)
+        corpus: Any = invented_cells(counts.entries.n_cells, with_authors=by_author, with_numbers=numbered)
     else:
         corpus = _read(table, plan, words)
     with _told("Nothing was written: run the same command again."), working("Looking for holes"):

@@ -55,6 +55,8 @@ def count(
         "Count texts instead of people, at most so many of each author. Noise grows with it."
     ),
     min_units: int = _MIN_UNITS,
+    number: str | None = o.option("Column of numbers: their mean by topic and group, with intervals."),
+    number_range: str | None = o.option("Its public bounds, as 1,5. Numbers are clipped to them.", "--range"),
     settings: o.Set = None,
     tokenizer: o.TokenizerName = None,
 ) -> None:
@@ -62,7 +64,12 @@ def count(
     from dptopics.subjects import topics_of
 
     allow_tokenizer(tokenizer)
-    own = {"max_cells": max_cells, "documents": documents, "min_units": min_units}
+    own: dict[str, Any] = {"max_cells": max_cells, "documents": documents, "min_units": min_units, "number": number}
+    if number_range is not None:
+        try:
+            own["number_range"] = tuple(map(float, number_range.split(",")))
+        except ValueError:
+            raise InputError(f"--range must be two numbers, as 1,5; got {number_range!r}.") from None
     _counted(lambda: topics_of(release_folder), table, release, axes, series, settings, own)
 
 

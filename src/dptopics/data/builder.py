@@ -143,8 +143,10 @@ class Builder:
         author_is: Iterable[str] = (),
         vocabulary: Vocabulary | None = None,
         embed: Embed | None = None,
+        valued: bool = False,
     ) -> None:
         check_stated(vocabulary)
+        self._valued = valued  # documents are pairs of their cells and a number
         self._text = text
         self._vocabulary = vocabulary  # public words: others are dropped while reading
         self._with_authors = with_authors
@@ -200,8 +202,11 @@ class Builder:
                 kept.append(text)
                 if authors is not None:
                     numbers.append(self._authors[author_name(author, row, self._real)])
+        if self._valued:
+            self._vectors.append(np.array([one[1] for one in kept], np.float32).reshape(-1, 1))
+            kept = [one[0] for one in kept]
         tokens, lengths = self._words.of(kept)
-        self._blank += sum(not kept[i].strip() for i in np.flatnonzero(lengths == 0))
+        self._blank += sum(not kept[i].strip() for i in np.flatnonzero(lengths == 0)) if self._text is not None else 0
         if self._embed is not None and kept:
             self._vectors.append(check_vectors(self._embed(kept), len(kept)))
         self._row += len(texts)
@@ -255,7 +260,9 @@ class Builder:
             author_key=author_key if self._with_authors else None,
             vocabulary=self._vocabulary,
             text=self._text,
-            vectors=None if self._embed is None else np.concatenate(self._vectors or [np.zeros((0, 0), np.float32)]),
+            vectors=np.concatenate(self._vectors or [np.zeros((0, int(self._valued)), np.float32)])
+            if self._embed is not None or self._valued
+            else None,
             left_out=self._row - sizes.size,
             blank=self._blank,
             assumptions=() if self._text is None else self._text.assumptions,

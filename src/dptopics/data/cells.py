@@ -5,7 +5,7 @@ What bounds the words of units then bounds their cells: a unit keeps so many by 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import prod
+from math import isnan, nan, prod
 from typing import Any
 
 import numpy as np
@@ -37,23 +37,28 @@ def corpus_of_cells(
     author_is: Iterable[str] = (),
     admitted: Admitted | None = None,
     assumptions: tuple[str, ...] = (),
+    number_range: Sequence[float] = (),
 ) -> Corpus:
     """From batches of texts, authors (if any, of the column ``author``) and one column for each axis that has one.
 
     Columns beyond these are handed to ``topics``. ``admitted`` says which authors count at all, each by their own past.
-    ``assumptions`` are those of ``topics``.
+    ``assumptions`` are those of ``topics``. With a ``number_range`` the last column holds numbers: a document has its
+    own as a vector, scaled to −1 to 1, and one without counts nowhere.
     """
     shape = (n_topics, *(len(axis.values) for axis in axes))
     how: dict[str, Any] = {"with_authors": author is not None, "drop_missing": drop_missing, "author_is": author_is}
-    builder = Builder(None, vocabulary=cell_names(prod(shape)), **how)
+    builder = Builder(None, vocabulary=cell_names(prod(shape)), valued=bool(number_range), **how)
     rows, strange = 0, dict.fromkeys((axis.name for axis in axes), 0)
     for texts, *columns in batches:
         authors = columns.pop(0) if author is not None else None
+        values = _scaled(columns.pop(), *number_range) if number_range else None
         first, places = _cells_of(texts, columns, topics, axes)
         for axis, place in zip(axes, places, strict=True):
             strange[axis.name] += int(np.count_nonzero(place == len(axis.values) - 1))
         rows += len(texts)
         numbers = _numbers(first, places, shape)
+        if values is not None:
+            numbers = [((), 0.0) if isnan(v) else ((cell,), v) for cell, v in zip(numbers, values, strict=True)]
         # A missing text stays missing: whether such rows are dropped is the owner's choice.
         there = [cell if isinstance(text, str) else None for text, cell in zip(texts, numbers, strict=True)]
         builder.add(there, authors)
@@ -108,14 +113,15 @@ def in_period(batches: Iterable[Rows], place: int, axis: Axis, period: int) -> I
         )
 
 
-def invented_cells(n_cells: int, *, with_authors: bool) -> Corpus:
+def invented_cells(n_cells: int, *, with_authors: bool, with_numbers: bool = False) -> Corpus:
     """A few invented people with one or two documents each, for audits."""
     documents = np.arange(_INVENTED)
     places = documents * 7919 % n_cells
     ones = np.ones(_INVENTED, np.int64)
     counts = sparse.csr_array((ones, (documents, places)), shape=(_INVENTED, n_cells))
     authors = [f"person {i * 3 // 4}" for i in documents.tolist()] if with_authors else None
-    return Corpus.from_counts(counts, cell_names(n_cells).words, authors=authors, public_vocabulary=True)
+    corpus = Corpus.from_counts(counts, cell_names(n_cells).words, authors=authors, public_vocabulary=True)
+    return corpus.with_vectors(np.resize([-1.0, 0.5, 1.0], (_INVENTED, 1))) if with_numbers else corpus
 
 
 def corpus_of_values(
@@ -140,6 +146,19 @@ def corpus_of_values(
     counts = sparse.csr_array((np.ones(columns.size, np.int64), columns, starts), shape=shape)
     corpus = Corpus.from_counts(counts, list(index), authors=names if with_authors else None, author_is=real)
     return replace(corpus, assumptions=(), author_column=author)  # they were counted here
+
+
+def _scaled(column: Sequence[Any], low: float, high: float) -> list[float]:
+    """Numbers clipped to a range and scaled to −1 to 1; NaN for what is no number."""
+
+    def number(value: Any) -> float:
+        try:
+            found = float(value)
+        except (TypeError, ValueError):
+            return nan
+        return nan if isnan(found) else (min(max(found, low), high) - (low + high) / 2) / ((high - low) / 2)
+
+    return [number(value) for value in column]
 
 
 def _cells_of(

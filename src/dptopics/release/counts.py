@@ -100,6 +100,9 @@ class CountTable(Tabular):
     unit: str = "author"
     documents: int | None = None  # of each unit that count, where documents are counted
     distinct: bool = False
+    number: str = ""  # a column of numbers in a declared range, clipped to it
+    number_range: tuple[float, ...] = ()
+    numbers: NDArray[np.float64] | None = None  # sums of each unit's own mean, scaled to −1 to 1
     asked: tuple[str, ...] = ()  # what each value of the first axis stands for, where that is a question
     model: str = ""
     period: str = ""  # the counted one, where the table belongs to a series
@@ -183,6 +186,38 @@ class CountTable(Tabular):
         up = hypot(log(max(one.high, one.value) / one.value), log(other.value / other.low))
         return Share(value, value * exp(-down), value * exp(up))
 
+    def mean(self, /, **where: str) -> Share | None:
+        """The mean of the people in a cell or margin, each with the mean of their own numbers, with its 95 % interval.
+
+        By Fieller's set. None: nobody, as far as the noise shows.
+        """
+        return self._mean(self.place(where))
+
+    def _mean(self, place: Place) -> Share | None:
+        if self.numbers is None:
+            raise InputError("these counts are without numbers. Name a column and its range: number=, number_range=.")
+        index = tuple(-1 if value is None else value for value in place)
+        n, (lowest, highest) = float(self.cube[index]), self.number_range
+        upper, half = (n + float(self.numbers[index])) / 2, self.noise**2 / 2  # of it all, by the share of the range
+        more, doubt = max(self._more(place)[0], 0.0), self._more(place)[1]
+        low = fieller(upper, n + more, half, half, 2 * half + doubt)[0]
+        high = fieller(upper + more, n + more, half + doubt, half + doubt, 2 * half + doubt)[1]
+        if isnan(n) or isnan(low) or isnan(high):
+            return None
+        return Share(*(lowest + (highest - lowest) * float(part) for part in (min(max(upper / n, 0), 1), low, high)))
+
+    def total(self, /, **where: str) -> Estimate:
+        """The sum over people of each one's own mean, with its 95 % interval."""
+        place = self.place(where)
+        index = tuple(-1 if value is None else value for value in place)
+        middle, half = sum(self.number_range) / 2, (self.number_range[1] - self.number_range[0]) / 2
+        value = middle * float(self.cube[index]) + half * float(self.numbers[index] if self.numbers is not None else 0)
+        found = Estimate.of(value, self.noise**2 * (middle**2 + half**2))
+        over, doubt = self._more(place)
+        missing = max(0.0, over + Z95 * sqrt(doubt))
+        low, high = (missing * end for end in (min(0.0, self.number_range[0]), max(0.0, self.number_range[1])))
+        return found._replace(low=found.low + low, high=found.high + high)
+
     def covariance(self, one: Place, other: Place) -> float:
         """Of two counts, from the noise alone."""
         if self.distinct:
@@ -217,19 +252,21 @@ class CountTable(Tabular):
             found = self.estimate(index)
             row: dict[str, Any] = {head: names[i][k] for i, (head, k) in enumerate(zip(self.heads, index, strict=True))}
             if isnan(found.value):
-                yield row | dict.fromkeys(self.numbers)
+                yield row | dict.fromkeys(self.columns_of_numbers)
                 continue
             place = self._place(index)
             shares = (self._share(place, (None, *place[1:])) or (None,) * 3)[1:]
             numbers = round(found.value, 1), floor(found.low), ceil(found.high), *shares
-            yield row | dict(zip(self.numbers, numbers, strict=True))
+            if self.numbers is not None:
+                numbers += tuple(self._mean(place) or (None,) * 3)
+            yield row | dict(zip(self.columns_of_numbers, numbers, strict=True))
 
     @property
     def heads(self) -> tuple[str, ...]:
         """Names of the axes as column heads, distinct from those of the numbers."""
         found: list[str] = []
         for axis in self.axes:
-            while axis in (*self.numbers, *found):
+            while axis in (*self.columns_of_numbers, *found):
                 axis += "_group"
             found.append(axis)
         return tuple(found)
@@ -238,21 +275,24 @@ class CountTable(Tabular):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Counts and weights; the measurements only where small counts are not suppressed."""
-        return known(cube=self.cube, weights=self.weights, latest=None if self.min_units else self.latest)
+        latest = None if self.min_units else self.latest
+        return known(cube=self.cube, weights=self.weights, latest=latest, numbers=self.numbers)
 
     def fields(self) -> dict[str, Any]:
         """Axes, noise and bounds."""
         names = ("noise", "max_cells", "min_units", "over", "over_noise_std", "unit", "documents", "distinct", "model")
         series = ("period", "since", "n_periods", "max_periods") if self.period else ()
         own = {name: getattr(self, name) for name in (*names, *series, *(["asked"] if self.asked else []))}
+        own |= {"number": self.number, "number_range": list(self.number_range)} if self.number else {}
         return {"axes": list(self.axes), "values": [list(values) for values in self.values], **own}
 
     @classmethod
     def restored(cls, vocabulary: Vocabulary, arrays: Arrays, fields: Mapping[str, Any]) -> Self:
         """From a bundle."""
         own = {**fields, "axes": tuple(fields["axes"]), "values": tuple(map(tuple, fields["values"]))}
-        own["asked"] = tuple(fields.get("asked", ()))
-        table = cls(cube=arrays["cube"], weights=arrays["weights"], latest=arrays.get("latest"), **own)
+        own |= {name: tuple(fields.get(name, ())) for name in ("asked", "number_range")}
+        more: dict[str, Any] = {name: arrays.get(name) for name in ("latest", "numbers")}
+        table = cls(cube=arrays["cube"], weights=arrays["weights"], **more, **own)
         if table.cube.shape != tuple(n + 1 for n in table.shape) or table.weights.size != 2 ** len(table.axes):
             raise BundleError("counts and axes do not match.")
         return table
@@ -261,12 +301,11 @@ class CountTable(Tabular):
         """All cells and margins."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*self.heads, *self.numbers])
+        writer.writerow([*self.heads, *self.columns_of_numbers])
+        exact = len(self.heads) + 3
         for row in self.rows():
-            *names, count, low, high, share_low, share_high = row.values()
-            shares = ["" if share is None else f"{share:.4f}" for share in (share_low, share_high)]
-            writer.writerow([*names, "" if count is None else count, "" if low is None else low,
-                             "" if high is None else high, *shares])  # fmt: skip
+            shown = ["" if value is None else value for value in row.values()]
+            writer.writerow([*shown[:exact], *(part if part == "" else f"{part:.4f}" for part in shown[exact:])])
         return {"counts.csv": out.getvalue()}
 
     def summary(self) -> list[str]:
@@ -302,10 +341,11 @@ class CountTable(Tabular):
         return f"all {self.counted}"
 
     @property
-    def numbers(self) -> tuple[str, ...]:
+    def columns_of_numbers(self) -> tuple[str, ...]:
         """Names of the numbers of a row: the first says what is counted."""
         bounded = self.unit == "author" and not self.distinct and self.documents is None
-        return "count" if bounded else self.counted, "low", "high", "share_low", "share_high"
+        means = () if self.numbers is None else ("mean", "mean_low", "mean_high")
+        return "count" if bounded else self.counted, "low", "high", "share_low", "share_high", *means
 
     @property
     def times(self) -> int:
@@ -324,6 +364,10 @@ class CountTable(Tabular):
     @property
     def bounded(self) -> str:
         """What the bound on contributions omits, in a sentence or two."""
+        if self.number:
+            low, high = self.number_range
+            means = f" Means are of each {'person' if self.counted == 'people' else 'text'}'s own mean of {self.number}"
+            return f"{self._in_cells}{means}, clipped to {low:g} to {high:g}; texts without a number do not count."
         if not self.period or self.unit == "document":
             return self._in_cells
         if self.max_periods >= self.n_periods and not self.since:

@@ -230,6 +230,70 @@ def test_rules_ask_what_is_true_of_a_person():
     assert table.title() == "People of whom it is true"
 
 
+NUMBERS = {"number": "rating", "number_range": (1.0, 5.0), "over_share": 0.0}
+
+
+def rated(cells, authors, ratings, n_cells):
+    words = cell_names(n_cells)
+    counts = np.zeros((len(cells), n_cells), np.int64)
+    counts[np.arange(len(cells)), cells] = 1
+    corpus = Corpus.from_counts(counts, words.words, authors=authors, public_vocabulary=True)
+    return corpus.with_vectors(((np.asarray(ratings, np.float32) - 3) / 2)[:, None]).bounded()
+
+
+def test_means_of_numbers_are_those_of_peoples_own_means():
+    rng, shape = np.random.default_rng(9), (3, 4)
+    cells, authors, truth = written(rng, shape, 900)
+    ratings = rng.integers(1, 6, 900).astype(float)
+    with under_noised(0.0):
+        table = mechanism(shape, **NUMBERS)(rated(cells, authors.tolist(), ratings, 12), secure_rng()).value
+    assert np.allclose(table.cube, truth, atol=1e-4)
+    topic = cells // 4
+    for k in (0, 2):
+        own = [ratings[(authors == a) & (topic == k)].mean() for a in np.unique(authors[topic == k])]
+        assert table.mean(axis0=f"v{k}").value == pytest.approx(np.mean(own), abs=1e-3)
+        assert table.total(axis0=f"v{k}").value == pytest.approx(np.sum(own), abs=0.1)
+    assert "own mean of rating, clipped to 1 to 5" in table.bounded
+
+
+def test_intervals_of_means_hold_and_half_the_noise_is_seen():
+    rng, shape = np.random.default_rng(10), (4,)
+    cells, authors = rng.integers(0, 4, 4000), rng.integers(0, 2500, 4000)
+    ratings = np.clip(rng.normal(4, 1, 4000), 1, 5)
+    corpus, made = rated(cells, authors.tolist(), ratings, 4), mechanism(shape, **NUMBERS)
+    with under_noised(0.0):
+        exact = made(corpus, secure_rng()).value
+
+    def held(share):
+        found = []
+        with under_noised(share):
+            for _ in range(100):
+                table = made(corpus, secure_rng()).value
+                for k in range(4):
+                    mean, total = table.mean(axis0=f"v{k}"), table.total(axis0=f"v{k}")
+                    found.append(mean.low <= exact.mean(axis0=f"v{k}").value <= mean.high)
+                    found.append(total.low <= exact.total(axis0=f"v{k}").value <= total.high)
+        return np.mean(found)
+
+    assert 0.92 < held(1.0) < 0.98
+    assert held(2.0) < 0.8
+
+
+def test_one_author_moves_sums_of_numbers_by_no_more_than_is_priced():
+    rng, shape = np.random.default_rng(11), (3, 4)
+    cells, authors, _ = written(rng, shape)
+    for most, extreme in ((1, 5.0), (3, 1.0), (12, 99.0)):  # the last is beyond what it may be
+        made, sums = mechanism(shape, max_cells=most, **NUMBERS), []
+        for more in ([], list(range(12))):
+            watch, n = Watch(), len(cells) + len(more)
+            ratings = np.append(np.full(len(cells), 3.0), np.full(len(more), extreme))
+            with watched_by(watch):
+                made(rated([*cells, *more], [*authors.tolist(), *[999] * len(more)], ratings[:n], 12), secure_rng())
+            sums += watch.queries
+        moved = float(((sums[1].exact - sums[0].exact) ** 2).sum()) ** 0.5 / sums[0].sensitivity
+        assert 0.9 < moved <= 1
+
+
 def test_documents_are_counted_up_to_so_many_of_each_author():
     rng = np.random.default_rng(4)
     shape, most = (3, 4), 5
@@ -318,6 +382,11 @@ def test_small_counts_are_left_out_after_the_noise(tmp_path):
         {**named((2,)), "max_cells": 0},
         {**named((2,)), "min_units": -1},
         {**named((2,)), "over_share": 1.0},
+        {**named((2,)), "number": "x", "number_range": (5.0, 1.0)},
+        {**named((2,)), "number": "x", "number_range": (1.0, float("inf"))},
+        {**named((2,)), "number": "x", "number_range": (1.0, float("nan"))},
+        {**named((2,)), "number": "x"},
+        {**named((2,)), "number": "x", "number_range": (1.0, 5.0), "documents": 2},
         {**named((2,)), "facts": 2, "rules": ("f0",)},
         {**named((2,)), "facts": 2, "rules": ("f0", "f2")},
         {**named((2,)), "facts": 2, "rules": ("f0", "f1(0)")},

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import ceil, prod, sqrt
+from math import ceil, inf, prod, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from dptopics.core import progress
 from dptopics.core.axes import cell_names, check_table
 from dptopics.core.errors import InputError
 from dptopics.core.rules import check_rules
-from dptopics.core.settings import check_fields, whole
+from dptopics.core.settings import check_fields, number, whole
 from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
 from dptopics.mechanisms.counts.people import Entries, Filled, People
 from dptopics.mechanisms.mechanism import Calibrated, Job, check_unit
@@ -85,6 +85,8 @@ class CountsWithMargins(Calibrated):
     facts: int = 0  # of a text, that rules may ask about
     rules: tuple[str, ...] = field(default=(), repr=False)  # one for each value of the first axis
     asked: tuple[str, ...] = field(default=(), repr=False)  # what each asks, in words
+    number: str = ""  # column of numbers, of which people's means are released too
+    number_range: tuple[float, ...] = ()  # its public bounds
     job: ClassVar[Job] = Job.COUNTS
     name: ClassVar[str] = "margins"
     paper: ClassVar[str] = "ours; of documents: after McKenna et al. 2018, Xiao et al. 2023"
@@ -104,6 +106,17 @@ class CountsWithMargins(Calibrated):
         if self.rules and (len(self.rules) != self.shape[0] or self.documents is not None):
             raise InputError("there must be one rule for each value of the first axis, and documents must be left out.")
         check_rules(self.rules, self.facts)
+        object.__setattr__(self, "number_range", tuple(number("number_range", end) for end in self.number_range))
+        if bool(self.number) != bool(self.number_range) or (self.number and (self.rules or not self.people)):
+            raise InputError("a column of numbers and its range go together, with counts of people by topic.")
+        low, high = self.number_range if len(self.number_range) == 2 else (0.0, 0.0)
+        if self.number and not -inf < low < high < inf:
+            raise InputError(f"the range of {self.number!r} must be two numbers, the lower one first.")
+
+    @property
+    def vector_width(self) -> int | None:
+        """Documents have their number as a vector."""
+        return 1 if self.number else None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -118,7 +131,7 @@ class CountsWithMargins(Calibrated):
     @cached_property
     def entries(self) -> Entries:
         """What a unit fills."""
-        return Entries(self.shape, self.facts if self.rules else self.shape[0], self.rules)
+        return Entries(self.shape, self.facts if self.rules else self.shape[0], self.rules, bool(self.number))
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
@@ -166,7 +179,7 @@ class CountsWithMargins(Calibrated):
     def guarantee(self) -> Guarantee:
         """One Gaussian event for cells and margins, one for the histogram."""
         more = (Gaussian(self.look_sigma, nonnegative=True),) if self.looks else ()
-        events = Gaussian(self.cell_sigma, nonnegative=True), *more
+        events = Gaussian(self.cell_sigma, nonnegative=not self.number), *more
         return self.promise(
             *events, assumptions=(PUBLIC_QUESTIONS if self.rules else PUBLIC_CELLS,), limits=(SMALL_GROUPS,)
         )
@@ -226,8 +239,12 @@ class CountsWithMargins(Calibrated):
                 sigma=self.cell_sigma,
                 rng=rng,
                 sensitivity_factor=self.sensitivity_factor,
-            )[:, 0]
-        return Release.of(self._table(self._cells(sums), most, self.noise(most)), self, rng)
+            )
+        table = self._table(self._cells(sums[:, 0]), most, self.noise(most))
+        if self.number:
+            sums_of = np.where(np.isnan(table.cube), np.nan, self._cube(sums[:, 1]))
+            table = replace(table, number=self.number, number_range=self.number_range, numbers=sums_of)
+        return Release.of(table, self, rng)
 
     def _chosen(self, corpus: BoundedCorpus, rng: Generator) -> int:
         """The bound with the narrowest intervals, by a noisy histogram of how many entries units fill."""

@@ -127,6 +127,8 @@ class CountsOfPeriod(CountsWithMargins):
             )
         if self.unit is Unit.DOCUMENT and self.max_periods != 1:
             raise InputError("max_periods is about authors: a document lies in one period. Leave it at 1.")
+        if self.number:
+            raise InputError("means are of one table, not of a series: leave the column of numbers out.")
         if self.far is not None:
             number("far", self.far)
 
