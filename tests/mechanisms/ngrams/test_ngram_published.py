@@ -374,7 +374,9 @@ def test_attack_on_the_most_contributing_author(name):
     found = attack_most_contributing(
         Plan.ngrams(mechanism=name, **settings).build(), heavy(), repeats=4, rng=np.random.default_rng(0)
     )
-    assert (found.mechanism, found.repeats, found.limit) == (name, 4, 1.0)
+    refuted = name not in ("bayes", "laplace")
+    assert (found.mechanism, found.repeats, found.limit) == (name, 4, None if refuted else 1.0)
+    assert ("nothing is guaranteed" in str(found)) is refuted
     assert 0 <= found.probability <= 1
     if name not in ("end-to-end", "bayes-published", "k-anonymity"):
         assert found.probability == 1  # there is hardly any noise
