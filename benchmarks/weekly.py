@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from dptopics import Corpus, TopicModel, publish, secure_rng
 from dptopics.core.axes import FAR, cell_names
 from dptopics.core.text import TextSettings
-from dptopics.counting import far_below, topic_or_far
+from dptopics.counting.subjects import far_below, topic_or_far
 from dptopics.data.corpus import Corpus as Cells
 from dptopics.mechanisms.counts.cells import CountsWithMargins
 from dptopics.mechanisms.counts.periods import CountsOfPeriod, Strategy

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     )
     from dptopics.core.text import TextSettings
     from dptopics.core.vocabulary import Vocabulary
-    from dptopics.counting import Calendar, release_counts, release_groups, release_period
+    from dptopics.counting.series import Calendar, release_period
+    from dptopics.counting.tables import ask, release_counts, release_groups
     from dptopics.data.bounded import BoundedCorpus
     from dptopics.data.corpus import Corpus
     from dptopics.data.engines.spark import SparkTable
@@ -57,7 +58,7 @@ _HOME = {
     "Budget": "ledger.ledger",
     "BudgetExceeded": "core.errors",
     "BundleError": "core.errors",
-    "Calendar": "counting",
+    "Calendar": "counting.series",
     "Check": "checking",
     "Client": "local.client",
     "Collection": "local.collection",
@@ -91,13 +92,14 @@ _HOME = {
     "Trust": "privacy.guarantee",
     "Unit": "privacy.guarantee",
     "Vocabulary": "core.vocabulary",
+    "ask": "counting.tables",
     "check": "checking",
     "fit_reports": "local.topics",
     "publish": "publishing",
-    "release_counts": "counting",
-    "release_groups": "counting",
+    "release_counts": "counting.tables",
+    "release_groups": "counting.tables",
     "release_ngrams": "publishing",
-    "release_period": "counting",
+    "release_period": "counting.series",
     "release_vocabulary": "publishing",
     "secure_rng": "privacy.rng",
 }
@@ -143,6 +145,7 @@ __all__ = [
     "Trust",
     "Unit",
     "Vocabulary",
+    "ask",
     "check",
     "fit_reports",
     "publish",

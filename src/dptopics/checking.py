@@ -20,7 +20,8 @@ from dptopics.core.axes import TOPIC, Axis, plain_value, read_day
 from dptopics.core.errors import InputError, PrivacyWarning
 from dptopics.core.names import no_author, real_names
 from dptopics.core.text import AUTO, TextSettings
-from dptopics.counting import check_axes, counts_plan, topics_of
+from dptopics.counting.subjects import topics_of
+from dptopics.counting.tables import check_axes, counts_plan
 from dptopics.data.builder import Builder
 from dptopics.data.corpus import Corpus
 from dptopics.data.readers.columns import Header, Rows, are_names

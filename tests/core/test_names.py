@@ -25,7 +25,7 @@ from dptopics import (
 from dptopics.core.errors import InputError, PrivacyError, PrivacyWarning
 from dptopics.core.names import PLACEHOLDERS, clean_name, no_author, real_names
 from dptopics.core.text import TextSettings
-from dptopics.counting import release_groups
+from dptopics.counting.tables import release_groups
 from dptopics.data.bounded import Bounds
 from dptopics.data.engines import arrow_parts
 from dptopics.privacy.guarantee import Unit

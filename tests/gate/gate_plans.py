@@ -187,7 +187,9 @@ def compositions():
                 Case(Job.NGRAMS, name, words, noise, unit)
                 for words, noise in product([None, *_private()], noises(Job.NGRAMS, name))
             ]
-        found += [Case(Job.COUNTS, name, unit=unit) for name in mechanisms(Job.COUNTS) if proved(Job.COUNTS, name)]
+        counts = [name for name in mechanisms(Job.COUNTS) if proved(Job.COUNTS, name)]
+        asked = {"rules": ("f0 and not f1", "f0 or f1"), "facts": 2}  # of as many facts as TABLE has topics
+        found += [Case(Job.COUNTS, name, unit=unit, settings=more) for name in counts for more in ({}, asked)]
     return found
 
 

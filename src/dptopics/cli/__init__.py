@@ -26,8 +26,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = (
-    look.demo, check.check, fit.fit, count.count, count.groups, look.drift, look.label, look.show, look.transform,
-    look.report, look.atlas, words.vocabulary, words.ngrams, words.arpa, look.mechanisms,
+    look.demo, check.check, fit.fit, count.count, count.ask, count.groups, look.drift, look.label, look.show,
+    look.transform, look.report, look.atlas, words.vocabulary, words.ngrams, words.arpa, look.mechanisms,
 )  # fmt: skip
 _GROUPS = {
     "ledger": (

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -158,8 +157,8 @@ def claim(
     if trials is not None:
         effort = replace(effort, trials=trials)
     if plan.job == "counts":  # on invented people: where these texts fall is not what their claim is about
-        n_cells = prod(map(len, plan.settings["values"]))
-        corpus: Any = invented_cells(n_cells, with_authors=plan.unit is Unit.AUTHOR)
+        counts: Any = plan.build()
+        corpus: Any = invented_cells(counts.entries.n_cells, with_authors=plan.unit is Unit.AUTHOR)
     else:
         corpus = _read(table, plan, words)
     with _told("Nothing was written: run the same command again."), working("Looking for holes"):

@@ -12,7 +12,7 @@ from dptopics.core.errors import InputError
 if TYPE_CHECKING:
     from dptopics.cli.source import Table
     from dptopics.core.axes import Axis
-    from dptopics.counting import Calendar
+    from dptopics.counting.series import Calendar
     from dptopics.plan import Plan
 
 
@@ -104,7 +104,7 @@ class Series(o.Group):
 
     def calendar(self, axes: Axes) -> "Calendar | None":
         """The periods of the series, and where dates are; None if it is none."""
-        from dptopics.counting import Calendar
+        from dptopics.counting.series import Calendar
 
         if self.period is None:
             if self.at or self.max_periods != 1 or self.running or self.participation:

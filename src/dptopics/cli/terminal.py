@@ -119,14 +119,17 @@ def show_counts(table: "CountTable", n: int) -> None:
     """Counts of the first axis with their intervals, and what the bound leaves out."""
     from dptopics.release.counts import Shown
 
-    shown = Table(table.axes[0].capitalize(), table.title(margin=True), "95 % interval")
+    asked = dict(zip(table.values[0], table.asked, strict=False))
+    shown = Table(table.axes[0].capitalize(), table.title(margin=True), "95 % interval", f"Share of {table.whole}")
     for value in table.values[0]:
         found = table.count(**{table.axes[0]: value})
+        name = escape(value if asked.get(value, f"{value!r}") == f"{value!r}" else f"{value}: {asked[value]}")
         if isnan(found.value):
-            shown.add_row(escape(value), "-", "suppressed")
+            shown.add_row(name, "-", "suppressed", "-")
             continue
-        whole = Shown.of(found)
-        shown.add_row(escape(value), f"{whole.value:,}", whole.interval)
+        whole, share = Shown.of(found), table.share({table.axes[0]: value}, of={})
+        part = "-" if share is None else f"{share.low:.1%} to {share.high:.1%}"
+        shown.add_row(name, f"{whole.value:,}", whole.interval, part)
     out.print(shown)
     out.print(escape(table.bounded), highlight=False)
 

@@ -48,7 +48,7 @@ class Tokenizer:
             _segmenter(value)  # a missing package is reported now
             return cls(value, _package_version(PACKAGES[value]))
         name, function = _found(value)
-        version = _version(function)
+        version = version_of(function)
         check_pure(f"the tokenizer {name!r}", lambda text: _words(name, function, text))
         _named[name] = function, version
         return cls(name, version, function)
@@ -124,7 +124,7 @@ def _found(value: Any) -> tuple[str, Split]:
     return str(value), function
 
 
-def _version(function: Any) -> str:
+def version_of(function: Any) -> str:
     """A checksum of its module's source, or the version of its package."""
     module = inspect.getmodule(function)
     try:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -82,10 +82,13 @@ class NumberedWords:
 
 
 class NumberedCells:
-    """Documents that already are numbers of cells: each counts once, in its cell."""
+    """Documents that already are numbers of cells: each counts once in its cell, or in each of several."""
 
-    def of(self, cells: Sequence[int]) -> Numbers:
+    def of(self, cells: Sequence[Any]) -> Numbers:
         """As :meth:`NumberedWords.of`."""
+        if cells and isinstance(cells[0], tuple):
+            lengths = np.fromiter(map(len, cells), np.int64, len(cells))
+            return np.fromiter(chain.from_iterable(cells), np.int32, int(lengths.sum())), lengths
         return np.array(cells, np.int32), np.ones(len(cells), np.int64)
 
 
@@ -151,7 +154,7 @@ class Builder:
         self._vectors: list[NDArray[np.float32]] = []
         self._row = self._blank = 0
         self._words: Any = NumberedCells() if text is None else NumberedWords(text, vocabulary)
-        self._kind: type = int if text is None else str
+        self._kind: tuple[type, ...] = (int, tuple) if text is None else (str,)
         self._authors: defaultdict[str, int] = defaultdict()
         self._authors.default_factory = self._authors.__len__
         self._sizes = GrowingArray(np.int64)
@@ -186,7 +189,7 @@ class Builder:
         kept: list[Any] = []
         for i, text in enumerate(texts):
             author = None if authors is None else authors[i]
-            if type(text) is self._kind and type(author) is str:
+            if type(text) in self._kind and type(author) is str:
                 name = author if author in self._authors else clean_name(author)
                 if name in self._authors or not no_author(name, self._real):
                     numbers.append(self._authors[name])

@@ -392,7 +392,7 @@ def test_executors_without_the_package_are_told_how_to_get_it(session, frame, mo
 @needs_java
 def test_counts_are_the_same_integers(session):
     """Topics, groups and dates are told on executors as in memory, and so are the bounds of authors."""
-    from dptopics.counting import Columns, counts_plan, publish_counts
+    from dptopics.counting.tables import Columns, counts_plan, publish_counts
 
     rng, n = np.random.default_rng(4), 300
     model = TopicModel(
