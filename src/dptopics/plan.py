@@ -140,7 +140,8 @@ class Plan:
         if isinstance(n_topics, str):
             n_topics, settings["auto"] = _most_topics(n_topics, name, kinds), True
         names = (*mechanisms(Job.VOCABULARY), COMMON, EXTENDED)
-        words = words_or_name(kinds[0].usual_vocabulary if vocabulary is None else vocabulary, text, names=names)
+        usual = COMMON if kinds[0].public_words_only and text is not None else kinds[0].usual_vocabulary
+        words = words_or_name(usual if vocabulary is None else vocabulary, text, names=names)
         settings["atlas"] = _atlas(settings, kinds, words, text)
         if max_vocabulary is None:
             max_vocabulary = kinds[0].usual_max_vocabulary
@@ -261,7 +262,7 @@ class Plan:
         kind = mechanism_class(Job.TOPICS, self.mechanism)
         first, second = self._parts()
         alone = second._alone(kind, n_topics=self.n_topics)
-        public = self._public_words()
+        public = self._public_words(getattr(alone, "most_words", None))
         if public is not None and self.vocabulary != EXTENDED:
             return self._over(alone, public)
         if kind.public_words_only:
@@ -316,15 +317,16 @@ class Plan:
         values = {name: value.value if isinstance(value, PublicInput) else value for name, value in settings.items()}
         return kind.calibrated(epsilon=self.epsilon, delta=self.delta, unit=self.unit, **more, **values)
 
-    def _public_words(self) -> Vocabulary | None:
-        """Words that are public before anything is released, if there are any."""
+    def _public_words(self, most: int | None = None) -> Vocabulary | None:
+        """Words that are public before anything is released, if there are any; common ones alone: as many as fit."""
         if isinstance(self.vocabulary, PublicInput):
             words: Vocabulary = self.vocabulary.value
             return words
         if self.vocabulary not in (COMMON, EXTENDED):
             return None
         text, atlas = self.text or TextSettings(), self.settings.get("atlas")
-        common = common_words(text)
+        limits = [limit for limit in (self.max_vocabulary, most) if limit is not None and self.vocabulary == COMMON]
+        common = common_words(text, most=min(limits)) if limits else common_words(text)
         return common if atlas is None else Vocabulary.of([*common.words, *atlas.value.listed_words(text)])
 
     def _over(self, alone: Any, words: Vocabulary) -> Any:

@@ -89,7 +89,7 @@ class Case:
         Laplace noise) is calibrated by a simple upper bound of it: more noise than is needed, but at once.
         """
         with (
-            patch.object(plans, "common_words", lambda text: COMMON),
+            patch.object(plans, "common_words", lambda text, **_: COMMON),
             patch.object(pricing, "_pld_epsilon", lambda events, delta: inf),
         ):
             pricing.epsilon_of.cache_clear()

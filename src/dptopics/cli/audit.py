@@ -367,7 +367,7 @@ def _attack_shadows(corpus: "Corpus", plan: "Plan | None", plain: tuple[str, int
             return audit_membership(train, corpus, claim=None, settings={"learner": repr(learner)}, **how)
         settings = {"mechanism": mechanism_settings(mechanism), "plan": plan.to_dict()}
         train = of_mechanism(mechanism, corpus, max_docs=plan.max_docs)
-        return audit_membership(train, corpus, claim=mechanism.guarantee, settings=settings, **how)
+        return audit_membership(train, corpus, claim=mechanism.guarantee.unrefuted, settings=settings, **how)
 
 
 def _attack_target(

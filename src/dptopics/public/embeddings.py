@@ -5,6 +5,7 @@ Embeddings of private texts are private themselves; they stay in the corpus, or 
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -110,8 +111,8 @@ def unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=4)
-def common_words(text: TextSettings, n: int = 30_000) -> Vocabulary:
-    """The public word list of a language: its n most frequent words, read as texts are read."""
+def common_words(text: TextSettings, n: int = 30_000, most: int | None = None) -> Vocabulary:
+    """The public word list of a language: its n most frequent entries, read as texts are; ``most`` words of them."""
     code = _frequency_code(text.language)
     try:
         listed = _wordfreq().top_n_list(code, n)
@@ -119,7 +120,7 @@ def common_words(text: TextSettings, n: int = 30_000) -> Vocabulary:
         raise InputError(
             f"there is no public word list for language {text.language!r}. Give one of your own."
         ) from None
-    return Vocabulary.of(word for entry in listed for word in text.words(entry))
+    return Vocabulary.of(islice(dict.fromkeys(word for entry in listed for word in text.words(entry)), most))
 
 
 def available() -> bool:

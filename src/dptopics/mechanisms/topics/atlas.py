@@ -29,9 +29,11 @@ NEAR = 16  # themes that a text is near to
 _COUNT = 0.3  # weight of a unit's own count beside its place
 PLACE_BOUND = sqrt(1 + _COUNT**2)  # L2 norm of both
 _RIDGE = 1e-3
-_DOUBTS = (3.0, 2.5, 2.0, 1.5, 1.0, 0.5)  # standard deviations of the noise that a theme must explain
-_DOZEN = 12
+_SURE = 4.0  # standard deviations of the noise that a theme must explain to be shown
+LIKELY = 2.0  # to be part of a topic
 LEAST_TEXTS = 1.0  # that a theme must explain
+FEWEST_THEMES = 8  # shown
+MOST_THEMES = 40
 _SMALL = 0.15  # of the weight of the last that could be a topic by itself: smaller themes make no topics
 
 
@@ -50,21 +52,29 @@ class Chart:
         """Centres as columns."""
         return np.ascontiguousarray(self.centres.T)
 
-    def weights(self, noisy: Floats, sigma: float) -> Floats:
-        """About how many texts each theme explains: w ≥ 0 that minimise ‖noisy − looks·w‖²/2 + λσ·Σw.
+    def weights(self, found: "Look", doubt: float) -> Floats:
+        """About how many texts each theme explains: w ≥ 0 that minimise ‖noisy − looks·w‖²/2 + doubt·σ·Σw.
 
-        λ is three, or less until a dozen themes come out. They say which themes there are. They are no sizes.
+        They are no sizes.
         """
         from scipy.optimize import nnls
 
         with threadpool_limits(1):
-            said = self.looks.T @ noisy
-            for doubt in _DOUBTS:
-                target = solve_triangular(self.root, said - doubt * sigma, lower=True)
-                found, _ = nnls(self.root.T, target, maxiter=10 * len(said))
-                if np.count_nonzero(found > LEAST_TEXTS) >= _DOZEN:
-                    break
-        return np.asarray(found)
+            said = self.looks.T @ found.noisy[:-1]
+            target = solve_triangular(self.root, said - doubt * found.sigma, lower=True)
+            return np.asarray(nnls(self.root.T, target, maxiter=10 * len(said))[0])
+
+    def shown(self, found: "Look") -> NDArray[np.int64]:
+        """Themes that are surely there; where these are few, the next are those whose texts look most like the sum.
+
+        A theme's neighbours speak for it: noise in them averages out, so that the first few are right where no single
+        theme stands above the noise. At least eight, in this order.
+        """
+        weight = self.weights(found, _SURE)
+        sure = weight > LEAST_TEXTS
+        alike = self.looks.T @ found.noisy[:-1] / np.linalg.norm(self.looks, axis=0)
+        order = np.lexsort((-alike, -np.where(sure, weight, 0.0)))
+        return np.asarray(order[: min(max(int(sure.sum()), FEWEST_THEMES), MOST_THEMES)])
 
 
 def chart(

@@ -17,7 +17,10 @@ from dptopics.mechanisms.budget import Asked, Budget
 from dptopics.mechanisms.mechanism import check_words
 from dptopics.mechanisms.topics import embedded_space
 from dptopics.mechanisms.topics.atlas import (
+    FEWEST_THEMES,
     LEAST_TEXTS,
+    LIKELY,
+    MOST_THEMES,
     Belonging,
     Chart,
     Look,
@@ -157,13 +160,12 @@ class Split(NamedTuple):
     def of(cls, size: float) -> "Split":
         """By the noisy number of units: rounds of k-means need some hundreds, votes for words more."""
         if size < 700:
-            return cls(0.62, 0.0, 0.0)
+            return cls(0.7, 0.0, 0.0)
         return cls(0.32, 0.38, 0.0) if size < 1500 else cls(0.12, 0.38, 0.27)
 
 
 ROUNDS = 6  # of k-means, for few units
 _WORDS_OF_A_TEXT = 50  # distinct ones, where nobody asked
-MOST_THEMES = 40  # shown
 _WORDS_OF_A_THEME = 8
 _UNITS_OF_A_THEME = 6.0  # for each unit of noise: what a theme needs to be seen
 
@@ -281,7 +283,8 @@ class EmbeddedTopics(GaussianTopics):
         if self.atlas is None or units >= self.few:
             return None
         left = 1 - (self.sigma / self.start_sigma) ** 2 - sum(Split.of(units))
-        return min(MOST_THEMES, round(units / (_UNITS_OF_A_THEME * self.sigma))), self.sigma / sqrt(left / 2)
+        many = round(units / (_UNITS_OF_A_THEME * self.sigma))
+        return min(MOST_THEMES, max(FEWEST_THEMES, many)), self.sigma / sqrt(left / 2)
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """Both ways that it can go."""
@@ -342,11 +345,8 @@ class EmbeddedTopics(GaussianTopics):
         split, budget = Split.of(first.size), asked.budget
         with progress.part(0.1, 0.4):
             found = first.with_another(look(asked, placed, budget.of(split.look)))
-        weight = placed.weights(found.noisy[:-1], found.sigma)
-        kept = np.flatnonzero(weight > LEAST_TEXTS)
-        if len(kept) < 2:
-            kept = np.sort(np.argsort(-weight, kind="stable")[:2])
-        kept = kept[np.argsort(-weight[kept], kind="stable")]
+        weight, shown = placed.weights(found, LIKELY), placed.shown(found)
+        kept = np.union1d(np.flatnonzero(weight > LEAST_TEXTS), shown)
         moving = Moving.at(grouped_themes(placed.centres[kept], weight[kept] + 1e-9, self.n_topics))
         rounds = ROUNDS if split.rounds else 0
         for step in range(rounds):
@@ -355,7 +355,7 @@ class EmbeddedTopics(GaussianTopics):
                 sums = asked.sum(Sums(placed.documents, moving.centres), sigma, bound=SUMS_BOUND, signed=True)
                 moving = moving.by(sums[:, :-1], sigma * SUMS_BOUND)
         words = self._voted(asked, placed, moving.centres, first.size, split.words)
-        model = self._theme_model(placed, moving.centres, words, weight, kept, asked.corpus)
+        model = self._theme_model(placed, moving.centres, words, weight, shown, asked.corpus)
         assert model.themes is not None
         with progress.part(0.8, 0.97):
             sigma = budget.of(budget.left / 2)
@@ -381,14 +381,14 @@ class EmbeddedTopics(GaussianTopics):
         centres: Floats,
         words: Weights,
         weight: Floats,
-        kept: NDArray[np.int64],
+        shown: NDArray[np.int64],
         corpus: BoundedCorpus,
     ) -> TopicModel:
         """Post-processing: topics with the themes that lie nearest to each."""
         vocabulary, atlas = corpus.vocabulary, placed.atlas
         assert vocabulary is not None
-        topic = (placed.centres[kept] @ centres.T).argmax(axis=1)
-        shares = np.bincount(topic, weights=weight[kept], minlength=len(centres)) + 1.0
+        topic = (placed.centres @ centres.T).argmax(axis=1)
+        shares = np.bincount(topic, weights=weight, minlength=len(centres)) + 1.0
         return TopicModel(
             topic_word=np.ascontiguousarray(words.share.T),
             vocabulary=vocabulary,
@@ -402,9 +402,9 @@ class EmbeddedTopics(GaussianTopics):
                 domain_names=atlas.domains,
                 domain_of=atlas.domain_of,
                 centres=placed.centres,
-                shown=kept[:MOST_THEMES],
-                topic=topic[:MOST_THEMES],
-                words=tuple(atlas.themes[j].words[:_WORDS_OF_A_THEME] for j in kept[:MOST_THEMES].tolist()),
+                shown=shown,
+                topic=topic[shown],
+                words=tuple(atlas.themes[j].words[:_WORDS_OF_A_THEME] for j in shown.tolist()),
                 unit=str(corpus.bounds.unit),
             ),
             space=self._space(placed.documents, centres),
@@ -441,7 +441,7 @@ class EmbeddedTopics(GaussianTopics):
                 centres = grouped(candidates, near, 2 * self.start_sigma, min(wanted, len(candidates)))
             else:
                 there = chart(placed.atlas, documents, vocabulary, self.embedding, corpus.text, middle=documents.middle)
-                weight = placed.weights(first.noisy[:-1], first.sigma)
+                weight = placed.weights(first, 3.0)
                 centres = grouped(there.centres, weight, 0.5, min(wanted, len(weight)))
         seeds = embedded_space.of_seeds(self.seed_words, self.embedding, space) if self.seed_words else centres[:0]
         centres = np.concatenate([seeds, centres[: len(centres) - len(seeds)]])
