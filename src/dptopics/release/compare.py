@@ -7,7 +7,6 @@ from math import hypot, isnan
 from statistics import NormalDist
 from typing import Any
 
-from dptopics.core.axes import ALL
 from dptopics.core.errors import InputError
 from dptopics.release.counts import Z95, CountTable, Estimate
 from dptopics.release.topic_model import TopicModel
@@ -85,14 +84,17 @@ def _meaning(value: Any) -> tuple[Any, ...]:
 def _rows(value: Any) -> Mapping[str, Estimate]:
     """Every number of a release by the name of its row."""
     if isinstance(value, CountTable):
-        found = {}
-        names = [[*values, ALL] for values in value.values]
-        for index in product(*(range(n + 1) for n in value.shape)):
-            parts = [(axis, own[k]) for axis, own, k in zip(value.axes, names, index, strict=True) if own[k] != ALL]
-            asked = f" {value.asked[index[0]]}" if value.asked and index[0] < len(value.asked) else ""
-            found[", ".join(" ".join(part) for part in parts) + asked or "all"] = value.estimate(index)
-        return {name: one for name, one in found.items() if not isnan(one.value)}
+        numbers = {
+            _named(value, index): value.estimate(index) for index in product(*(range(n + 1) for n in value.shape))
+        }
+        return {name: one for name, one in numbers.items() if not isnan(one.value)}
     if isinstance(value, TopicModel) and value.themes is not None and value.themes.noisy is not None:
         return {row.name if row.topic is not None else f"{row.name}: {row.domain}": row.size
                 for row in value.themes.rows()}  # fmt: skip
     raise InputError("compare two releases of counts, of answers, or of themes with their sizes.")
+
+
+def _named(table: CountTable, index: tuple[int, ...]) -> str:
+    parts = [f"{axis} {own[k]}" for axis, own, k in zip(table.axes, table.values, index, strict=True) if k < len(own)]
+    asked = table.asked[index[0]] if index[0] < len(table.asked) else ""
+    return " ".join(filter(None, [", ".join(parts), asked])) or "all"

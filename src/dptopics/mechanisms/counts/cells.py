@@ -106,11 +106,14 @@ class CountsWithMargins(Calibrated):
         if self.rules and (len(self.rules) != self.shape[0] or self.documents is not None):
             raise InputError("there must be one rule for each value of the first axis, and documents must be left out.")
         check_rules(self.rules, self.facts)
-        object.__setattr__(self, "number_range", tuple(number("number_range", end) for end in self.number_range))
-        if bool(self.number) != bool(self.number_range) or (self.number and (self.rules or not self.people)):
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
+        ends = tuple(number("number_range", end) for end in self.number_range)
+        object.__setattr__(self, "number_range", ends)
+        if bool(self.number) != bool(ends) or (self.number and (self.rules or not self.people)):
             raise InputError("a column of numbers and its range go together, with counts of people by topic.")
-        low, high = self.number_range if len(self.number_range) == 2 else (0.0, 0.0)
-        if self.number and not -inf < low < high < inf:
+        if self.number and not (len(ends) == 2 and -inf < ends[0] < ends[1] < inf):
             raise InputError(f"the range of {self.number!r} must be two numbers, the lower one first.")
 
     @property

@@ -54,7 +54,7 @@ class Entries:
         start, cells, _ = unit_words(block.unit_start, block.doc_start, block.word, self.n_cells, 0)
         unit, n_units = np.repeat(np.arange(start.size - 1), np.diff(start)), start.size - 1
         number = np.zeros(cells.size)
-        if self.valued and block.vectors is not None:
+        if self.valued and block.vectors is not None and block.vectors.size:
             cells, documents = block.word, np.diff(block.doc_start)
             unit = np.repeat(np.repeat(np.arange(n_units), np.diff(block.unit_start)), documents)
             number = np.repeat(np.clip(np.nan_to_num(block.vectors[:, 0].astype(np.float64)), -1.0, 1.0), documents)
