@@ -41,8 +41,8 @@ def compare(before: Any, after: Any, *, error: float = ERROR) -> list[Change]:
 
     >>> from dptopics.release.margins import cube
     >>> import numpy as np
-    >>> one, other = (CountTable(axes=("topic",), values=(("0", "1"),), cube=cube(np.array(cells)), distinct=True,
-    ...     weights=np.ones(2), noise=4.0) for cells in ([100.0, 50.0], [104.0, 90.0]))
+    >>> one, other = (CountTable(axes=("topic",), values=(("0", "1"),), cube=cube(np.array(cells)),
+    ...     noise=4.0) for cells in ([100.0, 50.0], [104.0, 90.0]))
     >>> [(row.row, row.verdict) for row in compare(one, other)]
     [('all', 'rose'), ('topic 1', 'rose'), ('topic 0', 'open')]
     """
@@ -77,7 +77,7 @@ def _meaning(value: Any) -> tuple[Any, ...]:
     """What must be alike. Of an atlas, other versions share themes."""
     if isinstance(value, CountTable):
         # Questions are part of the names of rows: those that both have are compared.
-        return value.axes, value.unit, value.documents, value.distinct, "" if value.asked else value.model
+        return value.axes, value.unit, value.documents, "" if value.asked else value.model
     return (value.themes.unit,)
 
 

@@ -248,13 +248,12 @@ def test_counts_are_an_overview_and_maps(browser, tmp_path):
         axes=("topic", "ward"),
         values=(("0", "1"), ("north", EVIL[0])),
         cube=cube(np.array([[90.0, 10.0], [np.nan, 60.0]])),
-        weights=np.ones(4),
         noise=2.0,
     )
     show(browser, tmp_path, page.render(release(table)))
     cells = browser.find_elements("css selector", ".heat td")
     assert [cell.text for cell in cells] == ["90", "10", "", "60"]
-    assert cells[0].get_attribute("title") == "87 to 93 (95 %)"
+    assert cells[0].get_attribute("title") == "86 to 94 (95 %)"
     assert browser.execute_script("return window.evil") is None
     assert browser.get_log("browser") == []
 
@@ -300,7 +299,7 @@ def counted(model):
         axes=("topic", "ward", "month"),
         values=(tuple(map(str, range(model.n_topics))), ("north", EVIL[0], "other"),
                 ("2026-01", "2026-02", "2026-03", "other")),
-        cube=cube(cells), weights=np.ones(8), noise=3.0,
+        cube=cube(cells), noise=3.0,
         model=fingerprint(model.topic_word, model.vocabulary.words),
     )  # fmt: skip
     return release(table)
