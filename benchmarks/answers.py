@@ -213,7 +213,7 @@ def main() -> None:
     for name in ("demo", "amazon_5core", "enron_senders"):
         found[name] = tables(name, options.data, runs, n_people)
         print(name, json.dumps(found[name], indent=1), flush=True)
-    large = tables("demo", options.data, 20, 8000)
+    large = tables("demo", options.data, 100 if options.full else 10, 8000)
     found["8,000 authors of the demo"] = {name: large[name] for name in ("questions", "questions, five answers")}
     found["ratings"] = ratings(options.data, runs)
     found["false changes in 100"] = no_changes(runs)

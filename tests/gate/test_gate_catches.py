@@ -13,6 +13,8 @@ from gate_problems import problems
 
 from dptopics.core.errors import InputError
 from dptopics.data.bounded import UnitRows
+from dptopics.mechanisms.counts.cells import CountsWithMargins
+from dptopics.mechanisms.counts.people import Filled, People
 from dptopics.mechanisms.mechanism import REGISTERED, Calibrated, Job, check_words
 from dptopics.mechanisms.queries import grid_for, noisy, noisy_sum, private_query
 from dptopics.mechanisms.topics import variational
@@ -413,3 +415,47 @@ def test_bad_mechanisms_never_pass(name):
 def test_two_mechanisms_of_one_name_are_refused():
     with pytest.raises(InputError, match="two topics mechanisms 'variational'"):
         type("Another", (VariationalTopics,), {"name": "variational"})
+
+
+def counts_class(title, **changed):
+    """Counts of people with some methods of another kind."""
+    made = type(title, (CountsWithMargins,), {"name": title, "job": Job.COUNTS, **changed})
+    return dataclass(frozen=True, kw_only=True)(made)
+
+
+def test_a_look_that_nobody_pays_for():
+    def guarantee(self):
+        return self.promise(Gaussian(self.cell_sigma, nonnegative=True))
+
+    counts_class("free-look", guarantee=property(guarantee))
+    assert found("free-look", Job.COUNTS)
+
+
+def test_a_bound_that_is_chosen_from_exact_numbers():
+    def chosen(self, corpus, rng):
+        filled = corpus.bounded_sum(Filled(self.entries), bound=1.0, grid=1.0)[:, 0]
+        noisy_sum(corpus, Filled(self.entries), bound=1.0, sigma=self.look_sigma, rng=rng)
+        return 1 if filled[0] > filled[1:].sum() else 4
+
+    counts_class("peeks", _chosen=chosen)
+    assert found("peeks", Job.COUNTS)
+
+
+def test_noise_for_a_smaller_bound_than_people_fill():
+    def bound(self, most):
+        return CountsWithMargins.bound(self, most) / 2
+
+    def call(self, corpus, rng):
+        self.check(corpus)
+        exact = People(self.entries, self.usual)
+        grid = grid_for(self.bound(4), self.cell_sigma)
+
+        def draw():
+            sums = corpus.bounded_sum(exact, bound=2 * self.bound(4), grid=grid)
+            return noisy(sums, kind=Noise.GAUSSIAN, sensitivity=self.bound(4) / grid, multiplier=self.sigma, rng=rng)
+
+        sums = private_query(draw)[:, 0] * grid
+        return Release.of(self._table(sums, self.usual, self.noise(self.usual)), self, rng)
+
+    counts_class("half-bound", bound=bound, looks=property(lambda self: False), __call__=call)
+    assert found("half-bound", Job.COUNTS)
