@@ -392,7 +392,9 @@ def test_executors_without_the_package_are_told_how_to_get_it(session, frame, mo
 @needs_java
 def test_counts_are_the_same_integers(session):
     """Topics, groups and dates are told on executors as in memory, and so are the bounds of authors."""
+    from dptopics.core.questions import Questions
     from dptopics.counting import Columns, counts_plan, publish_counts
+    from dptopics.subjects import Asked
 
     rng, n = np.random.default_rng(4), 300
     model = TopicModel(
@@ -424,6 +426,15 @@ def test_counts_are_the_same_integers(session):
                 found.append(publish_counts(plan, model, data, by=by, columns=columns).value.cube)
         assert np.array_equal(found[-1], found[-2])
         assert found[-1][-1, -1, -1] > 80
+    asked = Asked(Questions.of({"a": {"mention": "asthma"}, "n": {"column": "ward", "is": "north"},
+                                "b": {"formula": "n and not a"}}))  # fmt: skip
+    plan = counts_plan(asked, by[1:], epsilon=1.0, delta=1e-6, unit="author", max_cells=2)
+    for data, on in ((pa.table(table | {"date": list(map(str, table["date"]))}), None), (frame, session)):
+        columns = Columns(text="note", author="patient", drop_missing=True, session=on)
+        with under_noised(0.0), warnings.catch_warnings(record=True):
+            found.append(publish_counts(plan, asked, data, by=by[1:], columns=columns).value.cube)
+    assert np.array_equal(found[-1], found[-2])
+    assert found[-1][0, -1] > 40
 
 
 @needs_java
