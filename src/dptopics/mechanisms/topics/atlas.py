@@ -15,7 +15,7 @@ from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, UnitRows
 from dptopics.kernels.counts import count_tokens
-from dptopics.kernels.embedded import near_themes
+from dptopics.kernels.embedded import near_themes, projected
 from dptopics.mechanisms.budget import Asked
 from dptopics.mechanisms.topics.embedded_space import Documents, of_words
 from dptopics.mechanisms.topics.gaussian import even_shares
@@ -34,6 +34,8 @@ LIKELY = 2.0  # to be part of a topic
 LEAST_TEXTS = 1.0  # that a theme must explain
 FEWEST_THEMES = 8  # shown
 MOST_THEMES = 40
+_AXES = 24
+_DIFFER = 3.0  # how much a variance along the mean of the themes, as a part of its square, speaks for leaving it
 _SMALL = 0.15  # of the weight of the last that could be a topic by itself: smaller themes make no topics
 
 
@@ -220,6 +222,36 @@ class Belonging:
         """Shares that add up to one: L1 norm one, so L2 norm at most one."""
         cell = self.themes.cells(self.documents(block))
         return UnitRows(block.unit_start, cell, even_shares(block)[:, None])
+
+
+@dataclass(frozen=True)
+class Along:
+    """Documents as unit vectors along some axes."""
+
+    documents: Documents
+    axes: Floats
+
+    def __call__(self, block: Block) -> Floats:
+        """One row for each document, by itself."""
+        found = self.documents(block).astype(np.float32)
+        return projected(found, np.zeros(len(self.axes)), self.axes, np.zeros(self.axes.shape[1]))
+
+
+def theme_axes(centres: Floats, weights: Floats) -> Floats:
+    """Axes along which weighted themes spread: the fewer there are, the less noise is in a sum.
+
+    What all of them have in common tells none from another: the less they differ along their mean, the more of it is
+    taken off.
+    """
+    middle = unit((weights @ centres)[None])[0]
+    along = centres @ middle
+    mean = np.average(along, weights=weights)
+    common = max(0.0, 1 - _DIFFER * float(np.average((along - mean) ** 2, weights=weights)) / mean**2)
+    left = np.eye(len(middle)) - common * np.outer(middle, middle)
+    with threadpool_limits(1):
+        seen = centres @ left
+        axes = np.linalg.eigh((seen * weights[:, None]).T @ seen)[1][:, ::-1][:, :_AXES]
+        return np.ascontiguousarray(left @ axes)
 
 
 def grouped_themes(centres: Floats, weights: Floats, n: int) -> Floats:

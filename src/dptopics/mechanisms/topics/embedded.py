@@ -21,6 +21,7 @@ from dptopics.mechanisms.topics.atlas import (
     LEAST_TEXTS,
     LIKELY,
     MOST_THEMES,
+    Along,
     Belonging,
     Chart,
     Look,
@@ -28,6 +29,7 @@ from dptopics.mechanisms.topics.atlas import (
     grouped_themes,
     look,
     public_chart,
+    theme_axes,
 )
 from dptopics.mechanisms.topics.embedded_space import (
     SIZE_WEIGHT,
@@ -47,7 +49,7 @@ from dptopics.mechanisms.topics.embedded_space import (
 from dptopics.mechanisms.topics.gaussian import LEAN, GaussianTopics, SeedWords, checked_seeds, sized
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.public.atlas import Atlas
-from dptopics.public.embeddings import Embedding, MiniLMWords, frequencies
+from dptopics.public.embeddings import Embedding, MiniLMWords, frequencies, unit
 from dptopics.public.text_models import check_repeatable
 from dptopics.release.release import Release
 from dptopics.release.themes import Themes
@@ -159,12 +161,14 @@ class Split(NamedTuple):
     @classmethod
     def of(cls, size: float) -> "Split":
         """By the noisy number of units: rounds of k-means need some hundreds, votes for words more."""
-        if size < 700:
-            return cls(0.7, 0.0, 0.0)
-        return cls(0.32, 0.38, 0.0) if size < 1500 else cls(0.12, 0.38, 0.27)
+        if size >= 1500:
+            return cls(0.12, 0.38, 0.27)
+        rounds = 0.38 * min(1.0, max(0.0, size - 300) / 500)
+        return cls(0.7 - rounds, rounds, 0.0)
 
 
-ROUNDS = 6  # of k-means, for few units
+ROUNDS = 4  # of k-means, for few units
+_CAUTION = 1.1  # noise in them counts so many times: a sum must say more than that to move a topic
 _WORDS_OF_A_TEXT = 50  # distinct ones, where nobody asked
 _WORDS_OF_A_THEME = 8
 _UNITS_OF_A_THEME = 6.0  # for each unit of noise: what a theme needs to be seen
@@ -347,15 +351,18 @@ class EmbeddedTopics(GaussianTopics):
             found = first.with_another(look(asked, placed, budget.of(split.look)))
         weight, shown = placed.weights(found, LIKELY), placed.shown(found)
         kept = np.union1d(np.flatnonzero(weight > LEAST_TEXTS), shown)
-        moving = Moving.at(grouped_themes(placed.centres[kept], weight[kept] + 1e-9, self.n_topics))
+        axes = theme_axes(placed.centres, np.maximum(weight, 1e-9))
+        seen = Along(placed.documents, axes)
+        moving = Moving.at(grouped_themes(unit(placed.centres[kept] @ axes), weight[kept] + 1e-9, self.n_topics))
         rounds = ROUNDS if split.rounds else 0
         for step in range(rounds):
             with progress.part(0.4 + 0.4 * step / rounds, 0.4 + 0.4 * (step + 1) / rounds):
                 sigma = budget.of(split.rounds / rounds)
-                sums = asked.sum(Sums(placed.documents, moving.centres), sigma, bound=SUMS_BOUND, signed=True)
-                moving = moving.by(sums[:, :-1], sigma * SUMS_BOUND)
-        words = self._voted(asked, placed, moving.centres, first.size, split.words)
-        model = self._theme_model(placed, moving.centres, words, weight, shown, asked.corpus)
+                sums = asked.sum(Sums(seen, moving.centres, size_weight=0.0), sigma, signed=True)
+                moving = moving.by(sums[:, :-1], sigma * _CAUTION)
+        centres = unit(moving.centres @ axes.T)
+        words = self._voted(asked, placed, centres, first.size, split.words)
+        model = self._theme_model(placed, centres, words, weight, shown, asked.corpus)
         assert model.themes is not None
         with progress.part(0.8, 0.97):
             sigma = budget.of(budget.left / 2)
