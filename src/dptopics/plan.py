@@ -135,7 +135,7 @@ class Plan:
         name = mechanism or usual_mechanism(text)
         kinds = [mechanism_class(Job.TOPICS, part) for part in _names(name)]
         if settings.get("embedding") is not None or all("embedding" in kind.accepts() for kind in kinds):
-            settings["embedding"] = embedding(settings.get("embedding"))
+            settings["embedding"] = embedding(settings.get("embedding"), "english" if text is None else text.language)
             check_language(settings["embedding"], text)
         if isinstance(n_topics, str):
             n_topics, settings["auto"] = _most_topics(n_topics, name, kinds), True
@@ -383,9 +383,8 @@ _FIELDS = frozenset(f.name for f in fields(Plan))
 
 
 def usual_mechanism(text: TextSettings | None) -> str:
-    """``embedded`` for English texts where the extra is installed (its model knows English), else ``mixture``."""
-    english = text is not None and text.language in ("english", "en")
-    return "embedded" if english and available() else "mixture"
+    """``embedded`` for texts in a language that has an atlas, where the extra is installed, else ``mixture``."""
+    return "embedded" if text is not None and has_atlas(text.language) and available() else "mixture"
 
 
 def read_plan(path: str | Path, known: tuple[PublicInput, ...] = ()) -> Plan:
