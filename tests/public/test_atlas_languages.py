@@ -9,7 +9,7 @@ from dptopics.privacy.guarantee import Unit
 from dptopics.public.atlas import _SHIPPED, has_atlas, shipped
 from dptopics.public.atlas_words import AtlasWords
 from dptopics.public.embeddings import embedding
-from dptopics.release.labels import theme_names
+from dptopics.release.labels import label, theme_names
 
 OTHERS = [name for name in _SHIPPED if name != "english"]
 others = pytest.mark.parametrize("language", OTHERS)
@@ -102,3 +102,14 @@ def test_german_texts_of_a_few_hundred_people_get_german_themes():
     assert len(set(theme_names(topics))) == topics.n_topics
     place = topics.assign(list(GERMAN.values()))
     assert len(set(place.tolist())) >= 5
+
+
+def test_topics_of_themes_alone_have_labels():
+    """No word stands above the noise, but the themes have names."""
+    texts = [text for text in GERMAN.values() for _ in range(40)]
+    corpus = Corpus.from_texts(texts, settings=TextSettings(language="de"))
+    plan = Plan.topics(n_topics=4, epsilon=1.0, delta=1e-5, unit="document", text=corpus.text)
+    release = plan.build()(corpus.bounded(unit=Unit.DOCUMENT), np.random.default_rng(1))
+    found = label(release).labels
+    assert all(one.label in shipped("german").names for one in found)
+    assert not any(one.words for one in found)

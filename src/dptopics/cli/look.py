@@ -190,7 +190,7 @@ def label(
         return
     table = Table("Topic", f"Label, by {escape(found.model)}", "Words")
     for one in found.labels:
-        name = escape(one.label) if one.words else "[dim]none: this topic is mostly noise[/]"
+        name = escape(one.label) or "[dim]none: this topic is mostly noise[/]"
         table.add_row(str(one.topic), name, escape(", ".join(one.words)))
     out.print(table)
 
