@@ -3,7 +3,7 @@
     python benchmarks/languages.py --data FOLDER            German (1,028 articles) and Japanese (1,500 of 3,683)
     python benchmarks/languages.py --data FOLDER --speed    megabytes a second of each segmenter, the former one beside
 
-FOLDER has german_news and japanese_news (.parquet, columns text and label). ε = 1, δ = 1e-5, document level, ten topics,
+FOLDER has german_news and japanese_news (.parquet: text, label). ε = 1, δ = 1e-5, document level, ten topics,
 defaults, five draws of the noise; LDA is tomotopy, K = 10, min_df 2, 500 iterations, on the same words, three seeds.
 NOT FOR RELEASE: seeded noise. Results go to results/languages.json.
 """
@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from results import RESULTS, save
 from sklearn.metrics import normalized_mutual_info_score
 
 from dptopics import Corpus, Plan, TextSettings
 from dptopics.core.tokenizers import Tokenizer
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.atlas import has_atlas
+from results import RESULTS, save
 
 CORPORA = {"german": ("german_news", 1028), "japanese": ("japanese_news", 1500)}
 EPSILON, DELTA, TOPICS, DRAWS, SEEDS = 1.0, 1e-5, 10, 5, 3
