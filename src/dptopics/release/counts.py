@@ -169,7 +169,7 @@ class CountTable(Tabular):
         Counts and intervals are as measured and may lie below 0, so that sums of cells stay unbiased.
         """
         low, high = self.cube - Z95 * self.noise_std, self.cube + Z95 * self.noise_std
-        share_low, share_high = self._shares()
+        share_low, share_high = self.shares()
         names = [[*values, ALL] for values in self.values]
         for index in product(*(range(n, -1, -1) for n in self.shape)):
             count = float(self.cube[index])
@@ -196,7 +196,7 @@ class CountTable(Tabular):
             found.append(axis)
         return tuple(found)
 
-    def _shares(self) -> tuple[Any, ...]:
+    def shares(self) -> tuple[Any, ...]:
         """Fieller sets of each count as a share of all on the first axis, in the same group and period."""
         whole = np.broadcast_to(self.cube[-1:], self.cube.shape)
         both = np.empty_like(self.cube)

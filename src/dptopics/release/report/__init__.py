@@ -10,8 +10,8 @@ from dptopics.core.errors import InputError
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
-from dptopics.release.report.content import contents
-from dptopics.release.report.page import More, assemble, check_counts
+from dptopics.release.report.content import check_counts, contents
+from dptopics.release.report.page import More, assemble
 from dptopics.release.report.promise import check_audit
 from dptopics.release.topic_model import TopicModel
 
