@@ -96,6 +96,8 @@ def test_words_or_a_column(folder, words):
 
 def test_a_packed_table(folder):
     with zipfile.ZipFile("notes.zip", "w") as packed:
-        packed.write("notes.csv")
+        packed.write("notes.csv", "answers/notes.csv")
+        packed.writestr("answers/.DS_Store", "what a system adds")
+        packed.writestr("__MACOSX/answers/._notes.csv", "what a system adds")
     done = run("vocabulary", "notes.zip", "--text", "note", *PRICE, "--out", "words")
     assert done.exit_code == 0, done.output
