@@ -46,6 +46,8 @@ from dptopics.release.labels import Labels, Name, label
 from dptopics.release.topic_model import SURE, TopicModel
 
 _MANY_CLONES = 3
+_OF_PLAN = ("n_topics", "epsilon", "delta", "vocabulary_share", "vocabulary_epsilon", "max_words", "max_vocabulary",
+            "max_docs", "noise")  # fmt: skip
 _AGAIN = (
     "This model, or a clone of it, is being {what}. Every fit spends the budget again, also in a search over settings; "
     "the guarantee of one fit does not cover the others. Use ledger= to keep count."
@@ -249,11 +251,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self.model_.top_words(n, min_z=min_z)
 
     def preview(self, people: int) -> Preview:
-        """What to expect of so many units, from the settings alone: nothing is read, and nothing is spent.
-
-        >>> PrivateTopics(n_topics=10, epsilon=1.0).preview(8000).topics
-        10
-        """
+        """What to expect of so many units, from the settings alone: nothing is read, and nothing is spent."""
         name, unit = self.mechanism or usual_mechanism(self._text()), Unit(self.unit or Unit.AUTHOR)
         plan = self._plan(name, self._text(), unit, None, self._embedding(name, computed=False), None)
         return expected(plan, people)
@@ -303,23 +301,9 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         model: Embedding | None,
         X: Any,
     ) -> Plan:
-        return Plan.topics(
-            mechanism=name,
-            text=text,
-            vocabulary=self._vocabulary(known),
-            n_topics=self.n_topics,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            unit=unit,
-            vocabulary_share=self.vocabulary_share,
-            vocabulary_epsilon=self.vocabulary_epsilon,
-            max_words=self.max_words,
-            max_vocabulary=self.max_vocabulary,
-            max_docs=self.max_docs,
-            noise=self.noise,
-            embedding=model,
-            **self._settings(X, unit),
-        )
+        own: dict[str, Any] = {name: getattr(self, name) for name in _OF_PLAN}
+        own |= {"mechanism": name, "text": text, "unit": unit, "vocabulary": self._vocabulary(known)}
+        return Plan.topics(**own, embedding=model, **self._settings(X, unit))
 
     def _embedding(self, mechanism: str, computed: bool) -> Embedding | None:
         kinds = [mechanism_class(Job.TOPICS, part.strip()) for part in mechanism.split(",")]

@@ -43,7 +43,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = (
-    look.demo, check.check, fit.fit, count.count, look.drift, look.label, look.show, look.transform,
+    look.demo, check.check, fit.fit, count.count, look.drift, look.label, look.describe, look.show, look.transform,
     look.report, look.atlas, words.vocabulary, words.ngrams, look.mechanisms,
 )  # fmt: skip
 _GROUPS = {

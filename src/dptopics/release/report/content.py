@@ -16,23 +16,22 @@ from dptopics.release.topic_model import TopicModel, fingerprint
 STEPS = 10  # of the relevance slider: at each, the words shown are exactly those of TopicModel.top_words
 _MOST_CELLS = 60_000  # weights up to which a word's weight is kept for every topic
 _MOST_WEIGHTS = 100_000  # beyond, fewer words of each topic are shown
+_LONGEST_SENTENCE = 300
 _MOST_LETTERS = 80  # longer words are cut: columns of a count matrix can have any name
 _MOST_ROWS = 40_000  # of a table, before it is halved
 _FIRST = 10  # words of each topic in tables, in their order of relevance
 _MOST_LOGARITHMS = 2e8
 
 
-def contents(
-    value: Any, shown: int, labels: Mapping[str, Any] | None = None, counted: CountTable | None = None
-) -> dict[str, Any]:
-    """Plain data of a value; ``shown``: words per topic, which scales tables. ``labels`` and ``counted``: checked."""
+def contents(value: Any, shown: int, labels: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Plain data of a value; ``shown``: words per topic, which scales tables."""
     if isinstance(value, TopicModel):
         found = topics(value, shown)
-        names = theme_names(value) if labels is None else check_labels(value, labels)
-        for topic, name in zip(found["topics"], names, strict=True):
-            topic["label"] = _cut(name)
-        labelled = (OFFLINE if any(names) else "") if labels is None else str(labels.get("model", ""))
-        return found | {"labelled": labelled, "counted": counted is not None}
+        made = [(name, "") for name in theme_names(value)] if labels is None else check_labels(value, labels)
+        for topic, (name, sentence) in zip(found["topics"], made, strict=True):
+            topic.update(label=_cut(name), sentence=sentence[:_LONGEST_SENTENCE])
+        offline = OFFLINE if any(name for name, _ in made) else ""
+        return found | {"labelled": offline if labels is None else str(labels.get("model", ""))}
     if isinstance(value, CountTable):
         return {"kind": value.kind, "total": value.cube.size}
     vocabulary = value.vocabulary
@@ -85,7 +84,6 @@ def topics(model: TopicModel, shown: int) -> dict[str, Any]:
         "total": len(model.vocabulary),
         "shown": shown,
         "steps": STEPS,
-        "complete": bool(used.size * model.n_topics <= _MOST_CELLS),
         "words": [_cut(model.vocabulary.words[i]) for i in used],
         "mean": _short(mean[used]),
         "plane": round(plane, 3),
@@ -93,16 +91,18 @@ def topics(model: TopicModel, shown: int) -> dict[str, Any]:
     }
 
 
-def check_labels(model: TopicModel, labels: Mapping[str, Any]) -> list[str]:
-    """The names of a model's topics, if they are of this model (``dptopics label --out``)."""
+def check_labels(model: TopicModel, labels: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Names and sentences of a model's topics, if they are of this model and no drafts (``dptopics label --out``)."""
     try:
-        named = {int(one["topic"]): str(one["label"]) for one in labels["labels"]}
+        named = {int(one["topic"]): (str(one["label"]), str(one.get("sentence", ""))) for one in labels["labels"]}
         made_of = labels["topics"]
     except (KeyError, TypeError, ValueError):
         raise InputError("these are not labels. Give the file that dptopics label --out wrote.") from None
     if made_of != fingerprint(model.topic_word, model.vocabulary.words):
         raise InputError("these labels are of other topics. Name the topics of this release: dptopics label RELEASE.")
-    return [named.get(k, "") for k in range(model.n_topics)]
+    if not labels.get("accepted", True):
+        raise InputError("nobody has accepted these descriptions. Read them: dptopics describe RELEASE --accept FILE.")
+    return [named.get(k, ("", "")) for k in range(model.n_topics)]
 
 
 def check_counts(model: TopicModel, counts: CountTable) -> None:

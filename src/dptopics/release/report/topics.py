@@ -118,7 +118,8 @@ class TopicsPage:
         head, note = self._sized
         notes = [note] if note else []
         if self.data["labelled"]:
-            notes.append(f"Names by {self.data['labelled']}, from the release alone.")
+            what = "Names and sentences" if any(topic["sentence"] for topic in self.data["topics"]) else "Names"
+            notes.append(f"{what} by {self.data['labelled']}, from the release alone.")
         said = "".join(f"<p>{escape(one)}</p>" for one in notes)
         chart = sized_bars([self.sizes[k] for k in self.order], head) if head else ""
         if main:
@@ -134,7 +135,8 @@ class TopicsPage:
         for k in self.data["listed"]:
             weight = dict(zip(topics[k]["words"], topics[k]["weight"], strict=True))
             rows = [_word(words[w], weight[w], topics[k]["noise_std"]) for w in topics[k]["first"]]
-            charts.append((self.names[k], f"topic {k}", bars(rows)))
+            said = f"<p>{escape(topics[k]['sentence'])}</p>" if topics[k]["sentence"] else ""
+            charts.append((self.names[k], f"topic {k}", said + bars(rows)))
         silent = [self.names[k] for k in self.order if not topics[k]["first"]]
         if not charts:
             return section("words", "Words", f"<p>{_NO_WORDS}</p>") if silent else ""
