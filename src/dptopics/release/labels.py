@@ -25,7 +25,15 @@ from scipy.optimize import linear_sum_assignment
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings
 from dptopics.public.atlas import Atlas, has_atlas, shipped
-from dptopics.public.embeddings import available, common_words, embedding, frequencies, unit, word_weights
+from dptopics.public.embeddings import (
+    Embedding,
+    available,
+    common_words,
+    embedding,
+    frequencies,
+    unit,
+    word_weights,
+)
 from dptopics.public.minilm_words import is_known
 from dptopics.release.release import Release
 from dptopics.release.themes import Themes
@@ -101,20 +109,17 @@ def label(
         raise InputError(f"labels are made from a release, got {type(release).__name__}. Load one, or fit one first.")
     topics = release.value_of(TopicModel)
     words = [tuple(row) for row in topics.top_words(_WORDS)]
-    said = [""] * len(words)
     if by is None:
         frequencies(["word"], "english")  # says what is missing
-        names, who, prompt = theme_names(topics), OFFLINE, ""
+        lines, who, prompt = [(name, "") for name in theme_names(topics)], OFFLINE, ""
     else:
         prompt = DESCRIBE if sentences else PROMPT
         name, who = naming(by, model, allow, prompt)
-        lines = [_tidy(name(list(row)), who) if row else [] for row in words]
-        names = [row[0][:_MOST_LETTERS].strip() if row else "" for row in lines]
-        said = [row[1][:_LONGEST_SENTENCE].strip() if sentences and len(row) > 1 else "" for row in lines]
+        lines = [_tidy(name(list(row)), who) if row else ("", "") for row in words]
         prompt = prompt if isinstance(by, str) and by.partition(":")[0] in _SERVERS else ""
     found = (
-        TopicLabel(k, name or ", ".join(row[:3]), row, sentence)
-        for k, (name, row, sentence) in enumerate(zip(names, words, said, strict=True))
+        TopicLabel(k, title or ", ".join(row[:3]), row, said if sentences else "")
+        for k, (row, (title, said)) in enumerate(zip(words, lines, strict=True))
     )
     made_of = fingerprint(topics.topic_word, topics.vocabulary.words)
     return Labels(tuple(found), who, prompt, made_of, accepted=not sentences)
@@ -213,13 +218,13 @@ def _chat(url: str, model: str, prompt: str) -> Name:
     return ask
 
 
-def _tidy(answer: object, who: str) -> list[str]:
-    """The lines of an answer that hold something, without quotation marks and control characters."""
+def _tidy(answer: object, who: str) -> tuple[str, str]:
+    """The first two lines of an answer, cut to a title and a sentence, without quotation marks and control characters."""
     if not isinstance(answer, str):
         raise InputError(f"{who} returned {type(answer).__name__} for a name. It must return a string.")
-    lines = [line for line in answer[:_LARGEST_ANSWER].splitlines() if line.strip()][:2]
-    plain = [re.sub(r"[\x00-\x1f\x7f]+", " ", line).strip(" \t\"'`*#") for line in lines]
-    return [line.rstrip(".") if place == 0 else line for place, line in enumerate(plain)]
+    lines = [line for line in answer[:_LARGEST_ANSWER].splitlines() if line.strip()]
+    title, said, *_ = (re.sub(r"[\x00-\x1f\x7f]+", " ", line).strip(" \t\"'`*#") for line in (*lines, "", ""))
+    return title.rstrip(".")[:_MOST_LETTERS].strip(), said[:_LONGEST_SENTENCE].strip()
 
 
 def theme_names(topics: TopicModel) -> list[str]:
@@ -234,10 +239,11 @@ def theme_names(topics: TopicModel) -> list[str]:
     if not has_atlas(settings.language) or not available():
         return [""] * topics.n_topics
     atlas, names = shipped(settings.language), [""] * topics.n_topics
-    words = [tuple(filter(is_known, row)) for row in topics.top_words(_WORDS)]
+    own = embedding(None, atlas.language)
+    words = [tuple(w for w in row if _placed(w, own)) for row in topics.top_words(_WORDS)]
     known = [k for k, row in enumerate(words) if row]
     if known:
-        near = unit(np.array([_centre(words[k], topics, k) for k in known])) @ theme_vectors(atlas).T
+        near = unit(np.array([_centre(words[k], topics, k, atlas.language) for k in known])) @ theme_vectors(atlas).T
         for k, theme in zip(*linear_sum_assignment(near, maximize=True), strict=True):
             names[known[k]] = atlas.names[theme] if near[k, theme] > _NEAR_ENOUGH else ""
     return names
@@ -256,25 +262,30 @@ def theme_vectors(atlas: Atlas) -> NDArray[np.float64]:
     settings = TextSettings(language=atlas.language)
     read = [[w for part in (t.name, *t.words, *t.sentences) for w in settings.words(part)] for t in atlas.themes]
     index = {word: i for i, word in enumerate(dict.fromkeys(word for row in read for word in row))}
-    parts = _weighted(tuple(index))
+    parts = _weighted(tuple(index), atlas.language)
     return unit(np.array([parts[[index[word] for word in row]].sum(axis=0) for row in read]))
 
 
-def _weighted(words: tuple[str, ...]) -> NDArray[np.float64]:
+def _placed(word: str, own: Embedding) -> bool:
+    """Whether the language's own model knows the word."""
+    return is_known(word) if own.name == "minilm-words" else bool(own([word]).any())
+
+
+def _weighted(words: tuple[str, ...], language: str) -> NDArray[np.float64]:
     """Vectors of words, seen from the middle of the language, common words short."""
-    vectors = unit(embedding("minilm-words").together(words).astype(np.float64))
-    return (vectors - _middle()) * word_weights(words, "english")[:, None]
+    vectors = unit(embedding(None, language).together(words).astype(np.float64))
+    return (vectors - _middle(language)) * word_weights(words, language)[:, None]
 
 
-@lru_cache(maxsize=1)
-def _middle() -> NDArray[np.float64]:
-    common = common_words(TextSettings()).words
-    first = np.argsort(-frequencies(common, "english"), kind="stable")[:_COMMON]
-    vectors = unit(embedding("minilm-words").together([common[i] for i in first]).astype(np.float64))
+@lru_cache(maxsize=2)
+def _middle(language: str) -> NDArray[np.float64]:
+    common = common_words(TextSettings(language=language)).words
+    first = np.argsort(-frequencies(common, language), kind="stable")[:_COMMON]
+    vectors = unit(embedding(None, language).together([common[i] for i in first]).astype(np.float64))
     return np.asarray(vectors.mean(axis=0))
 
 
-def _centre(row: tuple[str, ...], topics: TopicModel, k: int) -> NDArray[np.float64]:
+def _centre(row: tuple[str, ...], topics: TopicModel, k: int, language: str) -> NDArray[np.float64]:
     """The weighted mean of a topic's words."""
     weight = np.sqrt([topics.topic_word[k, topics.vocabulary.index[word]] for word in row])
-    return np.asarray(weight @ _weighted(row))
+    return np.asarray(weight @ _weighted(row, language))

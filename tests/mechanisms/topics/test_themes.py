@@ -10,7 +10,7 @@ from dptopics.core.errors import InputError, PrivacyError
 from dptopics.core.text import TextSettings
 from dptopics.mechanisms.budget import Budget
 from dptopics.mechanisms.queries import watched_by
-from dptopics.mechanisms.topics.atlas import NEAR, PLACE_BOUND, Places, public_chart, soft_places
+from dptopics.mechanisms.topics.atlas import NEAR, Places, public_chart, soft_places
 from dptopics.mechanisms.topics.embedded import Split
 from dptopics.plan import Plan
 from dptopics.privacy.events import Gaussian, to_replace_one
@@ -101,7 +101,7 @@ def test_a_budget_costs_one_gaussian():
 def test_every_path_stays_within_the_shares(size):
     split = Split.of(size)
     mechanism = planned().build().topics
-    first = (mechanism.sigma / mechanism.start_sigma) ** 2
+    first = (mechanism.sigma / mechanism.count_sigma) ** 2
     assert first + sum(split) < 0.97  # something is left to count sizes with
     assert split.rounds <= mechanism.budget.signed
 
@@ -123,7 +123,7 @@ def test_places_have_norm_one_and_are_not_negative(few):
     for u in range(start.size - 1):
         own = np.zeros(statistic.height)
         np.add.at(own, rows[start[u] : start[u + 1]], values[start[u] : start[u + 1], 0])
-        assert np.linalg.norm(own) <= PLACE_BOUND * (1 + 1e-9)
+        assert np.linalg.norm(own) <= 1 + 1e-9
 
 
 def placed(mechanism, corpus):

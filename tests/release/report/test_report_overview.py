@@ -206,7 +206,7 @@ def test_counts_that_promise_nothing_mark_the_page(topics):
 def test_a_page_of_counts_has_trends_too(topics):
     text = page.render(counts_of(topics.value))
     assert text.count('<polygon class="band"') == topics.value.n_topics + 1
-    assert "<h1>How many authors, by topic, ward and month</h1>" in text
+    assert "<h1>How many people, by topic, ward and month</h1>" in text
 
 
 def test_a_suppressed_period_leaves_a_gap(topics):

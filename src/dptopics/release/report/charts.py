@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
-from math import ceil, floor, inf, isnan
+from math import ceil, floor, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dptopics.release.counts import CountTable, Estimate, Shown
@@ -62,11 +62,14 @@ class Bar(NamedTuple):
 
     @classmethod
     def percent(cls, name: str, value: float, low: float, high: float) -> "Bar":
-        """A share with its 95 % set, rounded outward; NaN: suppressed, or nothing can be said."""
-        if isnan(value) or isnan(low):
-            return cls(name, shown="suppressed" if isnan(value) else "too few to say")
+        """A share with its 95 % set, rounded outward."""
         ends = f"({floor(1000 * low) / 10:.1f} to {ceil(1000 * high) / 10:.1f})"
         return cls(name, min(1.0, max(0.0, value)), low, high, f"{100 * min(1.0, max(0.0, value)):.1f} %", ends)
+
+    @classmethod
+    def mean(cls, name: str, value: float, low: float, high: float) -> "Bar":
+        """A mean with its interval, of three digits."""
+        return cls(name, value, low, high, f"{value:.3g}", f"({low:.3g} to {high:.3g})")
 
     @property
     def text(self) -> str:
@@ -130,22 +133,19 @@ _MOST_CELLS = 4_000  # of that table; more are in counts.csv
 
 def groups(table: CountTable, names: Sequence[str], order: Sequence[int]) -> str:
     """For each axis beside the first and time: the shares of its groups, by what is counted."""
-    limits, found = table.shares(), []
+    found = []
     for axis in range(1, len(table.axes)):
         if axis == time_axis(table):
             continue
         values = table.values[axis]
         largest = sorted(range(len(values)), key=lambda j: -number(table, {axis: j}).value)
         most = sorted(largest[:_MOST_GROUPS])
-        rows = [
-            (names[k], "", [_share(table, limits, {0: k, axis: j}, values[j]) for j in most])
-            for k in order[:_MOST_CHARTS]
-        ]
+        rows = [(names[k], "", [_share(table, {0: k, axis: j}, values[j]) for j in most]) for k in order[:_MOST_CHARTS]]
         ends = span(bar for *_, row in rows for bar in row)
         several = f"the {_MOST_GROUPS} largest of {len(values)} groups; " if len(most) < len(values) else ""
         head = (
-            f"<p>Each bar is a share of its own group ({several}the same scale throughout): of all "
-            f"{escape(table.title(margin=True).lower())} there, with the 95 % interval of the noise.</p>"
+            f"<p>Each bar is a share of its own group ({several}the same scale throughout): of "
+            f"{escape(table.whole)} there, with the 95 % interval of the noise.</p>"
         )
         drawn = multiples((name, note, bars(row, ends)) for name, note, row in rows)
         title = f"By {escape(table.axes[axis])}"
@@ -153,11 +153,14 @@ def groups(table: CountTable, names: Sequence[str], order: Sequence[int]) -> str
     return "".join(found)
 
 
-def _share(table: CountTable, limits: Sequence[Any], where: dict[int, int], name: str) -> Bar:
+def _share(table: CountTable, where: dict[int, int], name: str) -> Bar:
     """A cell's share of everything in its group."""
-    one = tuple(where.get(axis, -1) for axis in range(len(table.axes)))
-    whole = float(table.cube[(-1, *one[1:])])
-    return Bar.percent(name, float(table.cube[one]) / (whole or inf), *(float(limit[one]) for limit in limits))
+    one = {table.axes[axis]: table.values[axis][k] for axis, k in where.items()}
+    whole = {axis: value for axis, value in one.items() if axis != table.axes[0]}
+    found = table.share(one, of=whole)
+    if isnan(table.count(**one).value + table.count(**whole).value):
+        return Bar(name, shown="suppressed")
+    return Bar(name, shown="too few to say") if found is None else Bar.percent(name, *found)
 
 
 def _all_counts(table_of: CountTable, axis: int, names: Sequence[str]) -> str:
@@ -175,8 +178,7 @@ def _all_counts(table_of: CountTable, axis: int, names: Sequence[str]) -> str:
 
 def number(table: CountTable, where: dict[int, int]) -> Estimate:
     """The count of a cell or margin by the places of its values; NaN where suppressed."""
-    index = tuple(where.get(axis, -1) for axis in range(len(table.axes)))
-    return Estimate.of(float(table.cube[index]), float(table.noise_std[index]) ** 2)
+    return table.estimate(tuple(where.get(axis, -1) for axis in range(len(table.axes))))
 
 
 _ROW, _WIDE, _TEXT = 20.0, 300.0, 420.0
@@ -257,7 +259,7 @@ def _point(table: CountTable, where: dict[int, int]) -> tuple[int, ...] | None:
     found = number(table, where)
     if isnan(found.value):
         return None
-    of_people = (table.documents or table.max_cells) * max(found.value, 0.0)
+    of_people = table.times * max(found.value, 0.0)
     return (*Shown.of(found), *Shown.of(Estimate.of(found.value, found.noise_std**2 + of_people))[1:])
 
 

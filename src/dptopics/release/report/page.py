@@ -11,7 +11,7 @@ from typing import Any
 from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
-from dptopics.release.report.charts import Bar, groups, number, section, trends
+from dptopics.release.report.charts import Bar, bars, groups, number, section, trends
 from dptopics.release.report.owner import audit_section, ledger_section
 from dptopics.release.report.promise import Promise
 from dptopics.release.report.topics import TopicsPage, sized_bars
@@ -76,18 +76,20 @@ def _content(release: Release[Any], data: dict[str, Any], counts: Release[CountT
 
 
 def _counts(table: CountTable) -> tuple[str, str]:
-    """A release of counts: its first axis by size, then time and groups."""
-    names, of = table.values[0], table.title(margin=True)
-    rows = [Bar.counted(name, number(table, {0: k})) for k, name in enumerate(names)]
+    """A release of counts: its first axis by size, means of numbers if there are any, then time and groups."""
+    names, said = table.values[0], dict(zip(table.values[0], table.asked, strict=False))
+    asked = {name: one for name, one in said.items() if one != f'{{"mention": "{name}"}}'}
+    rows = [Bar.counted(name, number(table, {0: k}), asked.get(name, "")) for k, name in enumerate(names)]
     order = sorted(range(len(rows)), key=lambda k: -rows[k].value)
-    first = section(
-        "overview",
-        f"By {escape(table.axes[0])}",
-        sized_bars([rows[k] for k in order], f"{of} (95 % interval)"),
-        f"<p>{escape(table.bounded)}</p>",
-    )
+    sized = sized_bars([rows[k] for k in order], f"{table.title(margin=True)} (95 % interval)")
+    first = section("overview", f"By {escape(table.axes[0])}", sized, f"<p>{escape(table.bounded)}</p>")
+    if table.number:
+        found = [(name, table.mean(**{table.axes[0]: name})) for name in names]
+        means = [Bar(name, shown="too few to say") if one is None else Bar.mean(name, *one) for name, one in found]
+        ends = (min(0.0, table.number_range[0]), table.number_range[1])
+        first += section("means", f"Mean of {escape(table.number)}, with 95 % intervals", bars(means, ends))
     by = table.axes[0] if len(table.axes) == 1 else f"{', '.join(table.axes[:-1])} and {table.axes[-1]}"
-    return f"How many {table.counted}s, by {by}", first + trends(table, names, order) + groups(table, names, order)
+    return f"How many {table.counted}, by {by}", first + trends(table, names, order) + groups(table, names, order)
 
 
 def _sources(data: dict[str, Any], more: More) -> str:

@@ -74,7 +74,7 @@ class TopicsPage:
         many = _COUNTED[n] if n < len(_COUNTED) else f"{n:,}"
         total = self._total()
         about = "" if total is None else f"about {total:,} "
-        if self._unit == "document":
+        if self._unit in ("document", "texts"):
             who = f"What {about or 'the '}texts are about"
         else:
             who = f"What {about}people wrote about"
@@ -90,7 +90,8 @@ class TopicsPage:
         """Everybody, by the same release as the sizes; None: not counted, or some count more than once."""
         if self.counts is not None:
             table = self.counts.value
-            return None if table.pairs or table.min_units else Shown.of(table.count()).value
+            several = table.max_cells > 1 and not table.distinct  # a version before 0.4
+            return None if several or table.documents or table.min_units else Shown.of(table.count()).value
         if self.model.sizes is None:
             return None
         noisy, noise = self.model.sizes.noisy, self.model.sizes.noise
