@@ -12,7 +12,7 @@ from dptopics.release.counts import Estimate, Shown
 from dptopics.release.margins import cube
 from dptopics.release.release import Record
 from dptopics.release.report import render
-from dptopics.release.report.charts import number
+from dptopics.release.report.charts import Bar, number
 
 PROMISE = Guarantee(events=(), delta=0.0, unit=Unit.AUTHOR, strength=Strength.PROVED)
 
@@ -33,7 +33,7 @@ def test_terminal_and_page_round_alike_and_outward(table, capsys, monkeypatch):
     for k, name in enumerate(table.values[0]):
         found = table.count(topic=name)
         shown = Shown.of(found)
-        assert list(shown) == number(table, {0: k})
+        assert shown == Bar.counted("", number(table, {0: k}))[1:4]
         assert (shown.low, shown.high) == (max(0, floor(found.low)), ceil(max(found.high, found.noise_std)))
         assert shown.low <= shown.value <= shown.high
         line = next(line for line in lines if line.split()[1:2] == [name])
@@ -127,4 +127,4 @@ def test_sums_of_pairs_are_not_called_authors(capsys, monkeypatch):
     assert "once for each" in capsys.readouterr().out
     assert "Authors, once for each" not in "\n".join(two_axes(max_cells=3, distinct=True).summary())
     page = render(Release(value=often, guarantee=PROMISE, settings={"mechanism": "margins"}))
-    assert "Authors, once for each of their cells by topic" in page
+    assert "Authors, once for each of their cells (95 % interval)" in page
