@@ -70,7 +70,7 @@ class Chart:
         """
         weight = self.weights(noisy, sigma, _SURE)
         sure = weight > LEAST_TEXTS
-        alike = self.looks.T @ noisy / np.linalg.norm(self.looks, axis=0)
+        alike = self.looks.T @ noisy / np.maximum(np.linalg.norm(self.looks, axis=0), 1e-9)
         order = np.lexsort((-alike, -np.where(sure, weight, 0.0)))
         return np.asarray(order[: min(max(int(sure.sum()), FEWEST_THEMES), MOST_THEMES)])
 

@@ -17,7 +17,6 @@ from dptopics.mechanisms.budget import Asked, Budget
 from dptopics.mechanisms.mechanism import check_words
 from dptopics.mechanisms.topics import embedded_space
 from dptopics.mechanisms.topics.atlas import (
-    FEWEST_THEMES,
     LEAST_TEXTS,
     LIKELY,
     MOST_THEMES,
@@ -171,7 +170,7 @@ ROUNDS = 4  # of k-means, for few units
 _CAUTION = 1.1  # noise in them counts so many times: a sum must say more than that to move a topic
 _WORDS_OF_A_TEXT = 50  # distinct ones, where nobody asked
 _WORDS_OF_A_THEME = 8
-_UNITS_OF_A_THEME = 6.0  # for each unit of noise: what a theme needs to be seen
+_UNITS_OF_A_THEME = 15.0  # for each unit of noise: what one theme more needs to be seen
 
 PUBLIC_MODEL = (
     "The embedding model is public and has not seen this data; each document's vector depends on that document alone."
@@ -288,12 +287,11 @@ class EmbeddedTopics(GaussianTopics):
         )
 
     def themes_expected(self, units: int) -> tuple[int, float] | None:
-        """By releases of six corpora (benchmarks/atlas.py): about five units for each theme and unit of noise."""
+        """By releases of six corpora (benchmarks/atlas.py): 15 units for each theme and unit of noise, after the first."""
         if self.atlas is None or units >= self.few:
             return None
         left = 1 - (self.sigma / self.count_sigma) ** 2 - sum(Split.of(units))
-        many = round(units / (_UNITS_OF_A_THEME * self.sigma))
-        return min(MOST_THEMES, max(FEWEST_THEMES, many)), self.sigma / sqrt(left / 2)
+        return min(MOST_THEMES, round(4 + units / (_UNITS_OF_A_THEME * self.sigma))), self.sigma / sqrt(left / 2)
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """Both ways that it can go."""
