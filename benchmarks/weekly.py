@@ -24,7 +24,6 @@ import pyarrow.parquet as pq
 from dptopics import Corpus, TopicModel, publish, secure_rng
 from dptopics.core.axes import FAR, cell_names
 from dptopics.core.text import TextSettings
-from dptopics.counting import far_below, topic_or_far
 from dptopics.data.corpus import Corpus as Cells
 from dptopics.mechanisms.counts.cells import CountsWithMargins
 from dptopics.mechanisms.counts.periods import CountsOfPeriod, Strategy
@@ -32,6 +31,7 @@ from dptopics.plan import Plan
 from dptopics.public.demo import demo_corpus
 from dptopics.release.counts import CountTable
 from dptopics.release.drift import drift
+from dptopics.subjects import far_below, topic_or_far
 from results import bar, save
 
 EPSILON, DELTA, RUNS, WEEKS, UNITS, START, BY = 1.0, 1e-6, 100, 52, 2000, 20, 22

@@ -303,6 +303,12 @@ def main() -> None:
     parser.add_argument("--shadows", type=int, default=128)
     parser.add_argument("--only", nargs="+", help="parts to run; all but nips and newsgroups if none is named")
     arguments = parser.parse_args()
+    if arguments.wordnet is None:
+        print(
+            "Without --wordnet nouns are lemmatised by simplemma, which joins more forms than the paper's NLTK does: "
+            "5,056 words of the tweets instead of 5,936. Rare words are what exposes a document, so that LiRA finds "
+            "9.7 % of the members at 0.1 % false positives instead of 12.7 %."
+        )
     experiment = Experiment(arguments.data, arguments.models, arguments.wordnet, arguments.shadows)
     parts: dict[str, Callable[[], None]] = {
         "table4": lambda: table_4(experiment),

@@ -11,18 +11,28 @@ ahead. Tables are written by ``tables.py``.
 import sys
 from pathlib import Path
 
+from accusations import FILE, accusations
 from claims import CLAIMS
 from quote_parts import Page, Quote, prose, untied
 from quotes_fdptm import FDPTM
 from quotes_gibbs import GIBBS
 from quotes_index import INDEX
 from quotes_membership import MEMBERSHIP
-from quotes_ngrams import NGRAMS
+from quotes_ngrams import NGRAMS, NGRAMS_REPEATED
 from quotes_spectral import SPECTRAL
 from quotes_topicdp import TOPICDP
 from tables import PAGES
 
-QUOTED: dict[str, Page] = {
+
+def with_grounds(name: str, page: Page) -> Page:
+    """The page, and what stands in its accusations: the papers' words are printed, the rest is set."""
+    mine = [one for one in accusations().values() if one.page == f"papers/{name}"]
+    printed = (*page.printed, *(one.paper for one in mine))
+    settings = [words for one in mine for words in (one.section, one.settings, one.authors)]
+    return Page(page.quotes, printed, (*page.settings, *settings))
+
+
+_PAGES = {
     "README.md": INDEX,
     "fdptm.md": FDPTM,
     "gibbs-and-local.md": GIBBS,
@@ -31,6 +41,9 @@ QUOTED: dict[str, Page] = {
     "spectral.md": SPECTRAL,
     "topicdp.md": TOPICDP,
 }
+QUOTED: dict[str, Page] = {name: with_grounds(name, page) for name, page in _PAGES.items()}
+# Figures of the papers' pages that other pages repeat.
+REPEATED: dict[str, list[Quote]] = {f"guarantees/{name}": quotes for name, quotes in NGRAMS_REPEATED.items()}
 CANNOT = (LookupError, ValueError, OSError)  # rows or files that are not there
 
 
@@ -79,6 +92,8 @@ def look(path: Path, page: Page, *, write: bool) -> list[str]:
         better = written(text, quote)
         said.append(f"{'words not found once' if better is None else 'should say'}: {quote.text()}")
         text = better if write and better is not None else text
+        if write and (claims := written(FILE.read_text("utf-8"), quote)) is not None:
+            FILE.write_text(claims, "utf-8")  # accusations.py writes its blocks again
     if write:
         path.write_text(text, "utf-8")
     said += [f"not on the page: {words}" for words in gone(text, page)]
@@ -101,6 +116,10 @@ def refuted() -> list[str]:
 
 
 def main() -> None:
+    for name, quotes in REPEATED.items():
+        for line in look(PAGES.parent / name, Page(quotes), write="--write" in sys.argv):
+            if not line.startswith("nothing accounts"):
+                print(f"{name}: {line}")
     for name, page in QUOTED.items():
         for line in look(PAGES / name, page, write="--write" in sys.argv):
             print(f"{name}: {line}")

@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
+from spectral_theorems import Spectrum, promised_loss
 from store import made
 
 from dptopics import Corpus, TextSettings, TopicModel, Unit, Vocabulary
@@ -46,7 +47,6 @@ from dptopics.mechanisms.topics.spectral_extended import ExtendedTopics
 from dptopics.mechanisms.topics.variational import VariationalTopics
 from dptopics.plan import Plan
 from dptopics.published import spectral_edges
-from dptopics.published.spectral_edges import Spectrum, promised_loss
 from dptopics.registry import mechanisms
 
 FOLDER = Path(__file__).parent / "results"

@@ -13,6 +13,9 @@ ORDER = (
 )  # fmt: skip
 
 
+LAPLACE_OF_PAPER = ORDER[4]
+
+
 @cache
 def everything(name: str = "ngrams.json") -> list[Any]:
     """Rows of a file of results; figure 3 of the main one has a file of its own."""
@@ -72,6 +75,27 @@ def figure6_large() -> str:
         found = [values("6", "ngrams_figure6.json", "probability", series=series, epsilon=e) for e in epsilons]
         rows.append([series, *(f"{cell[0]:.2f}" if cell else "-" for cell in found)])
     return markdown(["", *(f"{e:g}" for e in epsilons)], rows)
+
+
+def figure6_real() -> str:
+    """Rows of ngrams_real.py: BayesianDP with each slope, and Laplace."""
+    epsilons, name = (2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 100.0), "ngrams_real.json"
+    series = [("BayesianDP (claimed)", f"BayesianDP, S = {s:g} (claimed)", s) for s in (1e-3, 1e-2)]
+    rows = []
+    for key, title, x in [*series, (LAPLACE_OF_PAPER, LAPLACE_OF_PAPER, None)]:
+        found = [values("6", name, "probability", series=key, epsilon=e, x=x) for e in epsilons]
+        rows.append([title, *(f"{cell[0]:.2f}" if cell else "-" for cell in found)])
+    return markdown(["ε", *(f"{e:g}" for e in epsilons)], rows)
+
+
+def as_printed() -> str:
+    rows, slopes = [], (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+    for limits in ((60, 1), (1_200, 10)):
+        places = [[*limits, slope] for slope in slopes]
+        for key, title in (("true", "corollary 1"), ("printed", "algorithm 1")):
+            cells = [digits(values("algorithm 1", "ngrams_real.json", key, x=place)[0]) for place in places]
+            rows.append([f"W = {limits[0]:,}, C = {limits[1]}: {title}", *cells])
+    return markdown(["S", *(f"{s:g}" for s in slopes)], rows)
 
 
 PAPER = {
@@ -135,6 +159,8 @@ TABLES = {
     "ngrams_figure5": lambda: by_epsilon("5", "synthetic"),
     "ngrams_figure6": figure6,
     "ngrams_figure6_large": figure6_large,
+    "ngrams_figure6_real": figure6_real,
+    "ngrams_as_printed": as_printed,
     "ngrams_table1": table1,
     "ngrams_bigrams": lambda: by_epsilon("bigrams", "reddit_college", "ngrams_bigrams.json"),
     "ngrams_readings": readings,

@@ -1,5 +1,6 @@
 """Figures of experiments/topicdp.py: the paper's figures 2 to 10, 12 and 13."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from dptopics.evaluate import keyword_plot
 from dptopics.mechanisms.topics.output_matrix import multiplier
 
 LABELS = {
@@ -143,3 +143,37 @@ def keywords(data: dict[str, Any], folder: Path) -> None:
 def draw(data: dict[str, Any], folder: Path) -> None:
     for figure in (bound, by_epsilon, by_gamma, by_size, kendall, by_model, keywords):
         figure(data, folder)
+
+
+def keyword_plot(
+    before: np.ndarray,
+    after: Mapping[str, np.ndarray],
+    words: Sequence[str],
+    path: str | Path,
+    *,
+    topics: Sequence[int] | None = None,
+    n: int = 10,
+) -> Path:
+    """Bars of each topic's n heaviest words before noise, beside each matrix of ``after``, whose rows match."""
+    chosen = list(range(before.shape[0])) if topics is None else list(topics)
+    columns = min(4, len(chosen))
+    rows = -(-len(chosen) // columns)
+    figure = plt.figure(figsize=(4 * columns, 3.5 * rows))
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    width = 0.9 / (1 + len(after))
+    for place, topic in zip(axes, chosen, strict=False):
+        heaviest = np.argsort(-before[topic], kind="stable")[:n]
+        at = np.arange(heaviest.size)
+        for i, (label, matrix) in enumerate({"before": before, **after}.items()):
+            place.bar(
+                at + i * width, matrix[topic, heaviest], width, label=label, color="grey" if i == 0 else f"C{i - 1}"
+            )
+        place.set_xticks(at + 0.4, [words[w] for w in heaviest], rotation=60, fontsize=7)
+        place.set_title(f"topic {topic}", fontsize=9)
+    for empty in axes[len(chosen) :]:
+        empty.axis("off")
+    axes[0].legend(fontsize=7)
+    figure.suptitle("NOT FOR RELEASE: keywords before and after noise", fontsize=9)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+    return Path(path)

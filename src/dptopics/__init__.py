@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from dptopics.core.text import TextSettings
     from dptopics.core.vocabulary import Vocabulary
-    from dptopics.counting import Calendar, release_counts, release_groups, release_period
+    from dptopics.counting import Calendar, ask, release_counts, release_groups, release_period
     from dptopics.data.bounded import BoundedCorpus
     from dptopics.data.corpus import Corpus
     from dptopics.data.engines.spark import SparkTable
@@ -91,6 +91,7 @@ _HOME = {
     "Trust": "privacy.guarantee",
     "Unit": "privacy.guarantee",
     "Vocabulary": "core.vocabulary",
+    "ask": "counting",
     "check": "checking",
     "fit_reports": "local.topics",
     "publish": "publishing",
@@ -143,6 +144,7 @@ __all__ = [
     "Trust",
     "Unit",
     "Vocabulary",
+    "ask",
     "check",
     "fit_reports",
     "publish",

@@ -20,7 +20,7 @@ from dptopics.core.axes import TOPIC, Axis, plain_value, read_day
 from dptopics.core.errors import InputError, PrivacyWarning
 from dptopics.core.names import no_author, real_names
 from dptopics.core.text import AUTO, TextSettings
-from dptopics.counting import check_axes, counts_plan, topics_of
+from dptopics.counting import check_axes, counts_plan
 from dptopics.data.builder import Builder
 from dptopics.data.corpus import Corpus
 from dptopics.data.readers.columns import Header, Rows, are_names
@@ -33,6 +33,7 @@ from dptopics.privacy.guarantee import Unit
 from dptopics.publishing import warn_owner
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
+from dptopics.subjects import topics_of
 
 EPSILON, DELTA = 1.0, 1e-6  # where none are given
 HEADING = "NOT FOR RELEASE: exact figures, for the owner's eyes only. Nothing was spent, and they decide nothing."

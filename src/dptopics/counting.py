@@ -1,7 +1,7 @@
-"""Counts of released topics by group and time, and the groups to count by: the door for both, in Python.
+"""Counts of topics and answers to questions, by group and time, and the groups to count by: the doors, in Python.
 
-Topics are frozen: they come from a release. Each of the two is a release of its own, planned, charged and saved by
-:func:`dptopics.publishing.publish`.
+Topics are frozen: they come from a release. What is counted is a release of its own, planned, charged and saved by
+:func:`dptopics.publishing.publish`; the periods of a series are charged once.
 """
 
 import json
@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dptopics.core.axes import FAR, NO_TOPIC, OTHER, TOPIC, Axis, cell_names
+from dptopics.core.axes import OTHER, TOPIC, Axis, cell_names
 from dptopics.core.errors import InputError, renamed_arguments
 from dptopics.core.periods import Period
-from dptopics.core.text import TextSettings
+from dptopics.core.questions import Questions
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus, PeriodCorpus
-from dptopics.data.cells import Topics, arrow_cells, corpus_of_cells, corpus_of_values, in_period
+from dptopics.data.cells import arrow_cells, corpus_of_cells, corpus_of_values, in_period
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines.spark import SparkTable
 from dptopics.data.readers.files import read_columns
@@ -31,23 +30,16 @@ from dptopics.ledger.ledger import Ledger
 from dptopics.ledger.series import Series, SeriesAccount, account_of
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.embeddings import embedding as text_model
-from dptopics.public.text_models import check_repeatable
 from dptopics.publishing import OF_PUBLISH, forecast, publish, reader, warn_owner
-from dptopics.release import bundle
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
-from dptopics.release.topic_model import SURE, TopicModel, fingerprint
-
-OWN_MODEL = (
-    "The model that places texts among the topics, {}, gives each text a vector by that text alone: it remembers no "
-    "other, and learned from none of this data."
-)
+from dptopics.release.topic_model import TopicModel
+from dptopics.subjects import Asked, TopicsOf, assumed, subject_of, topics_of
 
 
 @renamed_arguments(about="description", about_units="people")
 def release_counts(
-    topics: Release[TopicModel] | TopicModel | str | Path,
+    topics: Release[TopicModel] | TopicModel | TopicsOf | Asked | str | Path,
     data: Any,
     *,
     by: Sequence[Axis],
@@ -63,7 +55,10 @@ def release_counts(
     tell: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Release[CountTable]:
-    """Release how many authors (or documents) fall into topic × group × period: ``dptopics count`` in Python.
+    """Release how many people wrote about each topic, by group and period: ``dptopics count`` in Python.
+
+    A person counts once in each row that is theirs, whatever they wrote elsewhere. With ``documents=5``, texts are
+    counted, at most five of each author. ``number="rating", number_range=(1, 5)`` adds the mean of a column of numbers.
 
     ``topics`` is a release of topics, the folder of one, or its value; ``data`` a table as for ``Corpus.from_table``,
     with the columns ``text`` and ``author`` and those that the axes in ``by`` name. ``embedding`` is the model of the
@@ -82,13 +77,42 @@ def release_counts(
     >>> 400 < release.value.count(topic="0", ward="north").value < 600
     True
     """
-    model = topics_of(topics)
+    subject = subject_of(topics, embedding)
     own = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     chosen = Unit(unit) if unit is not None else Unit.DOCUMENT if author is None else Unit.AUTHOR
-    plan = counts_plan(model, by, epsilon=epsilon, delta=delta, unit=chosen, **own)
+    plan = counts_plan(subject, by, epsilon=epsilon, delta=delta, unit=chosen, **own)
     read: dict[str, Any] = {"drop_missing": drop_missing, "author_is": tuple(author_is), "encoding": encoding}
     columns = Columns(text=text, author=author, tell=tell, **read)
-    return publish_counts(plan, model, data, by=by, columns=columns, embedding=embedding, **how)
+    return publish_counts(plan, subject, data, by=by, columns=columns, **how)
+
+
+def ask(
+    data: Any,
+    questions: Any,
+    *,
+    by: Sequence[Axis] = (),
+    topics: Release[TopicModel] | TopicModel | str | Path | None = None,
+    embedding: Any = None,
+    allow: Sequence[str] = (),
+    **how: Any,
+) -> Release[CountTable]:
+    """Release of how many people each question is true: ``dptopics ask`` in Python.
+
+    ``questions`` are words or phrases, one question each; a TOML file; or a table of questions as in such a file
+    (docs/howto/ask.md). What is true of one text is true of its author. ``topics``: the release that questions about
+    topics mean; ``embedding``: the model for sentences and themes; ``allow``: functions, as module:function, that the
+    questions may name. Other arguments as for :func:`release_counts`.
+
+    >>> import pyarrow as pa
+    >>> data = pa.table({"note": ["my insulin pump", "insulin", "a knee"] * 300, "patient": range(900)})
+    >>> release = ask(data, {"insulin": {"mention": "insulin"}, "pump": {"mention": "pump"},
+    ...     "no_pump": {"formula": "insulin and not pump"}}, text="note", author="patient", epsilon=1.0, delta=1e-6)
+    >>> [round(release.value.count(question=name).value, -2) for name in release.value.values[0]]
+    [600.0, 300.0, 300.0]
+    """
+    listed = questions if isinstance(questions, Questions) else Questions.of(questions)
+    of = None if topics is None else topics_of(topics)
+    return release_counts(Asked(listed, of, embedding, allow), data, by=by, **how)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,77 +131,71 @@ class Columns:
     tell: Callable[[str], None] | None = None
 
 
-def counts_plan(model: TopicModel, by: Sequence[Axis], **settings: Any) -> Plan:
-    """The plan for counts of these topics by these axes; ``settings`` as for :meth:`Plan.counts`."""
-    values = ((*map(str, range(model.n_topics)), NO_TOPIC), *(axis.values for axis in by))
-    named = fingerprint(model.topic_word, model.vocabulary.words)
+def counts_plan(topics: Any, by: Sequence[Axis], **settings: Any) -> Plan:
+    """The plan for counts of these topics or questions by these axes; ``settings`` as for :meth:`Plan.counts`."""
+    subject = subject_of(topics)
     ranges = {(axis.first, axis.last) for axis in by if axis.first is not None and axis.last is not None}
     if len(ranges) > 1:
         raise InputError("all periods of a table must have one range of days.")
     settings["days"] = tuple(day.isoformat() for day in ranges.pop()) if ranges else None
-    return Plan.counts(axes=(TOPIC, *(axis.name for axis in by)), values=values, model=named, **settings)
+    return Plan.counts(**table_of(subject, by), **settings)
+
+
+def table_of(subject: TopicsOf | Asked, by: Sequence[Axis]) -> dict[str, Any]:
+    """The axes of a table and their values, and what the first is about."""
+    axes, values = [subject.axis, *(axis.name for axis in by)], [subject.values, *(axis.values for axis in by)]
+    return {"axes": tuple(axes), "values": tuple(values), **subject.settings}
 
 
 def publish_counts(
-    plan: Plan,
-    topics: Release[TopicModel] | TopicModel | str | Path,
-    data: Any,
-    *,
-    by: Sequence[Axis],
-    columns: Columns,
-    embedding: Any = None,
-    **how: Any,
+    plan: Plan, topics: Any, data: Any, *, by: Sequence[Axis], columns: Columns, embedding: Any = None, **how: Any
 ) -> Release[CountTable]:
-    """Release counts as a plan says, of the topics that it was made for; ``how`` as for :func:`publish`."""
-    model = topics_of(topics)
-    check_axes(by, columns.text, columns.author)
-    fits = counts_plan(model, by, epsilon=plan.epsilon, delta=plan.delta, unit=plan.unit)
+    """Release counts as a plan says, of the topics or questions that it was made for; ``how`` as for ``publish``."""
+    subject = subject_of(topics, embedding)
+    check_axes(by, columns.text, columns.author, subject)
+    fits = counts_plan(subject, by, epsilon=plan.epsilon, delta=plan.delta, unit=plan.unit)
     told = [(one.job, one.mechanism, *(_plain(one.settings.get(name)) for name in _OF_TOPICS)) for one in (plan, fits)]
     if told[0] != told[1]:
         raise InputError("this plan is not one for counts of these topics by these columns. Check --plan and --by.")
-    assumptions = assumed(model, by, embedding)
-    topic = partial(_main_topics, model, embedding)
+    assumptions = assumed(subject, by)
 
     def read(plan: Plan) -> BoundedCorpus:
-        asked = [columns.text, *([columns.author] if columns.author else [])]
-        asked += [axis.column for axis in by if axis.of_text is None]
+        asked = asked_columns(by, columns, subject)
+        numbers = plan.settings.get("number")
         if columns.session is not None:
-            table = spark_cells(data, asked, topic, model.n_topics + 1, by, columns, assumptions)
+            if numbers or (isinstance(subject, Asked) and plan.unit is Unit.DOCUMENT):
+                raise InputError("on Spark, questions are about authors, and there are no means. Leave --engine out.")
+            table = spark_cells(data, asked, subject, by, columns, assumptions)
             warn_owner(table, plan)
             return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
-        corpus = corpus_of_cells(
-            read_columns(data, asked, encoding=columns.encoding, values=2 if columns.author else 1),
-            topic,
-            model.n_topics + 1,
-            by,
-            author=columns.author,
-            drop_missing=columns.drop_missing,
-            author_is=columns.author_is,
-            assumptions=assumptions,
-        )
-        if columns.tell is not None:
-            for line in filter(None, (corpus.account(), forecast(corpus, plan))):
-                columns.tell(line)
-        return reader(corpus)(plan)
+        asked += [numbers] if numbers else []
+        rows = read_columns(data, asked, encoding=columns.encoding, values=2 if columns.author else 1)
+        ends = plan.settings.get("number_range", ())
+        return told_corpus(rows, subject, by, columns, plan, assumptions=assumptions, number_range=ends)
 
     return publish(plan, read, **how)
 
 
-def assumed(model: TopicModel, by: Sequence[Axis], embedding: Any) -> tuple[str, ...]:
-    """What a count by these topics and axes rests on: code that is not ours, each by its name.
-
-    A model that is not installed is missed now, and one that remembers is refused.
-    """
-    model.transform(["word"], embedding=embedding)
-    own: tuple[str, ...] = ()
-    if model.space is not None and not model.space.of_words:
-        used = text_model(model.space.embedding if embedding is None else embedding)
-        check_repeatable(used)
-        own = (OWN_MODEL.format(used.name),)
-    return (*model.assumptions, *own, *(line for axis in by for line in axis.assumptions))
+def asked_columns(by: Sequence[Axis], columns: Columns, subject: TopicsOf | Asked) -> list[str]:
+    """The columns that are read: texts, authors, axes, and what questions are about."""
+    author = [columns.author] if columns.author else []
+    return [columns.text, *author, *(axis.column for axis in by if axis.of_text is None), *subject.columns]
 
 
-_OF_TOPICS = ("axes", "values", "model", "days")
+def told_corpus(
+    rows: Any, subject: TopicsOf | Asked, by: Sequence[Axis], columns: Columns, plan: Plan, **how: Any
+) -> BoundedCorpus:
+    """The table in memory, bounded as a plan says; its owner is told what was read."""
+    read: dict[str, Any] = {"author": columns.author, "drop_missing": columns.drop_missing}
+    corpus = corpus_of_cells(rows, subject, subject.cells, by, author_is=columns.author_is, **read, **how)
+    subject.tell()
+    if columns.tell is not None:
+        for line in filter(None, (corpus.account(), forecast(corpus, plan))):
+            columns.tell(line)
+    return reader(corpus)(plan)
+
+
+_OF_TOPICS = ("axes", "values", "model", "days", "rules", "facts", "asked")
 
 
 def _plain(value: Any) -> Any:
@@ -185,27 +203,21 @@ def _plain(value: Any) -> Any:
     return tuple(map(_plain, value)) if isinstance(value, list | tuple) else value
 
 
-def _main_topics(model: TopicModel, embedding: Any, texts: list[str]) -> NDArray[np.int64]:
-    """By name, so that it can be sent to executors."""
-    topic = model.assign(texts, embedding=embedding)
-    return np.where(topic < 0, model.n_topics, topic)
-
-
 def spark_cells(
     data: Any,
     asked: list[str],
-    topics: Topics,
-    n_topics: int,
+    subject: TopicsOf | Asked,
     by: Sequence[Axis],
     columns: Columns,
     assumptions: tuple[str, ...] = (),
 ) -> SparkTable:
     """The cells of a table on Spark: topics and places are told on executors, text by text, as in memory."""
+    cells, authors = subject.cells, columns.author is not None
     return SparkTable.of_cells(
         data,
         asked,
-        partial(arrow_cells, topics=topics, n_topics=n_topics, axes=tuple(by), with_authors=columns.author is not None),
-        vocabulary=cell_names(prod((n_topics, *(len(axis.values) for axis in by)))),
+        partial(arrow_cells, topics=subject, n_topics=cells, axes=tuple(by), with_authors=authors),
+        vocabulary=cell_names(prod((cells, *(len(axis.values) for axis in by)))),
         author=columns.author,
         drop_missing=columns.drop_missing,
         author_is=columns.author_is,
@@ -263,59 +275,13 @@ def _account_of_values(corpus: Corpus) -> str:
     return f"Read {corpus.n_documents:,} rows{of}{missing}."
 
 
-def check_axes(by: Sequence[Axis], text: str, author: str | None) -> None:
+def check_axes(by: Sequence[Axis], text: str, author: str | None, subject: TopicsOf | Asked | None = None) -> None:
     """Refuse axes that would publish texts or authors, or that have the name of another."""
-    if {text, author} & {axis.column for axis in by if axis.of_text is None}:
+    own, named = () if subject is None else subject.columns, TOPIC if subject is None else subject.axis
+    if {text, author} & {*(axis.column for axis in by if axis.of_text is None), *own}:
         raise InputError("counts by the column of texts or authors would publish them one by one. Name another column.")
-    if TOPIC in [axis.name for axis in by]:
-        raise InputError(f"the axis {TOPIC!r} is always there. Rename the column, or leave it out of by.")
-
-
-def topics_of(topics: Release[TopicModel] | TopicModel | str | Path) -> TopicModel:
-    """The topics of a release, or of its folder."""
-    if isinstance(topics, TopicModel):
-        return topics
-    return (topics if isinstance(topics, Release) else bundle.load(topics)).value_of(TopicModel)
-
-
-_BY_CHANCE = 0.05
-
-
-def far_below(model: TopicModel) -> float | None:
-    """The cosine below which a text is far from every topic; None for topics without centres.
-
-    For K centres in d dimensions, 1 − (1 − P(cosine of a random direction with one of them > this))^K is 5 %.
-    """
-    if model.space is None:
-        return None
-    from scipy.stats import beta
-
-    half = (model.space.centres.shape[1] - 1) / 2
-    return float(2 * beta.isf(1 - (1 - _BY_CHANCE) ** (1 / model.n_topics), half, half) - 1)
-
-
-def topic_or_far(
-    model: TopicModel, texts: Sequence[str], far: float | None, *, embedding: Any = None
-) -> NDArray[np.int64]:
-    """The main topic of each text; one past the last for a text that is far from all of them."""
-    if far is None:
-        topic = model.assign(texts, embedding=embedding)
-        return np.where(topic < 0, model.n_topics, topic)
-    scores = model.cosines(texts, embedding=embedding)
-    near = scores.max(axis=1) >= far
-    doubtful = np.flatnonzero(~near)
-    near[doubtful] = _some_word_stands_out(model, [texts[i] for i in doubtful.tolist()])
-    return np.asarray(np.where(near, scores.argmax(axis=1), model.n_topics), np.int64)
-
-
-def _some_word_stands_out(model: TopicModel, texts: Sequence[str]) -> list[bool]:
-    """Whether a word of each text is above the noise in any topic; where the noise is not known, no word is."""
-    if model.noise_std is None:
-        return [False] * len(texts)
-    above = (model.topic_word >= SURE * model.noise_std[:, None]).any(axis=0)
-    stand_out = {model.vocabulary.words[i] for i in np.flatnonzero(above).tolist()}
-    settings = model.text or TextSettings()
-    return [not stand_out.isdisjoint(settings.words(text)) for text in texts]
+    if named in [axis.name for axis in by]:
+        raise InputError(f"the axis {named!r} is always there. Rename the column, or leave it out of by.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -363,7 +329,7 @@ class Calendar:
 
 @renamed_arguments(about="description", about_units="people")
 def release_period(
-    topics: Release[TopicModel] | TopicModel | str | Path,
+    topics: Release[TopicModel] | TopicModel | Any | str | Path,
     data: Any,
     *,
     calendar: Calendar,
@@ -383,7 +349,7 @@ def release_period(
     encoding: str = "utf8",
     **how: Any,
 ) -> Release[CountTable]:
-    """Release how many authors (or documents) fall into topic × group in one period: ``dptopics count --period``.
+    """Release how many people wrote about each topic, by group, in one period: ``dptopics count --period``.
 
     ε and δ are those of the whole series, charged with its first period. An author counts in at most ``max_periods``
     periods, the first ones in which they appear; the participation file (beside the ledger, if no other is given) keeps
@@ -404,36 +370,28 @@ def release_period(
     True
     >>> folder.cleanup()
     """
-    model = topics_of(topics)
+    subject = subject_of(topics, embedding, series=True)
     own = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     chosen = Unit(unit) if unit is not None else Unit.DOCUMENT if author is None else Unit.AUTHOR
     own |= {"epsilon": epsilon, "delta": delta, "unit": chosen, "max_periods": max_periods}
-    plan = period_plan(model, by, calendar=calendar, at=at, **own)
+    plan = period_plan(subject, by, calendar=calendar, at=at, **own)
     read: dict[str, Any] = {"drop_missing": drop_missing, "author_is": tuple(author_is), "encoding": encoding}
-    columns = Columns(text=text, author=author, **read)
-    more = {"ledger": ledger, "participation": participation, "embedding": embedding}
-    return publish_period(plan, model, data, calendar=calendar, by=by, columns=columns, **more, **how)
+    how |= {"ledger": ledger, "participation": participation, "columns": Columns(text=text, author=author, **read)}
+    return publish_period(plan, subject, data, calendar=calendar, by=by, **how)
 
 
-def period_plan(model: TopicModel, by: Sequence[Axis], *, calendar: Calendar, at: str, **settings: Any) -> Plan:
+def period_plan(topics: Any, by: Sequence[Axis], *, calendar: Calendar, at: str, **settings: Any) -> Plan:
     """The plan for one period of a series; ``settings`` as for :meth:`Plan.counts`, ε and δ of the whole series."""
-    plan = Plan.counts(
-        mechanism="periods",
-        axes=(TOPIC, *(axis.name for axis in by)),
-        values=((*map(str, range(model.n_topics)), FAR), *(axis.values for axis in by)),
-        model=fingerprint(model.topic_word, model.vocabulary.words),
-        periods=calendar.names,
-        at=calendar.named(at),
-        far=far_below(model),
-        **settings,
-    )
+    table = table_of(subject_of(topics, series=True), by)
+    periods, named = calendar.names, calendar.named(at)
+    plan = Plan.counts(mechanism="periods", periods=periods, at=named, **table, **settings)
     plan.build()  # settings that are impossible end here, before a file is made
     return plan
 
 
 def publish_period(
     plan: Plan,
-    model: TopicModel,
+    topics: Any,
     data: Any,
     *,
     calendar: Calendar,
@@ -449,35 +407,21 @@ def publish_period(
         raise InputError("a series needs a ledger: it is charged once, and every period is noted there (--ledger).")
     if columns.session is not None:
         raise InputError("a series remembers authors on this machine: it is counted in memory. Leave --engine out.")
-    check_axes(by, columns.text, columns.author)
-    of_axes = [axis.column for axis in by if axis.of_text is None]
-    if calendar.column is not None and calendar.column in (columns.text, columns.author, *of_axes):
+    subject = subject_of(topics, embedding, series=True)
+    check_axes(by, columns.text, columns.author, subject)
+    asked = asked_columns(by, columns, subject)
+    if calendar.column is not None and calendar.column in asked:
         raise InputError("the column of dates must not be that of texts, authors or groups. Name another one.")
-    far, place = plan.settings.get("far"), calendar.names.index(plan.settings["at"])
-    assumptions = assumed(model, by, embedding)
-    topic_or_far(model, ["word"], far, embedding=embedding)  # a model that is not installed is missed before the charge
+    place, assumptions = calendar.names.index(plan.settings["at"]), assumed(subject, by)
 
     def read(account: SeriesAccount, plan: Plan) -> BoundedCorpus:
-        asked = [columns.text, *([columns.author] if columns.author else []), *of_axes]
-        asked += [calendar.column] if calendar.column else []
-        rows = read_columns(data, asked, encoding=columns.encoding, values=2 if columns.author else 1)
-        if calendar.column is not None:
-            rows = in_period(rows, len(asked) - 1, calendar.axis, place)
-        corpus = corpus_of_cells(
-            rows,
-            lambda texts: topic_or_far(model, texts, far, embedding=embedding),
-            model.n_topics + 1,
-            by,
-            author=columns.author,
-            drop_missing=columns.drop_missing,
-            author_is=columns.author_is,
-            admitted=account.admitted if plan.unit is Unit.AUTHOR else None,
-            assumptions=assumptions,
-        )
-        if columns.tell is not None:
-            for line in filter(None, (corpus.account(), forecast(corpus, plan))):
-                columns.tell(line)
-        return PeriodCorpus(reader(corpus)(plan), account.earlier, account.sums)
+        dated = [calendar.column] if calendar.column else []
+        rows = read_columns(data, [*asked, *dated], encoding=columns.encoding, values=2 if columns.author else 1)
+        if dated:
+            rows = in_period(rows, len(asked), calendar.axis, place)
+        admitted = account.admitted if plan.unit is Unit.AUTHOR else None
+        corpus = told_corpus(rows, subject, by, columns, plan, assumptions=assumptions, admitted=admitted)
+        return PeriodCorpus(corpus, account.earlier, account.sums)
 
     opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     file = None if participation is None else Path(participation)
@@ -495,9 +439,10 @@ def series_of(plan: Plan, author: str | None, dates: str | None) -> Series:
     settings = dict(described["settings"])
     period, running = settings.pop("at"), bool(settings.get("running"))
     described |= {"settings": settings, "author": author}
+    dated = described | {"dates": dates}
     return Series(
-        name=_digest(described | {"dates": dates}),
-        formerly=_digest(described),
+        name=_digest(dated | {"counted": "in each row"}),
+        formerly=(_digest(described), _digest(dated)),
         period=period,
         place=settings["periods"].index(period),
         max_periods=settings["max_periods"],

@@ -135,12 +135,13 @@ class Plan:
         name = mechanism or usual_mechanism(text)
         kinds = [mechanism_class(Job.TOPICS, part) for part in _names(name)]
         if settings.get("embedding") is not None or all("embedding" in kind.accepts() for kind in kinds):
-            settings["embedding"] = embedding(settings.get("embedding"))
+            settings["embedding"] = embedding(settings.get("embedding"), "english" if text is None else text.language)
             check_language(settings["embedding"], text)
         if isinstance(n_topics, str):
             n_topics, settings["auto"] = _most_topics(n_topics, name, kinds), True
         names = (*mechanisms(Job.VOCABULARY), COMMON, EXTENDED)
-        words = words_or_name(kinds[0].usual_vocabulary if vocabulary is None else vocabulary, text, names=names)
+        usual = COMMON if kinds[0].public_words_only and text is not None else kinds[0].usual_vocabulary
+        words = words_or_name(usual if vocabulary is None else vocabulary, text, names=names)
         settings["atlas"] = _atlas(settings, kinds, words, text)
         if max_vocabulary is None:
             max_vocabulary = kinds[0].usual_max_vocabulary
@@ -261,7 +262,7 @@ class Plan:
         kind = mechanism_class(Job.TOPICS, self.mechanism)
         first, second = self._parts()
         alone = second._alone(kind, n_topics=self.n_topics)
-        public = self._public_words()
+        public = self._public_words(getattr(alone, "most_words", None))
         if public is not None and self.vocabulary != EXTENDED:
             return self._over(alone, public)
         if kind.public_words_only:
@@ -316,15 +317,16 @@ class Plan:
         values = {name: value.value if isinstance(value, PublicInput) else value for name, value in settings.items()}
         return kind.calibrated(epsilon=self.epsilon, delta=self.delta, unit=self.unit, **more, **values)
 
-    def _public_words(self) -> Vocabulary | None:
-        """Words that are public before anything is released, if there are any."""
+    def _public_words(self, most: int | None = None) -> Vocabulary | None:
+        """Words that are public before anything is released, if there are any; common ones alone: as many as fit."""
         if isinstance(self.vocabulary, PublicInput):
             words: Vocabulary = self.vocabulary.value
             return words
         if self.vocabulary not in (COMMON, EXTENDED):
             return None
         text, atlas = self.text or TextSettings(), self.settings.get("atlas")
-        common = common_words(text)
+        limits = [limit for limit in (self.max_vocabulary, most) if limit is not None and self.vocabulary == COMMON]
+        common = common_words(text, most=min(limits)) if limits else common_words(text)
         return common if atlas is None else Vocabulary.of([*common.words, *atlas.value.listed_words(text)])
 
     def _over(self, alone: Any, words: Vocabulary) -> Any:
@@ -381,9 +383,8 @@ _FIELDS = frozenset(f.name for f in fields(Plan))
 
 
 def usual_mechanism(text: TextSettings | None) -> str:
-    """``embedded`` for English texts where the extra is installed (its model knows English), else ``mixture``."""
-    english = text is not None and text.language in ("english", "en")
-    return "embedded" if english and available() else "mixture"
+    """``embedded`` for texts in a language that has an atlas, where the extra is installed, else ``mixture``."""
+    return "embedded" if text is not None and has_atlas(text.language) and available() else "mixture"
 
 
 def read_plan(path: str | Path, known: tuple[PublicInput, ...] = ()) -> Plan:

@@ -102,7 +102,7 @@ class Preview:
         elif self.size_noise_std is not None and self.topics:
             parts.append(f"sizes of topics to within ± {Z95 * self.size_noise_std:,.0f} {unit}s (95 %)")
         if self.topic_noise_std is not None:
-            parts.append(f"counts of topics to within ± {Z95 * self.topic_noise_std:,.0f} {unit}s (95 %)")
+            parts.append(f"counts to within ± {Z95 * self.topic_noise_std:,.0f} {unit}s (95 %)")
         return f"At this size expect {', '.join(parts)}. {self.advice}" if parts else ""
 
 

@@ -72,7 +72,7 @@ def test_fit_and_count_say_what_to_expect_before_they_charge(run, tmp_path, monk
         assert code == 130
         assert "Read 80 texts of 50 authors." in said
         assert "At this size expect" in said
-    assert "counts of topics to within ±" in said
+    assert "counts to within ±" in said
     assert "authors (95 %)" in said
 
 

@@ -75,7 +75,8 @@ def test_from_topics_to_counts(run, tmp_path):
         assert SECRET.encode() not in file.read_bytes()
     code, out, _ = run("show", "counts")
     assert code == 0
-    assert "Each author counts in one cell" in out
+    assert "rows of each table" in " ".join(out.split()) or "one row of each table" in " ".join(out.split())
+    assert "who wrote about it" in out
     code, out, _ = run("ledger", "show", "l.json")
     assert "margins: ε = 1" in out
     code, _, message = run(*BASE, *BY, "--ledger", "l.json", "--out", "counts")
@@ -135,12 +136,35 @@ def test_groups_without_a_public_list_are_released_first(run, tmp_path):
     assert run(*ask[:3], "patient", *ask[4:], "--epsilon", 1)[0] == 2
 
 
+def test_means_of_a_column_of_numbers(run, tmp_path):
+    rows = [("asthma" if i % 2 else "skin", f"p{i}", ("4", "2.5", "nan", "", "900", "x", "3", "3")[i % 8])
+            for i in range(1600)]  # fmt: skip
+    with open("rated.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("note", "patient", "stars"), *rows])
+    base = ("count", "topics", "rated.csv", *BASE[3:7], "--epsilon", 8, "--delta", 1e-6)
+    code, _, message = run(*base, "--number", "stars", "--range", "1,5", "--out", "counts", "--json")
+    assert code == 0, message
+    table = CountTable.load(tmp_path / "counts")
+    assert abs(table.count().value - 1000) < 40  # those with a number
+    skin, asthma = (table.mean(topic=name) for name in "10")
+    assert skin.low < (4 + 5 + 3) / 3 < skin.high  # clipped to 5
+    assert asthma.low < (2.5 + 3) / 2 < asthma.high
+    head, *_ = (tmp_path / "counts" / "counts.csv").read_text("utf-8").splitlines()
+    assert head == "topic,people,low,high,share_low,share_high,mean,mean_low,mean_high"
+    assert "Mean stars" in run("show", "counts")[1]
+    for more in (("--number", "stars"), ("--range", "1,5"), ("--number", "stars", "--range", "5,1"),
+                 ("--number", "stars", "--range", "x"), ("--number", "nowhere", "--range", "1,5")):  # fmt: skip
+        assert run(*base, *more, "--out", "no")[0] == 2
+        assert not (tmp_path / "no").exists()
+
+
 def test_the_page_of_counts(run, tmp_path):
     assert run(*BASE, *BY, "--min-units", 60, "--out", "counts")[0] == 0
     assert run("report", "counts", "--out", "page.html")[0] == 0
     page = (tmp_path / "page.html").read_text("utf-8")
     assert page.count('<table class="heat">') == 2  # by ward and by month
-    assert "Each author counts in one cell" in page
+    assert "had more: that is how many a count may lack" in page
+    assert "People who wrote about it" in page
     assert "<td>suppressed</td>" in page
     assert page.count(" (95 %)") > 4
     assert SECRET not in page
@@ -208,8 +232,8 @@ def test_every_week(run, tmp_path):
     code, _, message = run(*BASE, *WEEK, "--max-periods", 2, "--at", "2026-W07", "--out", "again")
     assert (code, "is not there" in message) == (2, True)
     text = " ".join((tmp_path / "2026-W06" / "README.txt").read_text("utf-8").split())
-    assert "Noisy counts in 2026-W06 of authors by topic" in text
-    assert "Each author counts in at most 2 periods of the series, the first ones." in text
+    assert "People who wrote about it: noisy counts in 2026-W06 by topic" in text
+    assert "people who counted in fewer than 2 earlier periods: each author counts in at most 2 periods" in text
 
 
 def test_running_totals_and_groups(run, tmp_path):
@@ -295,11 +319,11 @@ def test_a_preview_of_counts_reads_nothing(run, tmp_path):
     code, out, message = run(*BASE, *BY, "--preview", "--people", 900, "--out", "counts")
     assert (code, "Nothing was read and nothing was spent" in message) == (0, True)
     assert "27 cells, with about 33.3 units each" in out
-    assert "That looks like enough" in out
+    assert "Most cells would be noise, totals would not" in out
     code, out, _ = run(*BASE, *WEEK, "--at", "2026-W02", "--max-periods", 4, "--preview", "--people", 50,
                        "--json", "--out", "counts")  # fmt: skip
     assert code == 0
-    assert json.loads(out)["topic_noise_std"] == pytest.approx(10, abs=2)
+    assert json.loads(out)["topic_noise_std"] == pytest.approx(16.9, abs=0.1)
     assert "Too few units" in json.loads(out)["advice"]
     assert not list(tmp_path.glob("*series*"))
 

@@ -51,7 +51,7 @@ def quick(folder, monkeypatch, demo):
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr("dptopics.public.demo.demo_corpus", demo)
     monkeypatch.setattr("dptopics.cli.demo.demo_corpus", demo)
-    monkeypatch.setattr("dptopics.plan.common_words", lambda text: common_words(text, COMMON_WORDS))
+    monkeypatch.setattr("dptopics.plan.common_words", lambda text, most=None: common_words(text, COMMON_WORDS, most))
     monkeypatch.setattr("dptopics.mechanisms.topics.embedded_space.of_words", PLACES)
     monkeypatch.setattr(
         "dptopics.audit.claim.examiner.Effort", partial(Effort, trials=100, runs=6, units=20, seconds=0.1)

@@ -89,7 +89,7 @@ class Case:
         Laplace noise) is calibrated by a simple upper bound of it: more noise than is needed, but at once.
         """
         with (
-            patch.object(plans, "common_words", lambda text: COMMON),
+            patch.object(plans, "common_words", lambda text, **_: COMMON),
             patch.object(pricing, "_pld_epsilon", lambda events, delta: inf),
         ):
             pricing.epsilon_of.cache_clear()
@@ -187,7 +187,11 @@ def compositions():
                 Case(Job.NGRAMS, name, words, noise, unit)
                 for words, noise in product([None, *_private()], noises(Job.NGRAMS, name))
             ]
-        found += [Case(Job.COUNTS, name, unit=unit) for name in mechanisms(Job.COUNTS) if proved(Job.COUNTS, name)]
+        counts = [name for name in mechanisms(Job.COUNTS) if proved(Job.COUNTS, name)]
+        asked = {"rules": ("f0 and not f1", "f0 or f1"), "facts": 2}  # of as many facts as TABLE has topics
+        found += [Case(Job.COUNTS, name, unit=unit, settings=more) for name in counts for more in ({}, asked)]
+        if unit is Unit.AUTHOR:
+            found.append(Case(Job.COUNTS, "margins", unit=unit, settings={"number": "x", "number_range": (1.0, 5.0)}))
     return found
 
 

@@ -71,7 +71,18 @@ def test_local_sensitivity(seed, most, slope):
     everybody = range(table.shape[0])
     count, users = table.sum(axis=0), (table > 0).sum(axis=0).astype(float)
     slow = max(np.linalg.norm(value(table) - value(without(u))) for u in everybody)
-    assert largest_weighted_log(start, rows, delta, count, users, slope) == pytest.approx(slow, rel=1e-12)
+    assert largest_weighted_log(start, rows, delta, count, users, slope, False) == pytest.approx(slow, rel=1e-12)
+
+    def printed(unit):
+        """‖w ⊙ Δx̂ + (S/C) 1(Δc > 0) ⊙ x̂₋‖₂, algorithm 1 word for word."""
+        logs, others = np.log1p(count), np.log1p(without(unit).sum(axis=0))
+        change = (logs - logs.mean()) - (others - others.mean())
+        return np.linalg.norm(
+            np.minimum(1, slope * users) * change + slope * (table[unit] > 0) * (others - others.mean())
+        )
+
+    slow = max(map(printed, everybody))
+    assert largest_weighted_log(start, rows, delta, count, users, slope, True) == pytest.approx(slow, rel=1e-12)
 
     def share(rows):
         return rows.sum(axis=0) / rows.sum()

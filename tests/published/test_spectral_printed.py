@@ -5,6 +5,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from spectral_theorems import Spectrum, promised_loss
 from test_spectral_published import CONFIGURATIONS, corpus_of, planted, whole
 
 from dptopics.core.errors import InputError
@@ -15,7 +16,7 @@ from dptopics.privacy import noise
 from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.published import spectral_edges
 from dptopics.published.spectral import SpectralMomentsTopics
-from dptopics.published.spectral_edges import FORMULAS, Sensitivities, Spectrum, promised_loss
+from dptopics.published.spectral_edges import FORMULAS, Sensitivities
 
 PRINTED, CORRECTED = FORMULAS[Sensitivities.PRINTED], FORMULAS[Sensitivities.CORRECTED]
 WORDS = Vocabulary.public(["a", "b", "c", "d"])

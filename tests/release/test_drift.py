@@ -5,12 +5,12 @@ import pytest
 
 from dptopics import TextSettings, TopicModel, Vocabulary
 from dptopics.core.errors import InputError
-from dptopics.counting import far_below, topic_or_far
 from dptopics.mechanisms.counts.periods import CountsOfPeriod
 from dptopics.release import margins
 from dptopics.release.counts import CountTable
 from dptopics.release.drift import FEWEST, Signal, drift
 from dptopics.release.topic_sizes import DocumentSpace
+from dptopics.subjects import far_below, topic_or_far
 
 WEEKS = tuple(f"2026-W{week:02}" for week in range(1, 53))
 MADE = CountsOfPeriod.calibrated(
@@ -19,7 +19,7 @@ MADE = CountsOfPeriod.calibrated(
 
 
 def table(cells, week=0, **more):
-    named = {"period": WEEKS[week], "n_periods": 52, "noise": MADE.noise, "weights": MADE.weights, **more}
+    named = {"period": WEEKS[week], "n_periods": 52, "noise": MADE.noise(1), "weights": MADE.weights, **more}
     return CountTable(axes=("topic",), values=MADE.values, cube=margins.cube(np.asarray(cells, np.float64)), **named)
 
 
@@ -27,7 +27,7 @@ def series(rng, weeks, planted=0.0, noise=1.0):
     """Tables of 2,000 people a week; from week 20 on a share of them writes about something new."""
     usual = np.append(np.full(10, 0.097), 0.03)
     new = np.append(np.full(10, 0.02), 0.8)
-    spread = MADE.noise * np.sqrt(margins.variances(MADE.shape, MADE.weights)[-1])
+    spread = MADE.noise(1) * np.sqrt(margins.variances(MADE.shape, MADE.weights)[-1])
     tables = []
     for week in range(weeks):
         share = planted if week + 1 >= 20 else 0.0
@@ -50,7 +50,7 @@ def test_weeks_that_vary_more_than_samples_raise_no_alarm(monkeypatch):
 
     def quiet(rng):
         usual = np.append(np.full(10, 0.097), 0.03)
-        spread = MADE.noise * np.sqrt(margins.variances(MADE.shape, MADE.weights)[-1])
+        spread = MADE.noise(1) * np.sqrt(margins.variances(MADE.shape, MADE.weights)[-1])
         for week in range(52):
             cells = rng.multinomial(2000, rng.dirichlet(usual * 2000)) + spread * rng.normal(size=11)
             yield table(cells, week)

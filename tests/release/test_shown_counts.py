@@ -22,7 +22,7 @@ def table():
     cells = np.array([-22.3, 103.5, 40.4])
     return CountTable(
         axes=("topic",), values=(("none", "0", "1"),), cube=cube(cells), weights=np.ones(2), noise=20.0, max_cells=1,
-        over=12.0, over_noise_std=4.0,
+        over=12.0, over_noise_std=4.0, distinct=True,
     )  # fmt: skip
 
 
@@ -48,16 +48,32 @@ def test_what_is_not_possible_is_shown_as_nothing():
 def test_files_keep_what_was_measured(table):
     """Sums of cells are unbiased only if no cell was changed for being small."""
     rows = {row["topic"]: row for row in table.rows()}
-    assert rows["none"]["count"] == -22.3
-    assert all(row["low"] <= row["count"] <= row["high"] for row in rows.values())
-    assert sum(rows[name]["count"] for name in table.values[0]) == pytest.approx(rows["(all)"]["count"], abs=0.2)
+    assert rows["none"]["people"] == -22.3
+    assert all(row["low"] <= row["people"] <= row["high"] for row in rows.values())
+    assert sum(rows[name]["people"] for name in table.values[0]) == pytest.approx(rows["(all)"]["people"], abs=0.2)
 
 
-def test_the_bound_leaves_out_cells_and_no_authors(table):
-    assert (
-        table.bounded == "Each author counts in one cell. 4 to 20 authors had more cells, and do not count in the rest."
+def test_the_bound_says_how_much_a_count_may_lack(table):
+    assert table.bounded == (
+        "Each person counts in one row of each table. 4 to 20 had more: that is how many a count may lack, and "
+        "intervals reach up by it."
     )
-    assert "at most 2 cells. 4 to 20" in replace(table, max_cells=2).bounded
+    found = table.count(topic="0")
+    assert (found.low, found.high) == pytest.approx(
+        (103.5 - 1.96 * 20, 103.5 + 12 + 1.96 * (20**2 + 4**2) ** 0.5), 1e-3
+    )
+    whole = table.count()  # one row: nobody is cut
+    assert whole.high - whole.value == pytest.approx(whole.value - whole.low)
+    whole_table = replace(table, max_cells=3, over=None, over_noise_std=None)
+    assert "once in every row that is theirs; nobody is left out" in whole_table.bounded
+    for other, says in (("document", "Texts about it"), ("author", "People who wrote about it")):
+        assert replace(table, unit=other).title() == says
+    # Of what may be missing, a share and a difference know too.
+    share, narrow = (one.share({"topic": "1"}, of={}) for one in (table, whole_table))
+    assert share.low == narrow.low
+    assert share.high > narrow.high
+    wide, less = (one.difference({"topic": "0"}, {"topic": "1"}) for one in (table, whole_table))
+    assert wide.low < less.low < less.high < wide.high
 
 
 def test_the_record_speaks_of_one_cell():
@@ -104,11 +120,11 @@ def test_heads_of_columns_are_never_two_alike():
 
 def test_sums_of_pairs_are_not_called_authors(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
-    once, often = two_axes(), two_axes(max_cells=3)
+    once, often = two_axes(), two_axes(max_cells=3)  # as releases of earlier versions
     assert (once.title(margin=True), often.title(margin=False)) == ("Authors", "Authors")
     assert often.title(margin=True) == "Authors, once for each of their cells"
     show_counts(often, 10)
     assert "once for each" in capsys.readouterr().out
-    assert "Sums over cells count authors, once for each of their cells" in "\n".join(often.summary())
+    assert "Authors, once for each" not in "\n".join(two_axes(max_cells=3, distinct=True).summary())
     page = render(Release(value=often, guarantee=PROMISE, settings={"mechanism": "margins"}))
     assert "Authors, once for each of their cells by topic" in page

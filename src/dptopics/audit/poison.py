@@ -283,7 +283,8 @@ def _attacked(victim: Victim, case: "_Case", runs: int, rehearsals: int, rng: Ge
                 best, plant, rule = sum(chances), one, name
     chances = _right(several(plant, runs)).get(rule, [1 / len(case.candidates)] * runs)
     hits = sum(int(rng.random() < chance) for chance in chances)
-    allowed = None if victim.claim is None else most_guessed(victim.claim, len(case.candidates))
+    claim = None if victim.claim is None else victim.claim.unrefuted
+    allowed = None if claim is None else most_guessed(claim, len(case.candidates))
     return Poisoned(victim.name, hits, runs, len(case.candidates), plant, rule, allowed)
 
 

@@ -26,13 +26,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = (
-    look.demo, check.check, fit.fit, count.count, count.groups, look.drift, look.label, look.show, look.transform,
-    look.report, look.atlas, words.vocabulary, words.ngrams, words.arpa, look.mechanisms,
+    look.demo, check.check, fit.fit, count.count, count.ask, count.groups, look.drift, look.compare, look.label,
+    look.show, look.transform, look.report, look.atlas, words.vocabulary, words.ngrams, words.arpa, look.mechanisms,
 )  # fmt: skip
-_GROUPS = {
+_GROUPS: dict[str, tuple[str, tuple[Callable[..., None], ...]]] = {
     "ledger": (
         "Keep count of what all releases of the same data have spent.",
-        (ledger.create, ledger.show, ledger.same_people),
+        (ledger.create, ledger.show, ledger.charge, ledger.same_people),
     ),
     "audit": (
         "Attack a model, or test what a mechanism claims, before somebody else does. Not for release.",

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -158,8 +157,9 @@ def claim(
     if trials is not None:
         effort = replace(effort, trials=trials)
     if plan.job == "counts":  # on invented people: where these texts fall is not what their claim is about
-        n_cells = prod(map(len, plan.settings["values"]))
-        corpus: Any = invented_cells(n_cells, with_authors=plan.unit is Unit.AUTHOR)
+        counts: Any = plan.build()
+        by_author, numbered = plan.unit is Unit.AUTHOR, bool(counts.vector_width)
+        corpus: Any = invented_cells(counts.entries.n_cells, with_authors=by_author, with_numbers=numbered)
     else:
         corpus = _read(table, plan, words)
     with _told("Nothing was written: run the same command again."), working("Looking for holes"):
@@ -367,7 +367,7 @@ def _attack_shadows(corpus: "Corpus", plan: "Plan | None", plain: tuple[str, int
             return audit_membership(train, corpus, claim=None, settings={"learner": repr(learner)}, **how)
         settings = {"mechanism": mechanism_settings(mechanism), "plan": plan.to_dict()}
         train = of_mechanism(mechanism, corpus, max_docs=plan.max_docs)
-        return audit_membership(train, corpus, claim=mechanism.guarantee, settings=settings, **how)
+        return audit_membership(train, corpus, claim=mechanism.guarantee.unrefuted, settings=settings, **how)
 
 
 def _attack_target(

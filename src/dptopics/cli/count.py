@@ -1,6 +1,8 @@
-"""Count how many authors fall into each topic, by group and time."""
+"""Count how many people wrote about each topic, by group and time."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
@@ -9,7 +11,7 @@ from dptopics.cli import options as o
 from dptopics.cli.axes import Axes, Series
 from dptopics.cli.publishing import Releasing, stoppable
 from dptopics.cli.settings import read_settings
-from dptopics.cli.source import AnyTable, MemoryTable, allow_tokenizer, say
+from dptopics.cli.source import AnyTable, MemoryTable, allow_tokenizer, named_tokenizer, say
 from dptopics.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,38 +37,108 @@ class Values(MemoryTable):
     text: str = o.option("Column whose values are groups.", "--column", default=o.REQUIRED, panel="")
 
 
+_MAX_CELLS: int | None = o.option(
+    "Rows of each table that a person counts in, kept by a hash. Noise grows with it.",
+    shown="of up to 50 rows all; by groups, what a private look finds best; in a series 4",
+)
+_MIN_UNITS: int = o.option("Leave out counts that are below this after the noise.", default=0)
+
+
 def count(
     release_folder: o.TopicsFolder,
     table: AnyTable,
     release: CountsRelease,
     axes: Axes,
     series: Series,
-    max_cells: int = o.option("Cells that an author counts in, kept by a keyed hash. Noise grows with it.", default=1),
+    max_cells: int | None = _MAX_CELLS,
     documents: int | None = o.option(
-        "Count documents instead of authors, at most so many of each author. Noise grows with it."
+        "Count texts instead of people, at most so many of each author. Noise grows with it."
     ),
-    min_units: int = o.option("Leave out counts that are below this after the noise.", default=0),
+    min_units: int = _MIN_UNITS,
+    number: str | None = o.option("Column of numbers: their mean by topic and group, with intervals."),
+    number_range: str | None = o.option("Its public bounds, as 1,5. Numbers are clipped to them.", "--range"),
     settings: o.Set = None,
     tokenizer: o.TokenizerName = None,
 ) -> None:
-    """Count authors by topic, group and time, with 95 % intervals."""
-    from dptopics.counting import Columns, counts_plan, period_plan, publish_counts, publish_period, topics_of
+    """Count who wrote about each topic, by group and time, with 95 % intervals."""
+    from dptopics.subjects import topics_of
 
     allow_tokenizer(tokenizer)
+    own: dict[str, Any] = {"max_cells": max_cells, "documents": documents, "min_units": min_units, "number": number}
+    if number_range is not None:
+        try:
+            own["number_range"] = tuple(map(float, number_range.split(",")))
+        except ValueError:
+            raise InputError(f"--range must be two numbers, as 1,5; got {number_range!r}.") from None
+    _counted(lambda: topics_of(release_folder), table, release, axes, series, settings, own)
+
+
+def ask(
+    table: AnyTable,
+    release: CountsRelease,
+    axes: Axes,
+    series: Series,
+    questions: Path | None = o.option("File of questions (TOML).", beside_plan=True),
+    mention: list[str] | None = o.option(
+        "How many people mention it? Words or phrases, with commas between; insulin* for all words that begin so.",
+        beside_plan=True,
+    ),
+    topics: Path | None = o.option("Release of the topics that questions are about.", beside_plan=True),
+    embedding: str | None = o.option(
+        "Model of texts, for questions about sentences and themes.", shown="minilm-words", beside_plan=True
+    ),
+    allow: list[str] | None = o.option(
+        "A function that the questions name, module:function: run it.", beside_plan=True
+    ),
+    max_answers: int | None = o.option(
+        "Questions that a person counts for, kept by a hash.", shown="of up to 50 all; else by a private look"
+    ),
+    min_units: int = _MIN_UNITS,
+    settings: o.Set = None,
+    tokenizer: o.TokenizerName = None,
+) -> None:
+    """Of how many people is it true? Yes-or-no questions about what people wrote, all at one price."""
+    from dptopics.core.questions import Questions
+    from dptopics.subjects import Asked, topics_of
+
+    allow_tokenizer(tokenizer)
+    said = [part for one in mention or [] for part in one.split(",") if part.strip()]
+    if (questions is None) == (not said):
+        raise InputError("say what to ask: --mention WORDS, or --questions FILE. In a file there is room for both.")
+    table.check_public(questions)
+    for name in allow or []:
+        named_tokenizer(name)  # its module may lie in this folder
+    listed = Questions.of(said if questions is None else questions)
+    of = None if topics is None else topics_of(topics)
+    asked = Asked(listed, of, embedding, allow or ())
+    _counted(lambda: asked, table, release, axes, series, settings, {"max_cells": max_answers, "min_units": min_units})
+
+
+def _counted(
+    what: "Callable[[], Any]",
+    table: AnyTable,
+    release: CountsRelease,
+    axes: Axes,
+    series: Series,
+    settings: list[str] | None,
+    own: dict[str, Any],
+) -> None:
+    """Counts of topics or questions, of a table or of one period of a series."""
+    from dptopics.counting import Columns, counts_plan, period_plan, publish_counts, publish_period
+
     calendar = series.calendar(axes)
     if calendar is not None and table.engine is o.EngineName.SPARK:
         raise InputError("a series remembers authors on this machine: it is counted in memory. Leave --engine out.")
-    model = topics_of(release_folder)
+    subject = what()
     by = axes.of_options(table, dated=calendar is None) if release.plan_file is None else []
 
     def made() -> "Plan":
-        own: dict[str, Any] = {**release.budget, "unit": table.unit(release.unit), "max_cells": max_cells}
-        own |= {"documents": documents, "min_units": min_units}
-        own |= read_settings(settings, "counts", "margins" if calendar is None else "periods")
+        more = {**release.budget, "unit": table.unit(release.unit), **own}
+        more |= read_settings(settings, "counts", "margins" if calendar is None else "periods")
         if calendar is None:
-            return counts_plan(model, by, **own)
-        own |= {"max_periods": series.max_periods, "running": series.running or None}
-        return period_plan(model, by, calendar=calendar, at=series.at or "", **own)
+            return counts_plan(subject, by, **more)
+        more |= {"max_periods": series.max_periods, "running": series.running or None}
+        return period_plan(subject, by, calendar=calendar, at=series.at or "", **more)
 
     plan = release.plan(made)
     by = by if release.plan_file is None else axes.of_plan_in(plan)
@@ -85,10 +157,10 @@ def count(
     with stoppable() as phase:
         how |= {"by": by, "columns": columns, "phase": phase}
         if calendar is None:
-            counted = publish_counts(plan, model, data, **how)
+            counted = publish_counts(plan, subject, data, **how)
         else:
             how["participation"] = series.participation
-            counted = publish_period(plan, model, data, calendar=calendar, **how)
+            counted = publish_period(plan, subject, data, calendar=calendar, **how)
     release.show(counted, "Every cell and margin is in counts.csv.")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from dptopics.cli import options as o
 from dptopics.cli.terminal import out, print_json
 from dptopics.privacy.events import Relation
-from dptopics.privacy.guarantee import Unit
+from dptopics.privacy.guarantee import Strength, Unit
 
 
 def create(
@@ -36,6 +36,24 @@ def same_people(
     ledger = Ledger.open(path)
     ledger.same_people(column)
     out.print(ledger.card(), highlight=False)
+
+
+def charge(
+    path: Path = o.argument("Ledger file."),
+    note: str = o.option("What it was for, and made by what. Kept in the ledger.", default=o.REQUIRED),
+    gaussian: float | None = o.option("Gaussian noise: its standard deviation over the L2 sensitivity."),
+    laplace: float | None = o.option("Laplace noise: its scale over the L1 sensitivity."),
+    epsilon: float | None = o.option("Privacy loss, where the noise is not known."),
+    delta: float = o.option("δ, with --epsilon; with --gaussian the δ at which its ε is stated.", default=0.0),
+    strength: Strength = o.option("How far that is proved.", default=Strength.PROVED),
+) -> None:
+    """Enter what something else has spent on the same people: OpenDP, Tumult, a spreadsheet."""
+    from dptopics.ledger.ledger import Ledger
+
+    ledger = Ledger.open(path)
+    how = {"gaussian": gaussian, "laplace": laplace, "epsilon": epsilon}
+    receipt = ledger.charge_outside(note, **how, delta=delta, strength=strength)
+    out.print(ledger.charge_message(receipt), highlight=False)
 
 
 def show(path: Path = o.argument("Ledger file."), as_json: o.Json = False) -> None:

@@ -1,5 +1,6 @@
 """Commands that look at releases and mechanisms, and the demo. None of them spends budget of real data."""
 
+import csv
 import json
 import tempfile
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ from dptopics.cli.source import Texts, allow_tokenizer
 from dptopics.cli.streams import saved
 from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value, warn, working
 from dptopics.core.errors import InputError
+
+MOST_ROWS = 40  # on the terminal
 
 
 def show(
@@ -123,6 +126,39 @@ def drift(
     if found.refit is not None:
         verdict = "Topics no longer cover what people write about: release new ones (dptopics fit)."
     err.print(verdict, highlight=False)
+
+
+def compare(
+    before: Path = o.argument("Folder of the earlier release: counts, answers, or themes."),
+    after: Path = o.argument("Folder of the later one."),
+    error: float = o.option("Chance that any row shows a change where there is none.", default=0.05),
+    out_file: Path | None = o.option("CSV file with all rows; it must not exist.", "--out"),
+    as_json: o.Json = False,
+) -> None:
+    """Say what rose and what fell between two releases. Reads releases only, and spends nothing."""
+    from dptopics.release.bundle import load
+    from dptopics.release.compare import compare as compared
+    from dptopics.release.compare import to_dict
+
+    if out_file is not None:
+        o.check_new(out_file)
+    rows = compared(load(before).value, load(after).value, error=error)
+    found = to_dict(rows, error)
+    if out_file is not None:
+        with open(out_file, "w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(found["rows"][0]))
+            writer.writeheader()
+            writer.writerows(found["rows"])
+    if as_json:
+        print_json(found)
+        return
+    table = Table("Row", "Before", "After", "Change", f"{1 - error:.0%} for all rows together", "")
+    for row in rows[:MOST_ROWS]:
+        numbers = f"{row.before:,.0f}", f"{row.after:,.0f}", f"{row.change:+,.0f}"
+        table.add_row(escape(row.row), *numbers, f"{row.low:+,.0f} to {row.high:+,.0f}", row.verdict)
+    out.print(table)
+    changed = sum(row.verdict != "open" for row in rows)
+    err.print(f"{changed:,} of {len(rows):,} rows rose or fell by more than the noise.", highlight=False)
 
 
 def label(

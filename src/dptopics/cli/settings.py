@@ -17,7 +17,7 @@ _SAID = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0":
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a name", tuple: "numbers, as 0.4,0.6"}
 # Of counts: options, or what follows from them and the topics.
 _OPTIONS = {"auto", "axes", "values", "days", "model", "periods", "at", "far", "max_cells", "documents", "min_units"}
-_OPTIONS |= {"max_periods", "running"}
+_OPTIONS |= {"max_periods", "running", "rules", "facts", "asked", "number", "number_range"}
 # What they do, where a name does not say it.
 _MEANING = {
     "alpha": "prior of a document's topics; of words: how far beyond the threshold they gain, in scales of noise",

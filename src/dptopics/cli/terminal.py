@@ -119,14 +119,23 @@ def show_counts(table: "CountTable", n: int) -> None:
     """Counts of the first axis with their intervals, and what the bound leaves out."""
     from dptopics.release.counts import Shown
 
-    shown = Table(table.axes[0].capitalize(), table.title(margin=True), "95 % interval")
+    said = zip(table.values[0], table.asked, strict=False)
+    asked = {name: one for name, one in said if one != f'{{"mention": "{name}"}}'}
+    means = [f"Mean {escape(table.number)} (95 %)"] if table.number else []
+    shown = Table(
+        table.axes[0].capitalize(), table.title(margin=True), "95 % interval", f"Share of {table.whole}", *means
+    )
     for value in table.values[0]:
         found = table.count(**{table.axes[0]: value})
+        name = escape(f"{value}: {asked[value]}" if asked.get(value) else value)
         if isnan(found.value):
-            shown.add_row(escape(value), "-", "suppressed")
+            shown.add_row(name, "-", "suppressed")
             continue
-        whole = Shown.of(found)
-        shown.add_row(escape(value), f"{whole.value:,}", whole.interval)
+        whole, share = Shown.of(found), table.share({table.axes[0]: value}, of={})
+        part = "-" if share is None else f"{share.low:.1%} to {share.high:.1%}"
+        mean = table.mean(**{table.axes[0]: value}) if table.number else None
+        told = [] if mean is None else [f"{mean.value:.2f} ({mean.low:.2f} to {mean.high:.2f})"]
+        shown.add_row(name, f"{whole.value:,}", whole.interval, part, *told)
     out.print(shown)
     out.print(escape(table.bounded), highlight=False)
 

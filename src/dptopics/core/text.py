@@ -31,7 +31,7 @@ _LENGTHS = {
     **dict.fromkeys(("chinese", "japanese"), (2, 15)),
     "thai": (2, 30),
 }
-_NO_BLANKS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
+NO_BLANKS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 _MOST_WORDS = 1000  # that identify a language
 _GUESSED, _SHORTEST = 1000, 16  # characters that identify a text's language, at most and at least
 _SURE = 10.0  # nats by which another language must fit better: related ones (Spanish, Galician) differ by less
@@ -46,7 +46,7 @@ def without_blanks(words: Sequence[str], counts: "NDArray[np.int64]") -> bool:
     """Whether most "words" are in scripts without spaces between words, so that they are sentences."""
     import numpy as np
 
-    there = np.fromiter((_NO_BLANKS.search(word) is not None for word in words), bool, len(words))
+    there = np.fromiter((NO_BLANKS.search(word) is not None for word in words), bool, len(words))
     return bool(2 * counts[there].sum() > counts.sum())
 
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -82,10 +82,13 @@ class NumberedWords:
 
 
 class NumberedCells:
-    """Documents that already are numbers of cells: each counts once, in its cell."""
+    """Documents that already are numbers of cells: each counts once in its cell, or in each of several."""
 
-    def of(self, cells: Sequence[int]) -> Numbers:
+    def of(self, cells: Sequence[Any]) -> Numbers:
         """As :meth:`NumberedWords.of`."""
+        if cells and isinstance(cells[0], tuple):
+            lengths = np.fromiter(map(len, cells), np.int64, len(cells))
+            return np.fromiter(chain.from_iterable(cells), np.int32, int(lengths.sum())), lengths
         return np.array(cells, np.int32), np.ones(len(cells), np.int64)
 
 
@@ -140,8 +143,10 @@ class Builder:
         author_is: Iterable[str] = (),
         vocabulary: Vocabulary | None = None,
         embed: Embed | None = None,
+        valued: bool = False,
     ) -> None:
         check_stated(vocabulary)
+        self._valued = valued  # documents are pairs of their cells and a number
         self._text = text
         self._vocabulary = vocabulary  # public words: others are dropped while reading
         self._with_authors = with_authors
@@ -151,7 +156,7 @@ class Builder:
         self._vectors: list[NDArray[np.float32]] = []
         self._row = self._blank = 0
         self._words: Any = NumberedCells() if text is None else NumberedWords(text, vocabulary)
-        self._kind: type = int if text is None else str
+        self._kind: tuple[type, ...] = (int, tuple) if text is None else (str,)
         self._authors: defaultdict[str, int] = defaultdict()
         self._authors.default_factory = self._authors.__len__
         self._sizes = GrowingArray(np.int64)
@@ -186,7 +191,7 @@ class Builder:
         kept: list[Any] = []
         for i, text in enumerate(texts):
             author = None if authors is None else authors[i]
-            if type(text) is self._kind and type(author) is str:
+            if type(text) in self._kind and type(author) is str:
                 name = author if author in self._authors else clean_name(author)
                 if name in self._authors or not no_author(name, self._real):
                     numbers.append(self._authors[name])
@@ -197,8 +202,11 @@ class Builder:
                 kept.append(text)
                 if authors is not None:
                     numbers.append(self._authors[author_name(author, row, self._real)])
+        if self._valued:
+            self._vectors.append(np.array([one[1] for one in kept], np.float32).reshape(-1, 1))
+            kept = [one[0] for one in kept]
         tokens, lengths = self._words.of(kept)
-        self._blank += sum(not kept[i].strip() for i in np.flatnonzero(lengths == 0))
+        self._blank += sum(not kept[i].strip() for i in np.flatnonzero(lengths == 0)) if self._text is not None else 0
         if self._embed is not None and kept:
             self._vectors.append(check_vectors(self._embed(kept), len(kept)))
         self._row += len(texts)
@@ -252,7 +260,9 @@ class Builder:
             author_key=author_key if self._with_authors else None,
             vocabulary=self._vocabulary,
             text=self._text,
-            vectors=None if self._embed is None else np.concatenate(self._vectors or [np.zeros((0, 0), np.float32)]),
+            vectors=np.concatenate(self._vectors or [np.zeros((0, int(self._valued)), np.float32)])
+            if self._embed is not None or self._valued
+            else None,
             left_out=self._row - sizes.size,
             blank=self._blank,
             assumptions=() if self._text is None else self._text.assumptions,

@@ -5,7 +5,7 @@ What bounds the words of units then bounds their cells: a unit keeps so many by 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import prod
+from math import isnan, nan, prod
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from dptopics.data.corpus import Corpus
 from dptopics.data.readers.columns import Rows
 
 _INVENTED = 80  # documents of an audit's background
-Topics = Callable[[list[str]], NDArray[np.int64]]  # texts to the number of each one's topic
+# Texts, and columns beside them, to the number of each one's topic, or to what is true of each: [text, fact].
+Topics = Callable[..., NDArray[Any]]
 Admitted = Callable[[list[str]], NDArray[np.bool_]]  # authors' names to whether each may count
 
 
@@ -36,22 +37,28 @@ def corpus_of_cells(
     author_is: Iterable[str] = (),
     admitted: Admitted | None = None,
     assumptions: tuple[str, ...] = (),
+    number_range: Sequence[float] = (),
 ) -> Corpus:
     """From batches of texts, authors (if any, of the column ``author``) and one column for each axis that has one.
 
-    ``admitted`` says which authors count at all, each by their own past. ``assumptions`` are those of ``topics``.
+    Columns beyond these are handed to ``topics``. ``admitted`` says which authors count at all, each by their own past.
+    ``assumptions`` are those of ``topics``. With a ``number_range`` the last column holds numbers: a document has its
+    own as a vector, scaled to −1 to 1, and one without counts nowhere.
     """
     shape = (n_topics, *(len(axis.values) for axis in axes))
     how: dict[str, Any] = {"with_authors": author is not None, "drop_missing": drop_missing, "author_is": author_is}
-    builder = Builder(None, vocabulary=cell_names(prod(shape)), **how)
+    builder = Builder(None, vocabulary=cell_names(prod(shape)), valued=bool(number_range), **how)
     rows, strange = 0, dict.fromkeys((axis.name for axis in axes), 0)
     for texts, *columns in batches:
         authors = columns.pop(0) if author is not None else None
-        places = [_topics(texts, topics), *_places(texts, columns, axes)]
-        for axis, place in zip(axes, places[1:], strict=True):
+        values = _scaled(columns.pop(), *number_range) if number_range else None
+        first, places = _cells_of(texts, columns, topics, axes)
+        for axis, place in zip(axes, places, strict=True):
             strange[axis.name] += int(np.count_nonzero(place == len(axis.values) - 1))
         rows += len(texts)
-        numbers = np.ravel_multi_index(tuple(places), shape).tolist()
+        numbers = _numbers(first, places, shape)
+        if values is not None:
+            numbers = [((), 0.0) if isnan(v) else ((cell,), v) for cell, v in zip(numbers, values, strict=True)]
         # A missing text stays missing: whether such rows are dropped is the owner's choice.
         there = [cell if isinstance(text, str) else None for text, cell in zip(texts, numbers, strict=True)]
         builder.add(there, authors)
@@ -83,10 +90,13 @@ def arrow_cells(
     for batch in batches:
         texts, *columns = [column.to_pylist() for column in batch.columns]
         authors = columns.pop(0) if with_authors else [None] * len(texts)
-        places = [_topics(texts, topics), *_places(texts, columns, axes)]
-        missing = np.array([not isinstance(text, str) for text in texts], np.bool_)
-        numbers = pa.array(np.ravel_multi_index(tuple(places), shape).astype(np.int32), mask=missing)
-        own = pa.array([None if author is None else str(author) for author in authors], pa.string())
+        numbers = _numbers(*_cells_of(texts, columns, topics, axes), shape)
+        there = [cell if isinstance(text, str) else None for text, cell in zip(texts, numbers, strict=True)]
+        pairs = list(zip(there, authors, strict=True))
+        if numbers and isinstance(numbers[0], tuple):  # a row for each of them
+            pairs = [(one, author) for cells, author in pairs for one in ((None,) if cells is None else cells)]
+        numbers = pa.array([cell for cell, _ in pairs], pa.int32())
+        own = pa.array([None if author is None else str(author) for _, author in pairs], pa.string())
         yield pa.RecordBatch.from_arrays([numbers, own], names=["text", "author"])
 
 
@@ -103,14 +113,15 @@ def in_period(batches: Iterable[Rows], place: int, axis: Axis, period: int) -> I
         )
 
 
-def invented_cells(n_cells: int, *, with_authors: bool) -> Corpus:
+def invented_cells(n_cells: int, *, with_authors: bool, with_numbers: bool = False) -> Corpus:
     """A few invented people with one or two documents each, for audits."""
     documents = np.arange(_INVENTED)
     places = documents * 7919 % n_cells
     ones = np.ones(_INVENTED, np.int64)
     counts = sparse.csr_array((ones, (documents, places)), shape=(_INVENTED, n_cells))
     authors = [f"person {i * 3 // 4}" for i in documents.tolist()] if with_authors else None
-    return Corpus.from_counts(counts, cell_names(n_cells).words, authors=authors, public_vocabulary=True)
+    corpus = Corpus.from_counts(counts, cell_names(n_cells).words, authors=authors, public_vocabulary=True)
+    return corpus.with_vectors(np.resize([-1.0, 0.5, 1.0], (_INVENTED, 1))) if with_numbers else corpus
 
 
 def corpus_of_values(
@@ -137,16 +148,39 @@ def corpus_of_values(
     return replace(corpus, assumptions=(), author_column=author)  # they were counted here
 
 
-def _topics(texts: Sequence[Any], topics: Topics) -> NDArray[np.int64]:
-    """The topic of each text that is not missing."""
+def _scaled(column: Sequence[Any], low: float, high: float) -> list[float]:
+    """Numbers clipped to a range and scaled to −1 to 1; NaN for what is no number."""
+
+    def number(value: Any) -> float:
+        try:
+            found = float(value)
+        except (TypeError, ValueError):
+            return nan
+        return nan if isnan(found) else (min(max(found, low), high) - (low + high) / 2) / ((high - low) / 2)
+
+    return [number(value) for value in column]
+
+
+def _cells_of(
+    texts: Sequence[Any], columns: Sequence[Sequence[Any]], topics: Topics, axes: Sequence[Axis]
+) -> tuple[NDArray[Any], list[NDArray[np.int64]]]:
+    """The topic (or facts) of each text that is not missing, and where each counts on each axis."""
+    left = list(columns)
+    places = [axis.places(texts if axis.of_text is not None else left.pop(0)) for axis in axes]
     known = [i for i, text in enumerate(texts) if isinstance(text, str)]
-    found = np.zeros(len(texts), np.int64)
-    if known:
-        found[known] = topics([texts[i] for i in known])
-    return found
+    if not known:
+        return np.zeros(len(texts), np.int64), places
+    of_known = topics([texts[i] for i in known], *([column[i] for i in known] for column in left))
+    found = np.zeros((len(texts), *of_known.shape[1:]), of_known.dtype)
+    found[known] = of_known
+    return found, places
 
 
-def _places(texts: Sequence[Any], columns: Sequence[Sequence[Any]], axes: Sequence[Axis]) -> list[NDArray[np.int64]]:
-    """Where each document counts on each axis: by its column, or by its text."""
-    left = iter(columns)
-    return [axis.places(texts if axis.of_text is not None else next(left)) for axis in axes]
+def _numbers(first: NDArray[Any], places: list[NDArray[np.int64]], shape: tuple[int, ...]) -> list[Any]:
+    """The number of each text's cell, or of all its cells."""
+    if first.ndim == 1:
+        return list(np.ravel_multi_index((first, *places), shape).tolist())
+    text, fact = np.nonzero(first)
+    cells = np.ravel_multi_index((fact, *(place[text] for place in places)), shape).tolist()
+    ends = np.cumsum(np.count_nonzero(first, axis=1)).tolist()
+    return [tuple(cells[low:high]) for low, high in zip([0, *ends], ends, strict=False)]

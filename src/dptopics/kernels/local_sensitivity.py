@@ -10,10 +10,13 @@ from dptopics.kernels.jit import F64, I32, I64, jit
 
 
 @jit
-def largest_weighted_log(start: I64, rows: I32, delta_count: F64, count: F64, users: F64, slope: float) -> float:
+def largest_weighted_log(
+    start: I64, rows: I32, delta_count: F64, count: F64, users: F64, slope: float, printed: bool
+) -> float:
     """max over units of ‖w ⊙ x̂ − w₋ ⊙ x̂₋‖₂, x̂ = log(c + 1) − mean, w = min(1, slope · N) (Ramadan et al., corollary 1).
 
-    Removing a unit also moves the mean, and with it every other word: Σ w² over those gives their part.
+    Removing a unit also moves the mean, and with it every other word: Σ w² over those gives their part. ``printed``:
+    ‖w ⊙ (x̂ − x̂₋) + slope · 1(Δc > 0) ⊙ x̂₋‖₂ instead, the line of algorithm 1, as if w always moved by ``slope``.
     """
     n_words = count.size
     log_count = np.log1p(count)
@@ -32,6 +35,8 @@ def largest_weighted_log(start: I64, rows: I32, delta_count: F64, count: F64, us
             w = rows[e]
             new_weight = min(1.0, slope * (users[w] - 1.0))
             new_log = np.log1p(count[w] - delta_count[e])
+            if printed:
+                new_weight = weight[w] - slope
             change = weight[w] * (log_count[w] - mean) - new_weight * (new_log - new_mean)
             moved += change * change
             squares += weight[w] * weight[w]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
 from enum import StrEnum
 from fractions import Fraction
-from math import inf
+from math import exp, inf
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -21,10 +21,14 @@ from dptopics.core import notebook
 from dptopics.core.errors import BudgetExceeded, DptopicsError, InputError, LedgerError, PrivacyError, warn_user
 from dptopics.ledger.ledger_file import Receipt, read, rename_charge, transaction, write_charge, write_terms
 from dptopics.privacy.card import show, show_left
-from dptopics.privacy.events import Relation
+from dptopics.privacy.events import Event, Failure, Gaussian, Laplace, RandomizedResponse, Relation
 from dptopics.privacy.guarantee import Guarantee, Strength, Trust, Unit, check_budget, weakest
 from dptopics.privacy.pricing import largest_rho, smallest, zcdp_delta, zcdp_of
 from dptopics.privacy.rng import is_secure
+
+OUTSIDE = "outside: "  # before what charges are for that were entered by hand
+MOST_LETTERS = 200
+BY_HAND = "Entered by hand, as stated by whoever entered it: nothing of it was checked here."
 
 
 class Unrecorded:
@@ -233,6 +237,39 @@ class Ledger:
             stated = float(guarantee.epsilon), float(guarantee.delta)
             return write_charge(connection, len(receipts) + 1, what, (*stated, price, risk), guarantee, by)
 
+    def charge_outside(
+        self,
+        note: str,
+        *,
+        gaussian: float | None = None,
+        laplace: float | None = None,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        strength: Strength | str = Strength.PROVED,
+    ) -> Receipt:
+        """Enter what something else has spent on the same people: OpenDP, Tumult, a spreadsheet. Nobody checks it here.
+
+        One of ``gaussian`` and ``laplace``, the scale of the noise over the L2 or L1 sensitivity, or ``epsilon``. The
+        first is stated at ``delta``. A mechanism known by its (ε, δ) alone tells no more than a randomised response of
+        that ε that fails with probability δ (Kairouz, Oh and Viswanath 2015): it is entered as that.
+        """
+        given = {"gaussian": gaussian, "laplace": laplace, "epsilon": epsilon}
+        said = {name: value for name, value in given.items() if value is not None}
+        if len(said) != 1 or not all(0 < value < inf for value in said.values()) or not 0 <= delta < 1:
+            raise InputError("say one of gaussian, laplace and epsilon, a positive number, and a delta from 0 to 1.")
+        if not note.strip() or not note.isprintable() or len(note) > MOST_LETTERS:
+            raise InputError(f"say what it was for in a line of up to {MOST_LETTERS} letters: note (--note).")
+        if gaussian is not None:
+            events: tuple[Event, ...] = (Gaussian(gaussian, relation=self.relation),)
+        elif laplace is not None:
+            events = (Laplace(laplace, relation=self.relation),)
+        else:
+            response = RandomizedResponse(1 / (1 + exp(epsilon or 0.0)), relation=self.relation)
+            events = (response, *([Failure(delta, self.relation)] if delta else []))
+        stated = Guarantee(events=events, delta=delta, unit=self.unit, strength=Strength(strength)).noting(BY_HAND)
+        known = _columns(self.receipts())
+        return self.charge(stated, f"{OUTSIDE}{note}", by=known[0] if known else None, accept_unproven=True)
+
     def same_people(self, column: str) -> Receipt:
         """Say that another column of authors names the same people, each by one name: charges may go by either."""
         if self.unit is not Unit.AUTHOR:
@@ -308,6 +345,7 @@ class Ledger:
             {name: getattr(r, name) for name in ("number", "time", "what", "epsilon", "delta", "price", "risk")}
             | {"strength": str(r.strength), "events": r.guarantee.to_dict()["events"]}
             | ({} if r.by is None else {"author_column": r.by})
+            | ({"outside": True} if r.what.startswith(OUTSIDE) else {})
             for r in self.receipts()
         ]
         return {

@@ -177,7 +177,7 @@ class Series:
     """What tells a series from others, and the period that is to be counted. Public."""
 
     name: str  # a digest of all settings but the period
-    formerly: str  # the name that earlier versions gave it
+    formerly: tuple[str, ...]  # the names that earlier versions gave it
     period: str
     place: int  # of the period in the series
     max_periods: int
@@ -342,11 +342,11 @@ def _check_same_past(notes: list[Note], state: Participation, path: Path) -> Non
 @contextmanager
 def account_of(ledger: Ledger, series: Series, participation: Path | None) -> Iterator[SeriesAccount]:
     """Hold the participation file, if the series needs one, and check it against the ledger."""
-    if any(f" of series {series.formerly}" in receipt.what for receipt in ledger.receipts()):
+    if any(f" of series {name}" in receipt.what for receipt in ledger.receipts() for name in series.formerly):
         raise PrivacyError(
-            "this series was begun by an earlier version of dptopics, which did not remember by which dates it is "
-            "counted, and could count people beyond their cap. It cannot go on. Start another one (a new --from), "
-            "which is charged by itself."
+            "this series was begun by an earlier version of dptopics, which counted by other rules: each person in one "
+            "row, and whatever the column of dates. It cannot go on. Start another one (a new --from), which is "
+            "charged by itself."
         )
     if not series.remembers:
         yield SeriesAccount(ledger, series, None, Participation(series=series.name))

@@ -121,6 +121,11 @@ class Guarantee:
             raise InputError("a guarantee of strength 'random' must say with which chance it fails: give gamma.")
 
     @property
+    def unrefuted(self) -> "Guarantee | None":
+        """Itself, unless what it claims is refuted: then it allows and forbids nothing."""
+        return None if self.strength is Strength.NONE else self
+
+    @property
     def relation(self) -> Relation:
         """Which two data sets must look alike."""
         return ev.relation_of(self.events)

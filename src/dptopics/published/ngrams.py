@@ -143,9 +143,10 @@ class Units:
         self.fold(lambda rows, _: found.append(of_block(rows)))
         return max(found)
 
-    def log_sensitivity(self, tally: Tally, slope: float) -> float:
-        """‖w⊙x̂ − w₋⊙x̂₋‖₂ of the unit that moves it most (corollary 1)."""
-        return self.largest(lambda rows: largest_weighted_log(*rows, tally.count, tally.users, slope / self.max_count))
+    def log_sensitivity(self, tally: Tally, slope: float, *, printed: bool = False) -> float:
+        """‖w⊙x̂ − w₋⊙x̂₋‖₂ of the unit that moves it most (corollary 1), or what algorithm 1 prints for it."""
+        step = slope / self.max_count
+        return self.largest(lambda rows: largest_weighted_log(*rows, tally.count, tally.users, step, printed))
 
     def share_sensitivity(self, tally: Tally) -> float:
         """‖c/‖c‖₁ − c₋/‖c₋‖₁‖₁ of the unit that moves it most."""
@@ -187,7 +188,7 @@ WHY_NONE = (
     "release. One author unlike the others multiplies it, and is given away (docs/guarantees/ngram_published.md).",
     "Where the limit of n-grams per author follows the number of authors, as published, that number leaks too.",
 )
-SENSITIVITIES = ("brute-force", "claim-1")
+SENSITIVITIES = ("brute-force", "claim-1", "algorithm-1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,8 +197,9 @@ class BayesLocalNgrams(LimitedAsPublished, Calibrated):
 
     h = ρ·w⊙x̂ + (1 − ρ)·μ_p + noise, x̂ and μ_p the centred log counts of private and public data, w = min(1, S·N/C);
     θ = softmax(h). The noise is ``sigma`` times ρ times the largest change that removing any present unit makes
-    (``brute-force``), or claim 1's estimate of it. ``max_words`` None: a thousandth of the number of units, as
-    published. Why it is wrong: docs/guarantees/ngram_published.md
+    (``brute-force``), or claim 1's estimate of it; ``algorithm-1`` follows two lines of the printed algorithm, which
+    adds (S/C)·1(Δc > 0)⊙x̂₋ where that change is computed, and leaves w out of h. ``max_words`` None: a thousandth of
+    the number of units, as published. Why it is wrong: docs/guarantees/ngram_published.md
 
     >>> str(BayesLocalNgrams.calibrated(epsilon=0.5, delta=1e-6).guarantee.strength)
     'none'
@@ -230,18 +232,19 @@ class BayesLocalNgrams(LimitedAsPublished, Calibrated):
             if self.sensitivity == "claim-1":
                 moved = claim_1(tally, slope=self.slope, max_count=self.max_count)
             else:
-                moved = units.log_sensitivity(tally, self.slope)
+                moved = units.log_sensitivity(tally, self.slope, printed=self.sensitivity == "algorithm-1")
         public = np.zeros(len(vocabulary)) if self.prior is None else self.prior.counts_of(vocabulary)
-        mean = posterior_mean(tally, public, slope=self.slope, weight=self.weight, max_count=self.max_count)
+        slope = None if self.sensitivity == "algorithm-1" else self.slope
+        mean = posterior_mean(tally, public, slope=slope, weight=self.weight, max_count=self.max_count)
         theta = noisy_softmax(mean, self.weight * moved, self.sigma, rng)
         progress.report(1.0)
         table = NgramTable(vocabulary=vocabulary, probability=theta, text=corpus.text)
         return Release.of(table, self, rng)
 
 
-def posterior_mean(tally: Tally, public: Any, *, slope: float, weight: float, max_count: int) -> Any:
-    """μ_ps = ρ·w⊙x̂ + (1 − ρ)·μ_p (corollary 1; algorithm 1 as printed leaves w out)."""
-    w = np.minimum(1.0, tally.users * slope / max_count)
+def posterior_mean(tally: Tally, public: Any, *, slope: float | None, weight: float, max_count: int) -> Any:
+    """μ_ps = ρ·w⊙x̂ + (1 − ρ)·μ_p (corollary 1); without w, as algorithm 1 prints it, if ``slope`` is None."""
+    w = 1.0 if slope is None else np.minimum(1.0, tally.users * slope / max_count)
     return weight * w * centred_log(tally.count) + (1 - weight) * centred_log(public)
 
 

@@ -57,6 +57,7 @@ class SpectralConfiguration(Calibrated):
     edges: ClassVar[tuple[str, ...]]
     name: ClassVar[str]
     paper: ClassVar[str]
+    usual_max_vocabulary: ClassVar[int | None] = 1000  # there is noise on every pair of words
     public_words_only: ClassVar[str] = (
         "it is about units exchanged for others, a vocabulary chosen from the data about units added or removed"
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from math import ceil, floor, isnan, sqrt
+from math import ceil, exp, floor, hypot, isnan, log, prod, sqrt
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +19,6 @@ from dptopics.core.vocabulary import Vocabulary
 from dptopics.release import margins
 from dptopics.release.tabular import Tabular
 
-_NUMBERS = ("count", "low", "high", "share_low", "share_high")
 Z95 = 1.959963984540054  # 97.5 % of a normal distribution lies below
 Place = tuple[int | None, ...]  # for each axis a value by its number, or None for all
 
@@ -33,10 +32,14 @@ class Estimate(NamedTuple):
     noise_std: float
 
     @classmethod
-    def of(cls, value: float, variance: float) -> Self:
-        """Of a normal variable with known variance."""
+    def of(cls, value: float, variance: float, more: tuple[float, float] = (0.0, 0.0)) -> Self:
+        """Of a normal variable with known variance, to which at most ``more`` may be added: another one.
+
+        The upper limit is that of the sum.
+        """
         noise_std = sqrt(max(variance, 0.0))
-        return cls(value, value - Z95 * noise_std, value + Z95 * noise_std, noise_std)
+        high = value + max(Z95 * noise_std, more[0] + Z95 * sqrt(max(variance, 0.0) + more[1]) if any(more) else 0.0)
+        return cls(value, value - Z95 * noise_std, high, noise_std)
 
 
 class Shown(NamedTuple):
@@ -68,11 +71,12 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CountTable(Tabular):
-    """Counts of units in cells and margins. Totals agree: every margin is the sum of its cells.
+    """Counts of units in cells and margins, with intervals.
 
-    ``cube`` holds the counts; along each axis the last entry is the sum over the others. Counts are of *bounded*
-    contributions: a unit counts in at most ``max_cells`` cells; ``over`` is how many units had more. Intervals cover
-    the noise in these counts. NaN: suppressed, because the noisy count was below ``min_units``.
+    ``distinct``: a unit counts once in each cell and in each margin that is its own, so that a margin is less than the
+    sum of its cells; in at most ``max_cells`` entries of each, and ``over`` is how many units had more: intervals
+    reach up by it. Otherwise documents are counted, and every margin is the sum of its cells. ``cube`` holds the
+    counts; along each axis the last entry is that of all values. NaN: suppressed, below ``min_units``.
 
     >>> table = CountTable(axes=("topic", "ward"), values=(("0", "1"), ("north", "south")),
     ...     cube=margins.cube(np.array([[90.0, 10.0], [40.0, 60.0]])), weights=np.ones(4), noise=2.0)
@@ -95,6 +99,11 @@ class CountTable(Tabular):
     over_noise_std: float | None = None
     unit: str = "author"
     documents: int | None = None  # of each unit that count, where documents are counted
+    distinct: bool = False
+    number: str = ""  # a column of numbers in a declared range, clipped to it
+    number_range: tuple[float, ...] = ()
+    numbers: NDArray[np.float64] | None = None  # sums of each unit's own mean, scaled to −1 to 1
+    asked: tuple[str, ...] = ()  # what each value of the first axis stands for, where that is a question
     model: str = ""
     period: str = ""  # the counted one, where the table belongs to a series
     since: str = ""  # the first period of running totals
@@ -122,6 +131,8 @@ class CountTable(Tabular):
     @cached_property
     def noise_std(self) -> NDArray[np.float64]:
         """Standard deviation of each count of ``cube``: the same throughout a margin."""
+        if self.distinct:
+            return np.full(self.cube.shape, self.noise)
         found = self.noise * np.sqrt(margins.variances(self.shape, self.weights))
         where = np.ix_(*((np.arange(n + 1) < n).astype(int) for n in self.shape))
         return np.asarray(found.reshape((2,) * len(self.shape))[where])
@@ -146,85 +157,142 @@ class CountTable(Tabular):
         """The count of one cell or margin less that of another, by their joint distribution."""
         a, b = self.place(one), self.place(other)
         variance = self.covariance(a, a) + self.covariance(b, b) - 2 * self.covariance(a, b)
-        return Estimate.of(self._at(a).value - self._at(b).value, variance)
+        less, value = self._more(b), self._at(a).value - self._at(b).value
+        below = -Estimate.of(-value, variance, less).high
+        return Estimate.of(value, variance, self._more(a))._replace(low=below)
 
     def share(self, one: Mapping[str, str], *, of: Mapping[str, str]) -> Share | None:
         """One count as a share of another, with Fieller's set within 0 to 1. None: the set is unbounded."""
-        a, b = self.place(one), self.place(of)
-        first, second = self._at(a).value, self._at(b).value
-        low, high = fieller(first, second, self.covariance(a, a), self.covariance(a, b), self.covariance(b, b))
-        return None if isnan(low) else Share(first / second, float(low), float(high))
+        return self._share(self.place(one), self.place(of))
+
+    def _share(self, a: Place, b: Place) -> Share | None:
+        first, second, more, fewer = self._at(a).value, self._at(b).value, self._more(a), self._more(b)
+        variances = self.covariance(a, a), self.covariance(a, b), self.covariance(b, b)
+        low, high = fieller(first, second, *variances)
+        if any((*more, *fewer)):  # what may be missing above, and below
+            high = fieller(first + max(more[0], 0.0), second, variances[0] + more[1], *variances[1:])[1]
+            low = fieller(first, second + max(fewer[0], 0.0), *variances[:2], variances[2] + fewer[1])[0]
+        return None if isnan(low) or isnan(high) else Share(first / second, float(low), float(high))
+
+    def ratio(self, one: Share | None, other: Share | None) -> Share | None:
+        """How many times one share is another, with a 95 % interval: theirs are combined on the scale of logarithms.
+
+        (Donner and Zou 2012: the method of variance estimates recovery.) None where one may be zero.
+        """
+        if one is None or other is None or min(one.low, other.low) <= 0:
+            return None
+        value = one.value / other.value
+        down = hypot(log(one.value / one.low), log(max(other.high, other.value) / other.value))
+        up = hypot(log(max(one.high, one.value) / one.value), log(other.value / other.low))
+        return Share(value, value * exp(-down), value * exp(up))
+
+    def mean(self, /, **where: str) -> Share | None:
+        """The mean of the people in a cell or margin, each with the mean of their own numbers, with its 95 % interval.
+
+        By Fieller's set. None: nobody, as far as the noise shows.
+        """
+        return self._mean(self.place(where))
+
+    def _mean(self, place: Place) -> Share | None:
+        if self.numbers is None:
+            raise InputError("these counts are without numbers. Name a column and its range: number=, number_range=.")
+        index = tuple(-1 if value is None else value for value in place)
+        n, (lowest, highest) = float(self.cube[index]), self.number_range
+        upper, half = (n + float(self.numbers[index])) / 2, self.noise**2 / 2  # of it all, by the share of the range
+        more, doubt = max(self._more(place)[0], 0.0), self._more(place)[1]
+        low = fieller(upper, n + more, half, half, 2 * half + doubt)[0]
+        high = fieller(upper + more, n + more, half + doubt, half + doubt, 2 * half + doubt)[1]
+        if isnan(n) or isnan(low) or isnan(high):
+            return None
+        return Share(*(lowest + (highest - lowest) * float(part) for part in (min(max(upper / n, 0), 1), low, high)))
+
+    def total(self, /, **where: str) -> Estimate:
+        """The sum over people of each one's own mean, with its 95 % interval."""
+        place = self.place(where)
+        index = tuple(-1 if value is None else value for value in place)
+        middle, half = sum(self.number_range) / 2, (self.number_range[1] - self.number_range[0]) / 2
+        value = middle * float(self.cube[index]) + half * float(self.numbers[index] if self.numbers is not None else 0)
+        found = Estimate.of(value, self.noise**2 * (middle**2 + half**2))
+        over, doubt = self._more(place)
+        missing = max(0.0, over + Z95 * sqrt(doubt))
+        low, high = (missing * end for end in (min(0.0, self.number_range[0]), max(0.0, self.number_range[1])))
+        return found._replace(low=found.low + low, high=found.high + high)
 
     def covariance(self, one: Place, other: Place) -> float:
         """Of two counts, from the noise alone."""
+        if self.distinct:
+            return self.noise**2 if one == other else 0.0
         return self.noise**2 * margins.covariance(self.shape, self.weights, one, other)
 
+    def estimate(self, index: tuple[int, ...]) -> Estimate:
+        """The count at a place of the cube: along each axis the number of a value, or -1 for all of them."""
+        more = self._more(self._place(index))
+        return Estimate.of(float(self.cube[index]), float(self.noise_std[index]) ** 2, more)
+
+    def _place(self, index: tuple[int, ...]) -> Place:
+        return tuple(None if k in (-1, n) else k for k, n in zip(index, self.shape, strict=True))
+
     def _at(self, place: Place) -> Estimate:
-        index = tuple(-1 if value is None else value for value in place)
-        return Estimate.of(float(self.cube[index]), float(self.noise_std[index]) ** 2)
+        return self.estimate(tuple(-1 if value is None else value for value in place))
+
+    def _more(self, place: Place) -> tuple[float, float]:
+        """What the bound may have taken from a count, and the variance of that: nothing, where it cuts nobody."""
+        entries = prod(1 if value is None else n for value, n in zip(place, self.shape, strict=True))
+        if not self.distinct or self.over is None or self.over_noise_std is None or self.max_cells >= entries:
+            return 0.0, 0.0
+        return self.over, self.over_noise_std**2
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Cells and margins, the total first: names, count, interval rounded outward, share of the first axis.
 
-        Counts and intervals are as measured and may lie below 0, so that sums of cells stay unbiased.
+        Counts and intervals are as measured and may lie below 0: they are unbiased.
         """
-        low, high = self.cube - Z95 * self.noise_std, self.cube + Z95 * self.noise_std
-        share_low, share_high = self._shares()
         names = [[*values, ALL] for values in self.values]
         for index in product(*(range(n, -1, -1) for n in self.shape)):
-            count = float(self.cube[index])
+            found = self.estimate(index)
             row: dict[str, Any] = {head: names[i][k] for i, (head, k) in enumerate(zip(self.heads, index, strict=True))}
-            if isnan(count):
-                yield row | {"count": None, "low": None, "high": None, "share_low": None, "share_high": None}
+            if isnan(found.value):
+                yield row | dict.fromkeys(self.columns_of_numbers)
                 continue
-            shares = [None if isnan(float(s[index])) else float(s[index]) for s in (share_low, share_high)]
-            yield row | {
-                "count": round(count, 1),
-                "low": floor(low[index]),
-                "high": ceil(high[index]),
-                "share_low": shares[0],
-                "share_high": shares[1],
-            }
+            place = self._place(index)
+            shares = (self._share(place, (None, *place[1:])) or (None,) * 3)[1:]
+            numbers = round(found.value, 1), floor(found.low), ceil(found.high), *shares
+            if self.numbers is not None:
+                numbers += tuple(self._mean(place) or (None,) * 3)
+            yield row | dict(zip(self.columns_of_numbers, numbers, strict=True))
 
     @property
     def heads(self) -> tuple[str, ...]:
         """Names of the axes as column heads, distinct from those of the numbers."""
         found: list[str] = []
         for axis in self.axes:
-            while axis in (*_NUMBERS, *found):
+            while axis in (*self.columns_of_numbers, *found):
                 axis += "_group"
             found.append(axis)
         return tuple(found)
-
-    def _shares(self) -> tuple[Any, ...]:
-        """Fieller sets of each count as a share of all on the first axis, in the same group and period."""
-        whole = np.broadcast_to(self.cube[-1:], self.cube.shape)
-        both = np.empty_like(self.cube)
-        for totals in product((False, True), repeat=len(self.shape)):
-            part = tuple(slice(-1, None) if total else slice(0, -1) for total in totals)
-            one: Place = tuple(None if total else 0 for total in totals)
-            both[part] = self.covariance(one, (None, *one[1:]))
-        noise_std = np.broadcast_to(self.noise_std[-1:], self.cube.shape)
-        return fieller(self.cube, whole, self.noise_std**2, both, noise_std**2)
 
     # --- in a bundle ---
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Counts and weights; the measurements only where small counts are not suppressed."""
-        return known(cube=self.cube, weights=self.weights, latest=None if self.min_units else self.latest)
+        latest = None if self.min_units else self.latest
+        return known(cube=self.cube, weights=self.weights, latest=latest, numbers=self.numbers)
 
     def fields(self) -> dict[str, Any]:
         """Axes, noise and bounds."""
-        names = ("noise", "max_cells", "min_units", "over", "over_noise_std", "unit", "documents", "model")
+        names = ("noise", "max_cells", "min_units", "over", "over_noise_std", "unit", "documents", "distinct", "model")
         series = ("period", "since", "n_periods", "max_periods") if self.period else ()
-        own = {name: getattr(self, name) for name in (*names, *series)}
+        own = {name: getattr(self, name) for name in (*names, *series, *(["asked"] if self.asked else []))}
+        own |= {"number": self.number, "number_range": list(self.number_range)} if self.number else {}
         return {"axes": list(self.axes), "values": [list(values) for values in self.values], **own}
 
     @classmethod
     def restored(cls, vocabulary: Vocabulary, arrays: Arrays, fields: Mapping[str, Any]) -> Self:
         """From a bundle."""
         own = {**fields, "axes": tuple(fields["axes"]), "values": tuple(map(tuple, fields["values"]))}
-        table = cls(cube=arrays["cube"], weights=arrays["weights"], latest=arrays.get("latest"), **own)
+        own |= {name: tuple(fields.get(name, ())) for name in ("asked", "number_range")}
+        more: dict[str, Any] = {name: arrays.get(name) for name in ("latest", "numbers")}
+        table = cls(cube=arrays["cube"], weights=arrays["weights"], **more, **own)
         if table.cube.shape != tuple(n + 1 for n in table.shape) or table.weights.size != 2 ** len(table.axes):
             raise BundleError("counts and axes do not match.")
         return table
@@ -233,25 +301,24 @@ class CountTable(Tabular):
         """All cells and margins."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*self.heads, *_NUMBERS])
+        writer.writerow([*self.heads, *self.columns_of_numbers])
+        exact = len(self.heads) + 3
         for row in self.rows():
-            *names, count, low, high, share_low, share_high = row.values()
-            shares = ["" if share is None else f"{share:.4f}" for share in (share_low, share_high)]
-            writer.writerow([*names, "" if count is None else count, "" if low is None else low,
-                             "" if high is None else high, *shares])  # fmt: skip
+            shown = ["" if value is None else value for value in row.values()]
+            writer.writerow([*shown[:exact], *(part if part == "" else f"{part:.4f}" for part in shown[exact:])])
         return {"counts.csv": out.getvalue()}
 
     def summary(self) -> list[str]:
         """What is counted, what the bound omits, and the files."""
         small = f" Counts below {self.min_units} are left empty." if self.min_units else ""
         return [
-            f"Noisy {self.what} of {self.counted}s by {', '.join(self.axes)}, with 95 % intervals.{small}",
-            *([f"Sums over cells count {self.title(margin=True).lower()}."] if self.pairs else []),
+            f"{self.title()}: noisy {self.what} by {', '.join(self.axes)}, with 95 % intervals.{small}",
             self.bounded,
+            *(f"{name}: {said}" for name, said in zip(self.values[0], self.asked, strict=False)),
             "",
-            f"counts.csv: every cell and margin ('{ALL}' is the sum over an axis), with intervals of its count and of "
-            f"its share of all {self.axes[0]}s in the same place (empty: the noise is too large). Counts and their "
-            "intervals are as measured: noise may take them below 0, and their sums are unbiased. Pages and terminals "
+            f"counts.csv: every cell and margin ('{ALL}' is all values of an axis), with intervals of its count and of "
+            f"its share of {self.whole} in the same place (empty: the noise is too large). Counts and their "
+            "intervals are as measured: noise may take them below 0, and they are unbiased. Pages and terminals "
             "show 0 instead.",
             "counts.npz: the same in full precision (NumPy).",
         ]
@@ -265,36 +332,69 @@ class CountTable(Tabular):
 
     @property
     def counted(self) -> str:
-        """What is counted: authors or documents."""
-        return self.unit if self.documents is None else "document"
+        """What is counted: people or texts."""
+        return "people" if self.unit == "author" and self.documents is None else "texts"
 
     @property
-    def pairs(self) -> bool:
-        """Whether a sum over cells may count a unit more than once."""
-        return self.documents is None and self.max_cells > 1 and len(self.axes) > 1
+    def whole(self) -> str:
+        """What shares are of."""
+        return f"all {self.counted}"
 
-    def title(self, *, margin: bool) -> str:
-        """What a cell, or a sum over cells, counts: for the head of a column."""
-        many = f"{self.counted.capitalize()}s"
-        return f"{many}, once for each of their cells" if margin and self.pairs else many
+    @property
+    def columns_of_numbers(self) -> tuple[str, ...]:
+        """Names of the numbers of a row: the first says what is counted."""
+        bounded = self.unit == "author" and not self.distinct and self.documents is None
+        means = () if self.numbers is None else ("mean", "mean_low", "mean_high")
+        return "count" if bounded else self.counted, "low", "high", "share_low", "share_high", *means
+
+    @property
+    def times(self) -> int:
+        """How often a unit may count in one number."""
+        return self.documents or (1 if self.distinct else self.max_cells)
+
+    def title(self, *, margin: bool = False) -> str:
+        """What a number counts: for the head of a column. Cells and margins count alike."""
+        if self.unit == "author" and not self.distinct and self.documents is None:  # of a version before 0.4
+            return "Authors, once for each of their cells" if margin and self.max_cells > 1 else "Authors"
+        people = self.counted == "people"
+        if self.axes[0] == "question":
+            return "People of whom it is true" if people else "Texts of which it is true"
+        return "People who wrote about it" if people else "Texts about it"
 
     @property
     def bounded(self) -> str:
         """What the bound on contributions omits, in a sentence or two."""
+        if self.number:
+            low, high = self.number_range
+            means = f" Means are of each {'person' if self.counted == 'people' else 'text'}'s own mean of {self.number}"
+            return f"{self._in_cells}{means}, clipped to {low:g} to {high:g}; texts without a number do not count."
         if not self.period or self.unit == "document":
             return self._in_cells
+        if self.max_periods >= self.n_periods and not self.since:
+            return self._in_cells
         times = "one period" if self.max_periods == 1 else f"at most {self.max_periods} periods"
-        return f"{self._in_cells} Each {self.unit} counts in {times} of the series, the first ones."
+        often = self.since and self.max_periods > 1
+        total = " A total counts a person once for each of their periods." if often else ""
+        return (
+            f"{self._in_cells} Counted are people who counted in fewer than {self.max_periods} earlier periods: each "
+            f"{self.unit} counts in {times} of the series, the first ones.{total}"
+        )
 
     @property
     def _in_cells(self) -> str:
         if self.documents is not None:
-            return f"At most {self.documents} documents of each {self.unit} count; others are left out."
-        times = "one cell" if self.max_cells == 1 else f"at most {self.max_cells} cells"
+            return f"At most {self.documents} texts of each {self.unit} count; others are left out."
+        if not self.distinct and self.unit == "author":
+            return f"Each author counts in at most {self.max_cells} cells, and not in others."
         if self.over is None or self.over_noise_std is None:
-            return f"Each {self.unit} counts in {times}."
+            each = "person counts once in every row that is theirs" if self.counted == "people" else "text counts once"
+            return f"Each {each}; nobody is left out."
         many = Shown.of(Estimate.of(self.over, self.over_noise_std**2)).interval
-        return f"Each {self.unit} counts in {times}. {many} {self.unit}s had more cells, and do not count in the rest."
+        rows = "one row" if self.max_cells == 1 else f"at most {self.max_cells} rows"
+        return (
+            f"Each {'person' if self.counted == 'people' else 'text'} counts in {rows} of each table. {many} had more: "
+            "that is how many a count may lack, and intervals reach up by it."
+        )
 
     def columns(self) -> dict[str, Any]:
         """One row for each cell and margin, as columns."""
@@ -306,7 +406,7 @@ class CountTable(Tabular):
         names = self.values[0]
         counts = [{self.axes[0]: name, **self.count(**{self.axes[0]: name})._asdict()} for name in names]
         plain = [{k: None if v != v else v for k, v in row.items()} for row in counts]
-        return {"counts": plain, "axes": list(self.axes), "bounded": self.bounded}
+        return {"counted": self.title(), "counts": plain, "axes": list(self.axes), "bounded": self.bounded}
 
 
 def fieller(first: Any, second: Any, variance: Any, both: Any, whole: Any) -> tuple[Any, ...]:

@@ -116,7 +116,7 @@ class _Counted:
         own = np.array([table.count(**{axis: topic}).value for table in series])
         total = np.maximum([table.count().value for table in series], 1.0)
         noise = first.covariance(one, one), first.covariance(one, every), first.covariance(every, every)
-        return cls(own, total, noise, first.documents or first.max_cells)
+        return cls(own, total, noise, first.times)
 
     def share(self, part: slice) -> float:
         """The topic's share in some periods."""

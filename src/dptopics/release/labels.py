@@ -23,7 +23,15 @@ from scipy.optimize import linear_sum_assignment
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings
 from dptopics.public.atlas import Atlas, has_atlas, shipped
-from dptopics.public.embeddings import available, common_words, embedding, frequencies, unit, word_weights
+from dptopics.public.embeddings import (
+    Embedding,
+    available,
+    common_words,
+    embedding,
+    frequencies,
+    unit,
+    word_weights,
+)
 from dptopics.public.minilm_words import is_known
 from dptopics.release.release import Release
 from dptopics.release.themes import Themes
@@ -171,10 +179,11 @@ def theme_names(topics: TopicModel) -> list[str]:
     if not has_atlas(settings.language) or not available():
         return [""] * topics.n_topics
     atlas, names = shipped(settings.language), [""] * topics.n_topics
-    words = [tuple(filter(is_known, row)) for row in topics.top_words(_WORDS)]
+    own = embedding(None, atlas.language)
+    words = [tuple(w for w in row if _placed(w, own)) for row in topics.top_words(_WORDS)]
     known = [k for k, row in enumerate(words) if row]
     if known:
-        near = unit(np.array([_centre(words[k], topics, k) for k in known])) @ theme_vectors(atlas).T
+        near = unit(np.array([_centre(words[k], topics, k, atlas.language) for k in known])) @ theme_vectors(atlas).T
         for k, theme in zip(*linear_sum_assignment(near, maximize=True), strict=True):
             names[known[k]] = atlas.names[theme] if near[k, theme] > _NEAR_ENOUGH else ""
     return names
@@ -193,25 +202,30 @@ def theme_vectors(atlas: Atlas) -> NDArray[np.float64]:
     settings = TextSettings(language=atlas.language)
     read = [[w for part in (t.name, *t.words, *t.sentences) for w in settings.words(part)] for t in atlas.themes]
     index = {word: i for i, word in enumerate(dict.fromkeys(word for row in read for word in row))}
-    parts = _weighted(tuple(index))
+    parts = _weighted(tuple(index), atlas.language)
     return unit(np.array([parts[[index[word] for word in row]].sum(axis=0) for row in read]))
 
 
-def _weighted(words: tuple[str, ...]) -> NDArray[np.float64]:
+def _placed(word: str, own: Embedding) -> bool:
+    """Whether the language's own model knows the word."""
+    return is_known(word) if own.name == "minilm-words" else bool(own([word]).any())
+
+
+def _weighted(words: tuple[str, ...], language: str) -> NDArray[np.float64]:
     """Vectors of words, seen from the middle of the language, common words short."""
-    vectors = unit(embedding("minilm-words").together(words).astype(np.float64))
-    return (vectors - _middle()) * word_weights(words, "english")[:, None]
+    vectors = unit(embedding(None, language).together(words).astype(np.float64))
+    return (vectors - _middle(language)) * word_weights(words, language)[:, None]
 
 
-@lru_cache(maxsize=1)
-def _middle() -> NDArray[np.float64]:
-    common = common_words(TextSettings()).words
-    first = np.argsort(-frequencies(common, "english"), kind="stable")[:_COMMON]
-    vectors = unit(embedding("minilm-words").together([common[i] for i in first]).astype(np.float64))
+@lru_cache(maxsize=2)
+def _middle(language: str) -> NDArray[np.float64]:
+    common = common_words(TextSettings(language=language)).words
+    first = np.argsort(-frequencies(common, language), kind="stable")[:_COMMON]
+    vectors = unit(embedding(None, language).together([common[i] for i in first]).astype(np.float64))
     return np.asarray(vectors.mean(axis=0))
 
 
-def _centre(row: tuple[str, ...], topics: TopicModel, k: int) -> NDArray[np.float64]:
+def _centre(row: tuple[str, ...], topics: TopicModel, k: int, language: str) -> NDArray[np.float64]:
     """The weighted mean of a topic's words."""
     weight = np.sqrt([topics.topic_word[k, topics.vocabulary.index[word]] for word in row])
-    return np.asarray(weight @ _weighted(row))
+    return np.asarray(weight @ _weighted(row, language))

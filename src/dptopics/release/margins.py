@@ -38,24 +38,6 @@ def summed(shape: Shape, axes: Axes) -> int:
     return prod(n for n, kept in zip(shape, axes, strict=True) if not kept)
 
 
-def largest_square(shape: Shape, weights: Floats, cells: int) -> float:
-    """A bound on the squared norm of this many distinct cells of one unit, over all tables.
-
-    The square is Σ over pairs of cells of Σ_S w_S² over the tables S in which the two share an entry: those without the
-    axes on which they differ. Two distinct cells differ on at least one axis, so they share at most max_a Σ over S
-    without a of w_S². Cells in a row along that axis attain it.
-    """
-    return float(np.max(_costs(shape, cells) @ weights**2))
-
-
-def _costs(shape: Shape, cells: int) -> Floats:
-    """[axis, S]: what a squared weight adds to the squared norm of cells in a row along that axis."""
-    sets = margins(len(shape))
-    pairs = min(cells, prod(shape))
-    along = [axis for axis, n in enumerate(shape) if n > 1] or [0]
-    return np.array([[pairs + pairs * (pairs - 1) * (not s[axis]) for s in sets] for axis in along], np.float64)
-
-
 def _parts(shape: Shape) -> Floats:
     """[S, R]: what a squared weight of the measurement S adds to the eigenvalue of the effect R."""
     sets = margins(len(shape))
@@ -87,30 +69,19 @@ def _share(n: int, first: bool, second: bool, effect: bool, same: bool = True) -
     return overlap - total
 
 
-def chosen_weights(shape: Shape, cells: int) -> Floats:
+def chosen_weights(shape: Shape) -> Floats:
     """Weights of all measurements (1 for the cells) with a small sum of variances over margins, cells twice.
 
-    For a given privacy loss, that of the worst axis: the best weights for each axis alone and for their mean are
-    compared. They come from monotone multiplicative updates, rounded to short binary fractions.
+    For a given privacy loss of one cell: monotone multiplicative updates, rounded to short binary fractions.
     """
-    costs = _costs(shape, cells)
-    wanted = np.ones(costs.shape[1])
+    parts = _parts(shape)
+    wanted = np.ones(len(parts))
     wanted[-1] = 2.0
-    tried = [_optimal(shape, cost, wanted) for cost in (*costs, costs.mean(axis=0))]
-    losses = [wanted @ variances(shape, weights) * largest_square(shape, weights, cells) for weights in tried]
-    return tried[int(np.argmin(losses))]
-
-
-def _optimal(shape: Shape, cost: Floats, wanted: Floats) -> Floats:
-    """Minimizes the sum of ``wanted`` variances if a squared weight costs ``cost``."""
-    parts, doubts = _parts(shape), wanted @ _spread(shape)
-    squares = 1 / cost
+    doubts, squares = wanted @ _spread(shape), np.ones(len(parts))
     for _ in range(_ROUNDS):
-        gain = parts @ (doubts / (squares @ parts) ** 2)
-        squares = squares * np.sqrt(gain / cost)
-        squares /= squares @ cost
-    weights = np.sqrt(squares / squares[-1])
-    return np.asarray(np.round(weights * STEPS) / STEPS)
+        squares = squares * np.sqrt(parts @ (doubts / (squares @ parts) ** 2))
+        squares /= squares.sum()
+    return np.asarray(np.round(np.sqrt(squares / squares[-1]) * STEPS) / STEPS)
 
 
 def least_squares(shape: Shape, weights: Floats, measured: list[Floats]) -> Floats:

@@ -92,8 +92,9 @@ class Record:
         if self.plan is None:
             return ""
         if self.plan["job"] == "counts" and self.plan["max_docs"] is None:
-            most = self.plan["settings"].get("max_cells", 1)
-            return f"each {self.plan['unit']} counts in {'one cell' if most == 1 else f'at most {most} cells'}."
+            most = self.plan["settings"].get("max_cells")
+            told = {None: "in every row that is theirs, or in as many as the table says", 1: "in one cell"}
+            return f"each {self.plan['unit']} counts {told.get(most, f'in at most {most} cells')}."
         names = {"max_docs": "documents", "max_words": "distinct words"}
         limits = [f"{self.plan[name]} {what}" for name, what in names.items() if self.plan[name] is not None]
         return f"at most {' and '.join(limits)} of each {self.plan['unit']}." if limits else ""

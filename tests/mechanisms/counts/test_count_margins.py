@@ -13,7 +13,9 @@ from dptopics.core.axes import cell_names
 from dptopics.core.errors import InputError
 from dptopics.data.corpus import Corpus
 from dptopics.mechanisms.counts.cells import CountsWithMargins
+from dptopics.mechanisms.queries import watched_by
 from dptopics.privacy.controls import under_noised
+from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.rng import secure_rng
 from dptopics.release import bundle, margins
 from dptopics.release.counts import CountTable, fieller
@@ -52,6 +54,19 @@ def strategy(shape, weights):
     return tables
 
 
+class Watch:
+    """Keeps all queries."""
+
+    def __init__(self):
+        self.queries = []
+
+    def query(self, query):
+        self.queries.append(query)
+
+    def private_query(self, draw):
+        return draw()
+
+
 def query(shape, place):
     picked = np.zeros(shape)
     picked[tuple(slice(None) if value is None else value for value in place)] = 1
@@ -62,10 +77,10 @@ def query(shape, place):
 
 
 @settings(max_examples=40, deadline=None)
-@given(SHAPES, st.integers(1, 3), st.integers(0, 2**32))
-def test_least_squares_and_covariance_are_those_of_the_whole_matrix(shape, cells, seed):
+@given(SHAPES, st.integers(0, 2**32))
+def test_least_squares_and_covariance_are_those_of_the_whole_matrix(shape, seed):
     rng = np.random.default_rng(seed)
-    weights = margins.chosen_weights(shape, cells)
+    weights = margins.chosen_weights(shape)
     tables = strategy(shape, weights)
     measured = [rng.normal(size=len(table)) for table in tables]
     whole = np.concatenate(tables)
@@ -83,54 +98,200 @@ def test_least_squares_and_covariance_are_those_of_the_whole_matrix(shape, cells
         assert np.isclose(variance, entry @ inverse @ entry)
 
 
-@settings(max_examples=30, deadline=None)
-@given(SHAPES, st.integers(1, 4))
-def test_no_set_of_cells_exceeds_the_bound(shape, most):
-    weights = margins.chosen_weights(shape, most)
-    whole = np.concatenate(strategy(shape, weights))
-    allowed = margins.largest_square(shape, weights, most)
-    sets = list(combinations(range(min(prod(shape), 9)), min(most, prod(shape))))
-    squares = [(whole[:, list(cells)].sum(axis=1) ** 2).sum() for cells in sets]
-    assert max(squares) <= allowed * (1 + 1e-12)
-    if prod(shape) <= 9 and min(shape) >= most:
-        assert max(squares) == pytest.approx(allowed)  # cells in a row
-
-
 def test_weights_are_better_than_equal_ones_and_than_cells_alone():
     shape = (8, 6, 9)
-    for cells in (1, 4):
-        chosen, equal = margins.chosen_weights(shape, cells), np.ones(8)
-        alone = np.eye(8)[-1]
-        wanted = np.append(np.ones(7), 2)
-        loss = [
-            wanted @ margins.variances(shape, w) * margins.largest_square(shape, w, cells)
-            for w in (chosen, equal, alone)
-        ]
-        assert loss[0] <= min(loss[1:])
+    wanted = np.append(np.ones(7), 2)
+    loss = [
+        wanted @ margins.variances(shape, w) * (w @ w)
+        for w in (margins.chosen_weights(shape), np.ones(8), np.eye(8)[-1])
+    ]
+    assert loss[0] <= min(loss[1:])
 
 
 # --- what comes out ---
 
 
 def test_a_topic_over_fifty_groups_and_fifty_two_weeks():
-    counts = mechanism((20, 50, 52))
+    counts = mechanism((20, 50, 52), unit=Unit.DOCUMENT)
     assert counts.noise_std(axis0=True) < 12
-    assert mechanism((21, 51, 53)).noise_std(axis0=True) < 12  # with "none" and "other"
+    assert mechanism((21, 51, 53), unit=Unit.DOCUMENT).noise_std(axis0=True) < 12  # with "none" and "other"
     assert counts.noise_std(axis0=True, axis1=True, axis2=True) < 10
 
 
-def test_without_noise_the_counts_are_exact_and_nobody_is_scaled_down():
-    rng = np.random.default_rng(3)
-    shape, most = (3, 4, 2), 3
-    cells, authors = rng.integers(0, prod(shape), 400), rng.integers(0, 150, 400)
+def written(rng, shape, n_texts=400, n_authors=150):
+    """Texts of some authors, as cells; and how many authors have one in each cell and margin."""
+    cells, authors = rng.integers(0, prod(shape), n_texts), rng.integers(0, n_authors, n_texts)
+    places = np.array(np.unravel_index(cells, shape)).T
+    truth = np.zeros([n + 1 for n in shape])
+    for axes in margins.margins(len(shape)):
+        own = {(author, *np.where(axes, place, -1)) for author, place in zip(authors, places, strict=True)}
+        for _, *place in own:
+            truth[tuple(place)] += 1
+    return cells, authors, truth
+
+
+@pytest.mark.parametrize("shape", [(10,), (3, 4, 2), (9, 9)])
+def test_without_noise_everybody_counts_once_in_each_of_their_rows(shape):
+    cells, authors, truth = written(np.random.default_rng(3), shape)
     with under_noised(0.0):
-        value = mechanism(shape, max_cells=most)(corpus_of(cells, authors.tolist(), prod(shape)), secure_rng()).value
-    table = value.cube[:-1, :-1, :-1]
-    assert np.allclose(table, np.round(table), atol=1e-5)
+        value = mechanism(shape, over_share=0.0)(corpus_of(cells, authors.tolist(), prod(shape)), secure_rng()).value
+    assert np.allclose(value.cube, truth, atol=1e-5)
+    assert (value.over, value.max_cells) == (None, prod(shape))
+    assert "nobody is left out" in value.bounded
+    assert value.title() == "People who wrote about it"
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 11])
+def test_a_bound_leaves_out_so_many_at_most_and_says_how_many(most):
+    shape = (3, 4)
+    cells, authors, truth = written(np.random.default_rng(4), shape)
+    with under_noised(0.0):
+        corpus = corpus_of(cells, authors.tolist(), prod(shape))
+        value = mechanism(shape, max_cells=most)(corpus, secure_rng()).value
+        same = mechanism(shape, max_cells=most)(corpus_of(cells[::-1], authors[::-1].tolist(), 12), secure_rng()).value
+    assert np.array_equal(value.cube, same.cube)  # whatever the order of rows
     distinct = [np.unique(cells[authors == author]).size for author in np.unique(authors)]
-    assert round(table.sum()) == sum(min(n, most) for n in distinct)
     assert round(value.over) == sum(n > most for n in distinct)
-    assert np.allclose(value.cube[:-1].sum(axis=0), value.cube[-1])
+    assert round(value.cube[:-1, :-1].sum()) == sum(min(n, most) for n in distinct)
+    assert (value.cube <= truth + 1e-5).all()
+    assert value.count().value == pytest.approx(np.unique(authors).size)  # a total has one row: nobody is cut
+    for index in np.ndindex(value.cube.shape):
+        assert truth[index] <= value.estimate(index).high + 1e-5
+    rows = {tuple(row.values())[:2]: row for row in value.rows()}
+    assert all(row["people"] <= row["high"] for row in rows.values())
+
+
+def test_one_author_moves_a_table_of_people_by_no_more_than_is_priced():
+    shape, rng = (3, 4, 2), np.random.default_rng(6)
+    cells, authors, _ = written(rng, shape)
+    for most in (1, 2, 5, 24):
+        made, sums = mechanism(shape, max_cells=most), []
+        for more in ([], list(range(24))):
+            watch = Watch()
+            with watched_by(watch):
+                made(corpus_of([*cells, *more], [*authors.tolist(), *[999] * len(more)], 24), secure_rng())
+            sums += watch.queries
+        moved = float(((sums[1].exact - sums[0].exact) ** 2).sum()) ** 0.5 / sums[0].sensitivity
+        assert 0.97 < moved <= 1
+
+
+@pytest.mark.parametrize("texts, chosen", [(1, 1), (4, 4), (60, 64)])
+def test_the_bound_follows_from_how_much_people_write(texts, chosen):
+    shape, rng = (12, 10), np.random.default_rng(7)
+    authors = np.repeat(np.arange(3000), texts)
+    cells = np.concatenate([rng.permutation(120)[:texts] for _ in range(3000)])
+    made = mechanism(shape, epsilon=3.0)
+    value = made(corpus_of(cells, authors.tolist(), 120), secure_rng()).value
+    assert value.max_cells == chosen
+    assert len(made.guarantee.events) == 2
+    assert made.guarantee.epsilon == pytest.approx(3.0)
+    assert value.noise == pytest.approx(made.noise(chosen))
+    assert "had more: that is how many a count may lack" in value.bounded
+
+
+def test_intervals_hold_for_all_people_although_some_are_cut():
+    shape, runs = (6, 12), 60
+    rng = np.random.default_rng(8)
+    many = np.minimum(rng.geometric(0.25, 900), 40)
+    authors = np.repeat(np.arange(900), many)
+    cells = rng.integers(0, 72, authors.size)
+    truth = np.zeros((7, 13))
+    for axes in margins.margins(2):
+        places = np.where(axes, np.array(np.unravel_index(cells, shape)).T, -1)
+        for _, *place in {(a, *p) for a, p in zip(authors.tolist(), places.tolist(), strict=True)}:
+            truth[tuple(place)] += 1
+    corpus, made = corpus_of(cells, authors.tolist(), 72), mechanism(shape)
+    held = 0
+    for _ in range(runs):
+        table = made(corpus, secure_rng()).value
+        found = [table.estimate(index) for index in np.ndindex(truth.shape)]
+        held += sum(one.low <= true <= one.high for one, true in zip(found, truth.ravel(), strict=True))
+    assert held / (runs * truth.size) > 0.94
+
+
+def test_rules_ask_what_is_true_of_a_person():
+    values = (("both", "not b", "either"), ("north", "south"))
+    made = CountsWithMargins.calibrated(epsilon=1.0, delta=1e-6, axes=("question", "ward"), values=values,
+                                        facts=3, rules=("f0 and f1", "f0 and not f1", "f0 or f1"),
+                                        over_share=0.0)  # fmt: skip
+    # Facts a and b, and one that every text has, in two wards: fact * 2 + ward.
+    texts = {"anna": [0, 3, 4, 5], "bob": [0, 4], "carla": [4], "dora": [1, 3, 5]}
+    counts = np.zeros((4, 6), np.int64)
+    for row, facts in enumerate(texts.values()):
+        counts[row, facts] = 1
+    corpus = Corpus.from_counts(counts, cell_names(6).words, authors=list(texts), public_vocabulary=True).bounded()
+    with under_noised(0.0):
+        table = made(corpus, secure_rng()).value
+    found = {(q, w): round(table.count(question=q, ward=w).value) for q in (*values[0], "(all)")
+             for w in (*values[1], "(all)")}  # fmt: skip
+    assert [found[q, "(all)"] for q in (*values[0], "(all)")] == [2, 1, 3, 4]
+    assert [found[q, "north"] for q in (*values[0], "(all)")] == [0, 2, 2, 3]
+    assert [found[q, "south"] for q in (*values[0], "(all)")] == [1, 0, 2, 2]
+    assert table.title() == "People of whom it is true"
+
+
+NUMBERS = {"number": "rating", "number_range": (1.0, 5.0), "over_share": 0.0}
+
+
+def rated(cells, authors, ratings, n_cells):
+    words = cell_names(n_cells)
+    counts = np.zeros((len(cells), n_cells), np.int64)
+    counts[np.arange(len(cells)), cells] = 1
+    corpus = Corpus.from_counts(counts, words.words, authors=authors, public_vocabulary=True)
+    return corpus.with_vectors(((np.asarray(ratings, np.float32) - 3) / 2)[:, None]).bounded()
+
+
+def test_means_of_numbers_are_those_of_peoples_own_means():
+    rng, shape = np.random.default_rng(9), (3, 4)
+    cells, authors, truth = written(rng, shape, 900)
+    ratings = rng.integers(1, 6, 900).astype(float)
+    with under_noised(0.0):
+        table = mechanism(shape, **NUMBERS)(rated(cells, authors.tolist(), ratings, 12), secure_rng()).value
+    assert np.allclose(table.cube, truth, atol=1e-4)
+    topic = cells // 4
+    for k in (0, 2):
+        own = [ratings[(authors == a) & (topic == k)].mean() for a in np.unique(authors[topic == k])]
+        assert table.mean(axis0=f"v{k}").value == pytest.approx(np.mean(own), abs=1e-3)
+        assert table.total(axis0=f"v{k}").value == pytest.approx(np.sum(own), abs=0.1)
+    assert "own mean of rating, clipped to 1 to 5" in table.bounded
+
+
+def test_intervals_of_means_hold_and_half_the_noise_is_seen():
+    rng, shape = np.random.default_rng(10), (4,)
+    cells, authors = rng.integers(0, 4, 4000), rng.integers(0, 2500, 4000)
+    ratings = np.clip(rng.normal(4, 1, 4000), 1, 5)
+    corpus, made = rated(cells, authors.tolist(), ratings, 4), mechanism(shape, **NUMBERS)
+    with under_noised(0.0):
+        exact = made(corpus, secure_rng()).value
+
+    def held(share):
+        found = []
+        with under_noised(share):
+            for _ in range(100):
+                table = made(corpus, secure_rng()).value
+                for k in range(4):
+                    mean, total = table.mean(axis0=f"v{k}"), table.total(axis0=f"v{k}")
+                    found.append(mean.low <= exact.mean(axis0=f"v{k}").value <= mean.high)
+                    found.append(total.low <= exact.total(axis0=f"v{k}").value <= total.high)
+        return np.mean(found)
+
+    assert 0.92 < held(1.0) < 0.98
+    assert held(2.0) < 0.8
+
+
+def test_one_author_moves_sums_of_numbers_by_no_more_than_is_priced():
+    rng, shape = np.random.default_rng(11), (3, 4)
+    cells, authors, _ = written(rng, shape)
+    for most, extreme in ((1, 5.0), (3, 1.0), (12, 99.0)):  # the last is beyond what it may be
+        made, sums = mechanism(shape, max_cells=most, **NUMBERS), []
+        for more in ([], list(range(12))):
+            watch, n = Watch(), len(cells) + len(more)
+            ratings = np.append(np.full(len(cells), 3.0), np.full(len(more), extreme))
+            with watched_by(watch):
+                made(rated([*cells, *more], [*authors.tolist(), *[999] * len(more)], ratings[:n], 12), secure_rng())
+            sums += watch.queries
+        moved = float(((sums[1].exact - sums[0].exact) ** 2).sum()) ** 0.5 / sums[0].sensitivity
+        assert 0.9 < moved <= 1
 
 
 def test_documents_are_counted_up_to_so_many_of_each_author():
@@ -142,9 +303,11 @@ def test_documents_are_counted_up_to_so_many_of_each_author():
     with under_noised(0.0):
         value = counts(corpus, secure_rng()).value
     assert round(value.cube[-1, -1]) == sum(min((authors == author).sum(), most) for author in range(40))
+    assert np.allclose(value.cube[:-1].sum(axis=0), value.cube[-1])
     assert value.over is None
-    assert "At most 5 documents of each author count" in value.bounded
-    alone = mechanism(shape, over_share=0.0)
+    assert "At most 5 texts of each author count" in value.bounded
+    assert value.title() == "Texts about it"
+    alone = mechanism(shape, unit=Unit.DOCUMENT)
     assert counts.noise_std(axis0=True) == pytest.approx(most * alone.noise_std(axis0=True), rel=1e-3)
 
 
@@ -200,8 +363,8 @@ def test_small_counts_are_left_out_after_the_noise(tmp_path):
     assert np.array_equal(again.cube, table.cube, equal_nan=True)
     assert (again.axes, again.values, again.over) == (table.axes, table.values, table.over)
     arrow = again.to_arrow()
-    assert arrow.column_names == ["axis0", "axis1", "count", "low", "high", "share_low", "share_high"]
-    assert arrow.column("count").null_count == np.isnan(table.cube).sum() > 0
+    assert arrow.column_names == ["axis0", "axis1", "people", "low", "high", "share_low", "share_high"]
+    assert arrow.column("people").null_count == np.isnan(table.cube).sum() > 0
     lines = (tmp_path / "counts" / "counts.csv").read_text().splitlines()
     assert len(lines) == 1 + 3 * 3
     assert "v0,v1,,,,," in lines
@@ -219,6 +382,16 @@ def test_small_counts_are_left_out_after_the_noise(tmp_path):
         {**named((2,)), "max_cells": 0},
         {**named((2,)), "min_units": -1},
         {**named((2,)), "over_share": 1.0},
+        {**named((2,)), "number": "x", "number_range": (5.0, 1.0)},
+        {**named((2,)), "number": "x", "number_range": (1.0, float("inf"))},
+        {**named((2,)), "number": "x", "number_range": (1.0, float("nan"))},
+        {**named((2,)), "number": "x"},
+        {**named((2,)), "number": "x", "number_range": (1.0, 5.0), "documents": 2},
+        {**named((2,)), "facts": 2, "rules": ("f0",)},
+        {**named((2,)), "facts": 2, "rules": ("f0", "f2")},
+        {**named((2,)), "facts": 2, "rules": ("f0", "f1(0)")},
+        {**named((2,)), "facts": 2, "rules": ("f0", "not")},
+        {**named((2,)), "facts": 2, "rules": ("f0", "f1"), "documents": 2},
     ],
 )
 def test_settings_that_make_no_table(settings):

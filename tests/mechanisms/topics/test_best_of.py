@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spectral_theorems import recommended
 
 from dptopics import Corpus, Unit
 from dptopics.core.errors import InputError, NothingReleased, PrivacyError
@@ -21,7 +22,6 @@ from dptopics.privacy import noise
 from dptopics.privacy.events import Gaussian, Relation
 from dptopics.privacy.guarantee import Guarantee, Strength
 from dptopics.privacy.rng import secure_rng
-from dptopics.published.spectral_edges import recommended
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 

@@ -14,7 +14,7 @@ from dptopics.core import progress
 from dptopics.core.errors import InputError
 from dptopics.data.corpus import Corpus
 from dptopics.mechanisms.mechanism import Mechanism
-from dptopics.privacy.guarantee import Unit
+from dptopics.privacy.guarantee import Guarantee, Unit
 from dptopics.release.ngrams import NgramTable
 
 
@@ -25,12 +25,13 @@ class NgramAttack:
     mechanism: str
     probability: float
     repeats: int
-    limit: float  # what ε and δ allow for this pair of data sets
+    limit: float | None  # what ε and δ allow for this pair of data sets; None: nothing is guaranteed
 
     def __str__(self) -> str:
+        most = "nothing is guaranteed" if self.limit is None else f"the guarantee allows up to {self.limit:.1%}"
         return (
             f"NOT FOR RELEASE. {self.mechanism}: the attack is right in {self.probability:.1%} of {self.repeats} "
-            f"pairs; chance is 50%, the guarantee allows up to {self.limit:.1%}."
+            f"pairs; chance is 50%, {most}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,7 +83,11 @@ def attack_most_contributing(
         with progress.part(number / repeats, (number + 1) / repeats):
             within, without = (distance(mechanism(bounded, rng).value) for bounded in pair)
         right += 1.0 if within < without else (0.5 if within == without else 0.0)
-    guarantee = mechanism.guarantee
-    epsilon = min(guarantee.epsilon, 300.0)
-    limit = min(1.0, (exp(2 * epsilon) + (1 + exp(epsilon)) * guarantee.delta) / (1 + exp(2 * epsilon)))
-    return NgramAttack(mechanism.name, right / repeats, repeats, limit)
+    return NgramAttack(mechanism.name, right / repeats, repeats, _most_right(mechanism.guarantee.unrefuted))
+
+
+def _most_right(claim: Guarantee | None) -> float | None:
+    if claim is None:
+        return None
+    epsilon = min(claim.epsilon, 300.0)
+    return min(1.0, (exp(2 * epsilon) + (1 + exp(epsilon)) * claim.delta) / (1 + exp(2 * epsilon)))

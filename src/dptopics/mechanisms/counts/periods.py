@@ -9,12 +9,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dptopics.core import progress
 from dptopics.core.errors import InputError
 from dptopics.core.periods import Earlier
 from dptopics.core.settings import number, whole
 from dptopics.data.bounded import BoundedCorpus, PeriodCorpus
-from dptopics.mechanisms.counts.cells import CountsWithMargins
+from dptopics.mechanisms.counts.cells import USUAL_CELLS, CountsWithMargins
 from dptopics.mechanisms.queries import grid_for, noisy, private_query
 from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import Guarantee, Unit
@@ -104,7 +103,7 @@ class CountsOfPeriod(CountsWithMargins):
     >>> week = CountsOfPeriod.calibrated(epsilon=1.0, delta=1e-6, values=(tuple("abcde"),), at="W02", max_periods=4,
     ...     periods=tuple(f"W{week:02}" for week in range(1, 53)))
     >>> round(week.guarantee.epsilon, 6), round(week.noise_std(topic=True), 1)
-    (1.0, 9.8)
+    (1.0, 20.7)
     """
 
     periods: tuple[str, ...] = field(default=("1",), repr=False)
@@ -128,6 +127,8 @@ class CountsOfPeriod(CountsWithMargins):
             )
         if self.unit is Unit.DOCUMENT and self.max_periods != 1:
             raise InputError("max_periods is about authors: a document lies in one period. Leave it at 1.")
+        if self.number:
+            raise InputError("means are of one table, not of a series: leave the column of numbers out.")
         if self.far is not None:
             number("far", self.far)
 
@@ -148,19 +149,23 @@ class CountsOfPeriod(CountsWithMargins):
         return self.strategy.of_unit
 
     @property
-    def over_sensitivity_factor(self) -> float:
-        """Of the number of units that had more cells: fresh noise in each period."""
-        return sqrt(self.strategy.most)
+    def looks(self) -> bool:
+        """Never: the bound is that of the whole series, declared before it."""
+        return False
 
     @property
-    def bound(self) -> float:
-        """The norm, rounded up; for running totals to whole steps of the weights, in which exact sums are kept."""
-        return ceil(self.norm * WEIGHT_STEPS) / WEIGHT_STEPS if self.running else super().bound
+    def usual(self) -> int:
+        """Entries of a table that a unit counts in: a period is short."""
+        return min(self.max_cells or USUAL_CELLS, max(self.entries.sizes))
 
-    @property
-    def noise(self) -> float:
+    def bound(self, most: int) -> float:
+        """As for one table; for running totals in whole steps of the weights, in which exact sums are kept."""
+        exact = super().bound(most)
+        return ceil(exact * WEIGHT_STEPS) / WEIGHT_STEPS if self.running else exact
+
+    def noise(self, most: int) -> float:
         """Standard deviation of what the table is made of: a measurement, or a running total."""
-        return super().noise * (self.strategy.of_total(self.place) if self.running else 1.0)
+        return super().noise(most) * (self.strategy.of_total(self.place) if self.running else 1.0)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -178,7 +183,7 @@ class CountsOfPeriod(CountsWithMargins):
     def check(self, corpus: BoundedCorpus) -> None:
         """As for one table; and for running totals the grid of the noise must hold their steps."""
         super().check(corpus)
-        if self.running and grid_for(self.bound * self.sensitivity_factor, self.cell_sigma) > _STEP:
+        if self.running and grid_for(self.bound(self.usual) * self.sensitivity_factor, self.cell_sigma) > _STEP:
             raise InputError("the noise of these running totals is too large to be useful. Raise epsilon.")
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[CountTable]:
@@ -187,30 +192,27 @@ class CountsOfPeriod(CountsWithMargins):
             return super().__call__(corpus, rng)
         self.check(corpus)
         earlier = corpus.earlier if isinstance(corpus, PeriodCorpus) else Earlier.none()
-        with progress.part(0.0, 0.8):
-            new = np.stack([self._cells(sums) for sums in self._measured_since(corpus, earlier, rng)])
-        with progress.part(0.8, 1.0):
-            over = self._over(corpus, rng) if self.counts_over else None
-        cells = np.concatenate([earlier.cells.reshape(-1, *self.shape), new])
-        return Release.of(self._table(self.strategy.totals(cells), over, latest=new), self, rng)
+        new = np.stack([self._cells(sums) for sums in self._measured_since(corpus, earlier, rng)])
+        totals = self.strategy.totals(np.concatenate([earlier.cells.reshape(-1, *new.shape[1:]), new]))
+        return Release.of(self._table(totals, self.usual, self.noise(self.usual), latest=new), self, rng)
 
-    def _table(self, cells: NDArray[np.float64], over: float | None, **more: Any) -> CountTable:
+    def _table(self, cells: NDArray[np.float64], most: int, noise: float, **more: Any) -> CountTable:
         series = {"n_periods": len(self.periods), "max_periods": self.max_periods}
         since = self.periods[0] if self.running else ""
-        return super()._table(cells, over, period=self.at, since=since, **series, **more)
+        return super()._table(cells, most, noise, period=self.at, since=since, **series, **more)
 
     def _measured_since(self, corpus: BoundedCorpus, earlier: Earlier, rng: Generator) -> NDArray[np.float64]:
         """Sums of all periods so far, times coefficients, plus fresh noise: a row for each period not measured yet.
 
         Everything is whole numbers of one step: weights have steps of 1/64, coefficients of 1/256.
         """
-        grid = grid_for(self.bound * self.sensitivity_factor, self.cell_sigma)
-        limited, statistic = self._bounded(corpus), self._statistic
+        grid = grid_for(self.bound(self.usual) * self.sensitivity_factor, self.cell_sigma)
+        bound, statistic = self.bound(self.usual), self._statistic(self.usual)
 
         def draw() -> NDArray[np.float64]:
-            now = limited.bounded_sum(statistic, bound=self.bound, grid=1 / WEIGHT_STEPS)[:, 0]
+            now = corpus.bounded_sum(statistic, bound=bound, grid=1 / WEIGHT_STEPS)[:, 0]
             exact = self.strategy.measured(earlier.counts(self.place, now), len(earlier.exact)) * round(_STEP / grid)
-            sensitivity = self.bound * self.sensitivity_factor / grid
+            sensitivity = bound * self.sensitivity_factor / grid
             drawn = noisy(exact, kind=Noise.GAUSSIAN, sensitivity=sensitivity, multiplier=self.cell_sigma, rng=rng)
             return np.asarray(drawn * grid)
 

@@ -166,8 +166,7 @@ def counts(table: CountTable) -> dict[str, Any]:
 
 def number(table: CountTable, where: dict[int, int]) -> list[float] | None:
     """[count, low, high] of a cell or margin in whole numbers; None where suppressed."""
-    index = tuple(where.get(axis, -1) for axis in range(len(table.axes)))
-    found = Estimate.of(float(table.cube[index]), float(table.noise_std[index]) ** 2)
+    found = table.estimate(tuple(where.get(axis, -1) for axis in range(len(table.axes))))
     return None if isnan(found.value) else list(Shown.of(found))
 
 
@@ -298,7 +297,7 @@ def _point(table: CountTable, where: dict[int, int]) -> list[float] | None:
         return None
     index = tuple(where.get(axis, -1) for axis in range(len(table.axes)))
     count, noise_std = float(table.cube[index]), float(table.noise_std[index])
-    both = Estimate.of(count, noise_std**2 + (table.documents or table.max_cells) * max(count, 0.0))
+    both = Estimate.of(count, noise_std**2 + table.times * max(count, 0.0))
     return [*shown, *Shown.of(both)[1:]]
 
 
