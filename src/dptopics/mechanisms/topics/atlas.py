@@ -120,6 +120,11 @@ def _listed_chart(
     return Chart(atlas, documents, centres, looks, root)
 
 
+@lru_cache(maxsize=2)
+def _read(texts: tuple[str, ...], text: TextSettings) -> list[list[str]]:
+    return [list(text.words(one)) for one in texts]
+
+
 def _public_block(
     texts: Sequence[str], vocabulary: Vocabulary, embedding: Embedding, text: TextSettings | None
 ) -> Block:
@@ -128,8 +133,8 @@ def _public_block(
     if not embedding.of_words:
         nothing = np.zeros(len(texts) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32)
         return Block(each, *nothing, embedding(texts))
-    settings, index = text or TextSettings(), vocabulary.index
-    found = [[index[word] for word in settings.words(one) if word in index] for one in texts]
+    index = vocabulary.index
+    found = [[index[word] for word in row if word in index] for row in _read(tuple(texts), text or TextSettings())]
     tokens = np.array([word for row in found for word in row], np.int32)
     sizes, word, count = count_tokens(tokens, np.array([len(row) for row in found], np.int64))
     return Block(each, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), word, count)
