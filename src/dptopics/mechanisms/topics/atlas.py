@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -39,16 +39,11 @@ _SMALL = 0.15  # of the weight of the last that could be a topic by itself: smal
 class Chart:
     """An atlas in a space: where each theme lies, and how texts about it are placed."""
 
-    atlas: Atlas
     documents: Documents
     centres: Floats  # themes × dimensions
+    across: Floats  # the same as columns
     looks: Floats  # column j: the mean place of public texts about theme j
     root: Floats  # of its Gram matrix, lower triangular
-
-    @cached_property
-    def across(self) -> Floats:
-        """Centres as columns."""
-        return np.ascontiguousarray(self.centres.T)
 
     def weights(self, noisy: Floats, sigma: float, doubt: float) -> Floats:
         """About how many texts each theme explains: w ≥ 0 that minimise ‖noisy − looks·w‖²/2 + doubt·σ·Σw.
@@ -111,13 +106,14 @@ def _listed_chart(
     centres = np.zeros((len(atlas.themes), placed.shape[1]))
     np.add.at(centres, of, placed)
     centres = unit(centres)
-    found, values = soft_places(placed, np.ascontiguousarray(centres.T))
+    across = np.ascontiguousarray(centres.T)
+    found, values = soft_places(placed, across)
     looks = np.zeros((len(centres), len(centres)))
     np.add.at(looks, (found, of[:, None]), values)
     looks /= np.maximum(np.bincount(of), 1)
     with threadpool_limits(1):
         root = np.asarray(np.linalg.cholesky(looks.T @ looks + _RIDGE * np.eye(len(looks))), float)
-    return Chart(atlas, documents, centres, looks, root)
+    return Chart(documents, centres, across, looks, root)
 
 
 @lru_cache(maxsize=2)
