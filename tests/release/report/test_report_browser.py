@@ -242,7 +242,7 @@ def test_counts_are_an_overview_and_groups(browser, tmp_path):
         noise=2.0,
     )
     show(browser, tmp_path, page.render(release(table)))
-    assert "90 (87 to 93)" in browser.find_element("tag name", "details").get_attribute("textContent")
+    assert "90 (86 to 94)" in browser.find_element("tag name", "details").get_attribute("textContent")
     figures = browser.find_elements("css selector", "#by-1 figure")
     assert ["suppressed" in figure.text for figure in figures] == [True, True]
     assert browser.execute_script("return window.evil") is None
