@@ -60,7 +60,7 @@ def test_the_wheel_works_from_elsewhere(built, tmp_path):
 
 # What an installation without extras has not.
 EXTRAS = (
-    "python_calamine", "cryptography", "duckdb", "gensim", "jieba", "janome", "matplotlib", "onnx",
+    "python_calamine", "cryptography", "duckdb", "gensim", "jieba", "fugashi", "matplotlib", "onnx",
     "onnxruntime", "pandas", "polars", "psycopg", "pyspark", "pythainlp", "safetensors", "simplemma", "sqlalchemy",
     "starlette", "tokenizers", "tomotopy", "uvicorn", "wordfreq", "yaml",
 )  # fmt: skip

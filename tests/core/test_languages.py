@@ -151,7 +151,7 @@ def test_names_and_codes_are_one_language():
 
 
 @pytest.mark.parametrize(
-    ("language", "package"), [("chinese", "rjieba"), ("japanese", "janome.tokenizer"), ("thai", "pythainlp.tokenize")]
+    ("language", "package"), [("chinese", "rjieba"), ("japanese", "fugashi"), ("thai", "pythainlp.tokenize")]
 )
 def test_a_package_that_is_missing(monkeypatch, language, package):
     monkeypatch.setitem(sys.modules, package, None)

@@ -12,7 +12,7 @@ from dptopics.release.counts import Estimate, Shown
 from dptopics.release.margins import cube
 from dptopics.release.release import Record
 from dptopics.release.report import render
-from dptopics.release.report.charts import number
+from dptopics.release.report.charts import Bar, number
 
 PROMISE = Guarantee(events=(), delta=0.0, unit=Unit.AUTHOR, strength=Strength.PROVED)
 
@@ -33,7 +33,7 @@ def test_terminal_and_page_round_alike_and_outward(table, capsys, monkeypatch):
     for k, name in enumerate(table.values[0]):
         found = table.count(topic=name)
         shown = Shown.of(found)
-        assert list(shown) == number(table, {0: k})
+        assert shown == Bar.counted("", number(table, {0: k}))[1:4]
         assert (shown.low, shown.high) == (max(0, floor(found.low)), ceil(max(found.high, found.noise_std)))
         assert shown.low <= shown.value <= shown.high
         line = next(line for line in lines if line.split()[1:2] == [name])
@@ -136,4 +136,5 @@ def test_a_column_says_what_it_counts_everywhere(capsys, monkeypatch, more, said
     assert table.to_arrow().column_names[2] == column
     assert table.summary_json(1)["counted"] == said
     page = render(Release(value=table, guarantee=PROMISE, settings={"mechanism": "margins"}))
-    assert f"{said} by topic" in page
+    assert f"{said} (95 % interval)" in page
+    assert f"{said} by ward" in page

@@ -46,7 +46,7 @@ class Tokenizer:
             return value
         if isinstance(value, str) and value in PACKAGES:
             _segmenter(value)  # a missing package is reported now
-            return cls(value, _package_version(PACKAGES[value]))
+            return cls(value, _built_in_version(value))
         name, function = _found(value)
         version = version_of(function)
         check_pure(f"the tokenizer {name!r}", lambda text: _words(name, function, text))
@@ -59,7 +59,7 @@ class Tokenizer:
         if not isinstance(data, str) and not (isinstance(data, Mapping) and data.keys() == {"name", "version"}):
             raise TypeError("a tokenizer must be a name, or a name and a version")
         name, version = (data, "") if isinstance(data, str) else (str(data["name"]), str(data["version"]))
-        function, now = _named.get(name, (None, version))
+        function, now = _named.get(name, (None, _built_in_version(name) if name in PACKAGES else version))
         if version and now != version:
             warn_user(f"the tokenizer {name!r} has changed since the release was made: words may differ.")
         return cls(name, version or now, function)
@@ -134,6 +134,11 @@ def version_of(function: Any) -> str:
         return _package_version(str(getattr(function, "__module__", "")).partition(".")[0])
 
 
+def _built_in_version(name: str) -> str:
+    packages = [PACKAGES[name], *(["unidic-lite"] if name == "japanese" else [])]
+    return ", ".join(_package_version(package) for package in packages)
+
+
 def _package_version(package: str) -> str:
     try:
         return f"{package} {metadata.version(package)}"
@@ -146,7 +151,7 @@ def _whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-PACKAGES = {"chinese": "rjieba", "japanese": "janome", "thai": "pythainlp"}  # all carry their dictionaries
+PACKAGES = {"chinese": "rjieba", "japanese": "fugashi", "thai": "pythainlp"}  # their dictionaries are packages too
 
 
 @lru_cache
@@ -157,10 +162,11 @@ def _segmenter(language: str) -> Split:
 
             return lambda text: rjieba.cut(_whole(text))
         if language == "japanese":
-            from janome.tokenizer import Tokenizer as Janome
+            from fugashi import Tagger
+            from unidic_lite import DICDIR
 
-            tokens = Janome(wakati=True)
-            return lambda text: list(tokens.tokenize(_whole(text)))
+            cut = Tagger(f'-Owakati -r "{DICDIR}/dicrc" -d "{DICDIR}"').parse  # no other dictionary, no user's file
+            return lambda text: cut(_whole(text).replace("\0", " ")).split()
         os.environ.setdefault("PYTHAINLP_READ_ONLY", "1")  # else it makes a folder in the user's home
         from pythainlp.tokenize import word_tokenize
 

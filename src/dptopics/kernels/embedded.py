@@ -61,21 +61,30 @@ def _normalise(vector: F64) -> bool:
     return True
 
 
-@jit
-def _dots(document: F64, centres: F32, score: F32) -> bool:
-    """score[k] = document · centres[:, k] in single precision, which is twice as fast; whether the document is known.
+_TOGETHER = 8  # documents that share each look at the centres
 
-    Over centres in the inner loop, so that it can be vectorised without reordering a sum.
+
+@jit
+def _dots(documents: F64, first: int, centres: F32, score: F32) -> None:
+    """score[i, k] = documents[first + i] · centres[:, k] in single precision, which is twice as fast.
+
+    Over centres in the inner loop, so that it can be vectorised without reordering a sum: dimensions are added one
+    after another, four in a pass, whatever other documents there are.
     """
+    width, n_docs = centres.shape[0], min(score.shape[0], documents.shape[0] - first)
     score[:] = 0.0
-    known = False
-    for j in range(document.size):
-        x = np.float32(document[j])
-        known = known or document[j] != 0.0
-        row = centres[j]
-        for k in range(score.size):
-            score[k] += x * row[k]
-    return known
+    for j in range(0, width - 3, 4):
+        a, b, c, d = centres[j], centres[j + 1], centres[j + 2], centres[j + 3]
+        for i in range(n_docs):
+            mine, row = score[i], documents[first + i]
+            w, x, y, z = np.float32(row[j]), np.float32(row[j + 1]), np.float32(row[j + 2]), np.float32(row[j + 3])
+            for k in range(mine.size):
+                mine[k] = mine[k] + w * a[k] + x * b[k] + y * c[k] + z * d[k]
+    for j in range(width - width % 4, width):
+        for i in range(n_docs):
+            mine, y, a = score[i], np.float32(documents[first + i, j]), centres[j]
+            for k in range(mine.size):
+                mine[k] += y * a[k]
 
 
 @jit
@@ -84,17 +93,16 @@ def nearest(documents: F64, centres: F64) -> I32:
 
     A function of the document alone.
     """
-    n_centres = centres.shape[1]
-    found = np.empty(documents.shape[0], np.int32)
-    score = np.empty(n_centres, np.float32)
-    single = centres.astype(np.float32)
+    found = np.full(documents.shape[0], -1, np.int32)
+    score, single = np.empty((_TOGETHER, centres.shape[1]), np.float32), centres.astype(np.float32)
     for d in range(documents.shape[0]):
-        known = _dots(documents[d], single, score)
-        best = 0
-        for k in range(1, n_centres):
-            if score[k] > score[best]:
+        if d % _TOGETHER == 0:
+            _dots(documents, d, single, score)
+        mine, best = score[d % _TOGETHER], 0
+        for k in range(1, mine.size):
+            if mine[k] > mine[best]:
                 best = k
-        found[d] = best if known else -1
+        found[d] = best if documents[d].any() else -1
     return found
 
 
@@ -107,19 +115,22 @@ def near_themes(documents: F64, themes: F64, most: int) -> tuple[I32, F32]:
     n_docs, n_themes = documents.shape[0], themes.shape[1]
     found = np.full((n_docs, most), -1, np.int32)
     near = np.zeros((n_docs, most), np.float32)
-    score = np.empty(n_themes, np.float32)
-    single = themes.astype(np.float32)
+    scores, single = np.empty((_TOGETHER, n_themes), np.float32), themes.astype(np.float32)
     for d in range(n_docs):
-        known = _dots(documents[d], single, score)
-        mine, close = found[d], near[d]
-        for k in range(n_themes if known else 0):
-            if mine[most - 1] >= 0 and not score[k] > close[most - 1]:
+        if d % _TOGETHER == 0:
+            _dots(documents, d, single, scores)
+        mine, close, score = found[d], near[d], scores[d % _TOGETHER]
+        least = np.float32(-np.inf)
+        for k in range(n_themes if documents[d].any() else 0):
+            if score[k] <= least:
                 continue
             place = most - 1
             while place > 0 and (mine[place - 1] < 0 or score[k] > close[place - 1]):
                 mine[place], close[place] = mine[place - 1], close[place - 1]
                 place -= 1
             mine[place], close[place] = k, score[k]
+            if mine[most - 1] >= 0:
+                least = close[most - 1]
     return found, near
 
 

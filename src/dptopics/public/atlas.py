@@ -23,17 +23,21 @@ from dptopics.core.text import TextSettings, language_name
 
 MOST_THEMES = 5000
 _MOST_LETTERS = 80  # of a name
-_SHIPPED = {"english": "atlas_english.md"}
+_SHIPPED = ("english", "german")
 
 
 @dataclass(frozen=True)
 class Theme:
-    """A subject by its public name and domain, words that people use for it, and invented sentences."""
+    """A subject by its public name and domain, words that people use for it, and invented sentences.
+
+    ``key`` is the name of the same subject in the English atlas, for themes of other languages.
+    """
 
     name: str
     domain: str
     words: tuple[str, ...]
     sentences: tuple[str, ...] = ()
+    key: str = ""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -100,10 +104,10 @@ class Atlas:
 @lru_cache(maxsize=4)
 def shipped(language: str) -> Atlas:
     """The atlas of a language that comes with the package."""
-    name = _SHIPPED.get(language_name(language))
-    if name is None:
+    name = language_name(language)
+    if name not in _SHIPPED:
         raise InputError(f"there is no atlas for language {language!r}. Give one of your own (--atlas FILE).")
-    return parsed(files("dptopics").joinpath("resources", name).read_text("utf-8"), language_name(language))
+    return parsed(files("dptopics").joinpath("resources", f"atlas_{name}.md").read_text("utf-8"), name)
 
 
 def has_atlas(language: str) -> bool:
@@ -140,11 +144,14 @@ def parsed(content: str, language: str) -> Atlas:
             )
         if len(found) > MOST_THEMES:
             break
-    themes = tuple(Theme(name, of, tuple(dict.fromkeys(words)), tuple(said)) for name, of, words, said in found)
-    return Atlas(themes, sha256(content.encode()).hexdigest(), language)
+    themes = []
+    for name, of, words, said in found:
+        title, _, key = name.partition(" | ")
+        themes.append(Theme(title, of, tuple(dict.fromkeys(words)), tuple(said), key))
+    return Atlas(tuple(themes), sha256(content.encode()).hexdigest(), language)
 
 
 def _named(name: str, number: int) -> str:
-    if not 0 < len(name) <= _MOST_LETTERS or not name.isprintable():
+    if not 0 < len(name.partition(" | ")[0]) <= _MOST_LETTERS or not name.isprintable():
         raise InputError(f"line {number} of the atlas: a name has 1 to {_MOST_LETTERS} printable signs.")
     return name

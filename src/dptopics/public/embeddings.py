@@ -3,6 +3,7 @@
 Embeddings of private texts are private themselves; they stay in the corpus, or in a cache that only its owner can read.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -14,21 +15,26 @@ from numpy.typing import NDArray
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings, language_code, language_name
 from dptopics.core.vocabulary import Vocabulary
+from dptopics.public.atlas import has_atlas
+from dptopics.public.atlas_words import AtlasWords
 from dptopics.public.minilm import MiniLM, MiniLMInt8
 from dptopics.public.minilm_words import MiniLMWords
 from dptopics.public.text_models import CachedModel, Embedding, Floats, TextModel, cached, check_vectors
 
 __all__ = [
-    "Embedding", "MiniLM", "MiniLMInt8", "MiniLMWords", "TextModel", "available", "cached",
+    "AtlasWords", "Embedding", "MiniLM", "MiniLMInt8", "MiniLMWords", "TextModel", "available", "cached",
     "check_vectors", "common_words", "embedding",
 ]  # fmt: skip
+_CUT = frozenset({"ja", "ko", "zh"})
 _EXTRA = "Run: pip install 'dptopics[embeddings]'"
 # Weight of a word in the mean of a document: a/(a + its public frequency) (Arora et al. 2017).
 _RARE = 3e-4
 
 
-def embedding(model: Any = None) -> Embedding:
-    """A model from what a user has: None (minilm-words), a name, a callable, or an object with ``encode``.
+def embedding(model: Any = None, language: str = "english") -> Embedding:
+    """A model from what a user has: None (the language's own), a name, a callable, or an object with ``encode``.
+
+    A language's own is ``minilm-words`` for English, for others ``atlas-words:LANGUAGE``, their atlas alone.
 
     A model of whole texts is called with one text at a time: in a padded batch, the texts beside it change a text's
     vector. Names: ``minilm-words``, ``minilm`` and ``minilm-int8`` (English, Apache-2.0, files of the latter two by
@@ -38,12 +44,16 @@ def embedding(model: Any = None) -> Embedding:
     >>> embedding(lambda texts: [[len(text), 1.0] for text in texts])(["knee", "eyes"]).tolist()
     [[4.0, 1.0], [4.0, 1.0]]
     """
+    if model is None and language_name(language) != "english" and has_atlas(language):
+        return AtlasWords(language)
     if model is None or model == "minilm-words":
         return MiniLMWords()
-    if isinstance(model, MiniLMWords | MiniLM | TextModel | CachedModel):
+    if isinstance(model, MiniLMWords | AtlasWords | MiniLM | TextModel | CachedModel):
         return model
     if isinstance(model, str):
         kind, _, name = model.partition(":")
+        if kind == "atlas-words":
+            return AtlasWords(name)
         if kind in _MINILM:
             return _MINILM[kind](name or None)
         if kind not in _LOADERS or not name:
@@ -60,8 +70,10 @@ def embedding(model: Any = None) -> Embedding:
 
 
 def check_language(model: Any, text: TextSettings | None) -> None:
-    """Refuse a built-in model, which knows English only, for texts that are said to be in another language."""
+    """Refuse a built-in model, which knows one language only, for texts that are said to be in another."""
     model = model.model if isinstance(model, CachedModel) else model
+    if isinstance(model, AtlasWords) and text is not None and language_name(text.language) != model.language:
+        raise InputError(f"the embedding {model.name} is for another language than {text.language!r}.")
     if text is None or not isinstance(model, MiniLMWords | MiniLM):
         return
     if language_name(text.language) not in ("english", "none"):
@@ -86,6 +98,8 @@ def frequencies(words: Sequence[str], language: str) -> NDArray[np.float64]:
 @lru_cache(maxsize=200_000)
 def _zipf(word: str, code: str) -> float:
     """The logarithm to base ten of a word's occurrences in a billion."""
+    if code in _CUT:  # words are cut already: the list is enough, without a tokenizer of its own
+        return 9 + math.log10(max(_wordfreq().get_frequency_dict(code).get(word, 0.0), 1e-9))
     return float(_wordfreq().zipf_frequency(word, code))
 
 

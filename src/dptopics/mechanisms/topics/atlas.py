@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from math import sqrt
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -15,8 +14,7 @@ from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, UnitRows
 from dptopics.kernels.counts import count_tokens
-from dptopics.kernels.embedded import near_themes
-from dptopics.mechanisms.budget import Asked
+from dptopics.kernels.embedded import near_themes, projected
 from dptopics.mechanisms.topics.embedded_space import Documents, of_words
 from dptopics.mechanisms.topics.gaussian import even_shares
 from dptopics.public.atlas import Atlas
@@ -26,14 +24,14 @@ from dptopics.release.themes import Themes
 Floats = NDArray[np.float64]
 
 NEAR = 16  # themes that a text is near to
-_COUNT = 0.3  # weight of a unit's own count beside its place
-PLACE_BOUND = sqrt(1 + _COUNT**2)  # L2 norm of both
 _RIDGE = 1e-3
 _SURE = 4.0  # standard deviations of the noise that a theme must explain to be shown
 LIKELY = 2.0  # to be part of a topic
 LEAST_TEXTS = 1.0  # that a theme must explain
 FEWEST_THEMES = 8  # shown
 MOST_THEMES = 40
+_AXES = 24
+_DIFFER = 3.0  # how much a variance along the mean of the themes, as a part of its square, speaks for leaving it
 _SMALL = 0.15  # of the weight of the last that could be a topic by itself: smaller themes make no topics
 
 
@@ -41,18 +39,13 @@ _SMALL = 0.15  # of the weight of the last that could be a topic by itself: smal
 class Chart:
     """An atlas in a space: where each theme lies, and how texts about it are placed."""
 
-    atlas: Atlas
     documents: Documents
     centres: Floats  # themes × dimensions
+    across: Floats  # the same as columns
     looks: Floats  # column j: the mean place of public texts about theme j
     root: Floats  # of its Gram matrix, lower triangular
 
-    @cached_property
-    def across(self) -> Floats:
-        """Centres as columns."""
-        return np.ascontiguousarray(self.centres.T)
-
-    def weights(self, found: "Look", doubt: float) -> Floats:
+    def weights(self, noisy: Floats, sigma: float, doubt: float) -> Floats:
         """About how many texts each theme explains: w ≥ 0 that minimise ‖noisy − looks·w‖²/2 + doubt·σ·Σw.
 
         They are no sizes.
@@ -60,48 +53,21 @@ class Chart:
         from scipy.optimize import nnls
 
         with threadpool_limits(1):
-            said = self.looks.T @ found.noisy[:-1]
-            target = solve_triangular(self.root, said - doubt * found.sigma, lower=True)
+            said = self.looks.T @ noisy
+            target = solve_triangular(self.root, said - doubt * sigma, lower=True)
             return np.asarray(nnls(self.root.T, target, maxiter=10 * len(said))[0])
 
-    def shown(self, found: "Look") -> NDArray[np.int64]:
+    def shown(self, noisy: Floats, sigma: float) -> NDArray[np.int64]:
         """Themes that are surely there; where these are few, the next are those whose texts look most like the sum.
 
         A theme's neighbours speak for it: noise in them averages out, so that the first few are right where no single
         theme stands above the noise. At least eight, in this order.
         """
-        weight = self.weights(found, _SURE)
+        weight = self.weights(noisy, sigma, _SURE)
         sure = weight > LEAST_TEXTS
-        alike = self.looks.T @ found.noisy[:-1] / np.linalg.norm(self.looks, axis=0)
+        alike = self.looks.T @ noisy / np.maximum(np.linalg.norm(self.looks, axis=0), 1e-9)
         order = np.lexsort((-alike, -np.where(sure, weight, 0.0)))
         return np.asarray(order[: min(max(int(sure.sum()), FEWEST_THEMES), MOST_THEMES)])
-
-
-def chart(
-    atlas: Atlas,
-    documents: Documents,
-    vocabulary: Vocabulary,
-    embedding: Embedding,
-    text: TextSettings | None,
-    middle: Floats | None = None,
-) -> Chart:
-    """The atlas as ``documents`` place texts; without a ``middle``, theirs becomes that of the atlas."""
-    of = np.repeat(np.arange(len(atlas.themes)), [len(theme.texts) for theme in atlas.themes])
-    block = _public_block([one for theme in atlas.themes for one in theme.texts], vocabulary, embedding, text)
-    if middle is None:
-        middle = replace(documents, middle=np.zeros_like(documents.middle))(block).mean(axis=0)
-    documents = replace(documents, middle=middle)
-    placed = documents(block)
-    centres = np.zeros((len(atlas.themes), placed.shape[1]))
-    np.add.at(centres, of, placed)
-    centres = unit(centres)
-    found, values = soft_places(placed, np.ascontiguousarray(centres.T))
-    looks = np.zeros((len(centres), len(centres)))
-    np.add.at(looks, (found, of[:, None]), values)
-    looks /= np.maximum(np.bincount(of), 1)
-    with threadpool_limits(1):
-        root = np.asarray(np.linalg.cholesky(looks.T @ looks + _RIDGE * np.eye(len(looks))), float)
-    return Chart(atlas, documents, centres, looks, root)
 
 
 def public_chart(
@@ -129,10 +95,30 @@ def _listed_chart(
     dimensions: int,
     evenness: float,
 ) -> Chart:
+    """Documents are seen from the middle of the atlas's texts."""
     public = of_words(vocabulary, embedding, text)
     space = public.space(dimensions, public.frequency / public.frequency.sum(), 0.0, evenness)
     documents = Documents(space, embedding.of_words, np.zeros(space.projection.shape[1]))
-    return chart(atlas, documents, vocabulary, embedding, text)
+    of = np.repeat(np.arange(len(atlas.themes)), [len(theme.texts) for theme in atlas.themes])
+    block = _public_block([one for theme in atlas.themes for one in theme.texts], vocabulary, embedding, text)
+    documents = replace(documents, middle=documents(block).mean(axis=0))
+    placed = documents(block)
+    centres = np.zeros((len(atlas.themes), placed.shape[1]))
+    np.add.at(centres, of, placed)
+    centres = unit(centres)
+    across = np.ascontiguousarray(centres.T)
+    found, values = soft_places(placed, across)
+    looks = np.zeros((len(centres), len(centres)))
+    np.add.at(looks, (found, of[:, None]), values)
+    looks /= np.maximum(np.bincount(of), 1)
+    with threadpool_limits(1):
+        root = np.asarray(np.linalg.cholesky(looks.T @ looks + _RIDGE * np.eye(len(looks))), float)
+    return Chart(documents, centres, across, looks, root)
+
+
+@lru_cache(maxsize=2)
+def _read(texts: tuple[str, ...], text: TextSettings) -> list[list[str]]:
+    return [list(text.words(one)) for one in texts]
 
 
 def _public_block(
@@ -143,8 +129,8 @@ def _public_block(
     if not embedding.of_words:
         nothing = np.zeros(len(texts) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32)
         return Block(each, *nothing, embedding(texts))
-    settings, index = text or TextSettings(), vocabulary.index
-    found = [[index[word] for word in settings.words(one) if word in index] for one in texts]
+    index = vocabulary.index
+    found = [[index[word] for word in row if word in index] for row in _read(tuple(texts), text or TextSettings())]
     tokens = np.array([word for row in found for word in row], np.int32)
     sizes, word, count = count_tokens(tokens, np.array([len(row) for row in found], np.int64))
     return Block(each, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), word, count)
@@ -160,47 +146,35 @@ def soft_places(documents: Floats, across: Floats) -> tuple[NDArray[np.int32], F
 
 
 @dataclass(frozen=True)
+class Units:
+    """How many there are."""
+
+    height: ClassVar[int] = 1
+    width: ClassVar[int] = 1
+
+    def __call__(self, block: Block) -> UnitRows:
+        """Each counts once."""
+        n = block.unit_start.size - 1
+        return UnitRows(np.arange(n + 1), np.zeros(n, np.int32), np.ones((n, 1)))
+
+
+@dataclass(frozen=True)
 class Places:
-    """The mean place of a unit's documents among the themes, and in the last row its count: norm ``PLACE_BOUND``."""
+    """The mean place of a unit's documents among the themes."""
 
     chart: Chart
     width: ClassVar[int] = 1
 
     @property
     def height(self) -> int:
-        """A row for each theme, and one for the count."""
-        return len(self.chart.centres) + 1
+        """A row for each theme."""
+        return len(self.chart.centres)
 
     def __call__(self, block: Block) -> UnitRows:
-        """Non-negative; the places' mean has norm at most one."""
+        """Non-negative, of norm at most one."""
         found, values = soft_places(self.chart.documents(block), self.chart.across)
-        each = even_shares(block)
-        rows = np.column_stack([found, np.full(len(found), len(self.chart.centres), np.int32)])
-        shares = np.column_stack([values * each[:, None], _COUNT * each])
-        return UnitRows(block.unit_start * rows.shape[1], rows.ravel(), shares.reshape(-1, 1))
-
-
-@dataclass(frozen=True, eq=False)
-class Look:
-    """Noisy places, and the noise in them."""
-
-    noisy: Floats
-    sigma: float  # standard deviation
-
-    @property
-    def size(self) -> float:
-        """The noisy number of units."""
-        return max(1.0, float(self.noisy[-1]) / _COUNT)
-
-    def with_another(self, other: "Look") -> "Look":
-        """Both, each by how precise it is."""
-        a, b = self.sigma**-2, other.sigma**-2
-        return Look((a * self.noisy + b * other.noisy) / (a + b), (a + b) ** -0.5)
-
-
-def look(asked: Asked, placed: Chart, sigma: float) -> Look:
-    """One query: the soft sum over themes, and the number of units."""
-    return Look(asked.sum(Places(placed), sigma, bound=PLACE_BOUND)[:, 0], sigma * PLACE_BOUND)
+        shares = values * even_shares(block)[:, None]
+        return UnitRows(block.unit_start * found.shape[1], found.ravel(), shares.reshape(-1, 1))
 
 
 @dataclass(frozen=True)
@@ -220,6 +194,36 @@ class Belonging:
         """Shares that add up to one: L1 norm one, so L2 norm at most one."""
         cell = self.themes.cells(self.documents(block))
         return UnitRows(block.unit_start, cell, even_shares(block)[:, None])
+
+
+@dataclass(frozen=True)
+class Along:
+    """Documents as unit vectors along some axes."""
+
+    documents: Documents
+    axes: Floats
+
+    def __call__(self, block: Block) -> Floats:
+        """One row for each document, by itself."""
+        found = self.documents(block).astype(np.float32)
+        return projected(found, np.zeros(len(self.axes)), self.axes, np.zeros(self.axes.shape[1]))
+
+
+def theme_axes(centres: Floats, weights: Floats) -> Floats:
+    """Axes along which weighted themes spread: the fewer there are, the less noise is in a sum.
+
+    What all of them have in common tells none from another: the less they differ along their mean, the more of it is
+    taken off.
+    """
+    middle = unit((weights @ centres)[None])[0]
+    along = centres @ middle
+    mean = np.average(along, weights=weights)
+    common = max(0.0, 1 - _DIFFER * float(np.average((along - mean) ** 2, weights=weights)) / mean**2)
+    left = np.eye(len(middle)) - common * np.outer(middle, middle)
+    with threadpool_limits(1):
+        seen = centres @ left
+        axes = np.linalg.eigh((seen * weights[:, None]).T @ seen)[1][:, ::-1][:, :_AXES]
+        return np.ascontiguousarray(left @ axes)
 
 
 def grouped_themes(centres: Floats, weights: Floats, n: int) -> Floats:

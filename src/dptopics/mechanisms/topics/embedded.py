@@ -17,17 +17,17 @@ from dptopics.mechanisms.budget import Asked, Budget
 from dptopics.mechanisms.mechanism import check_words
 from dptopics.mechanisms.topics import embedded_space
 from dptopics.mechanisms.topics.atlas import (
-    FEWEST_THEMES,
     LEAST_TEXTS,
     LIKELY,
     MOST_THEMES,
+    Along,
     Belonging,
     Chart,
-    Look,
-    chart,
+    Places,
+    Units,
     grouped_themes,
-    look,
     public_chart,
+    theme_axes,
 )
 from dptopics.mechanisms.topics.embedded_space import (
     SIZE_WEIGHT,
@@ -47,7 +47,7 @@ from dptopics.mechanisms.topics.embedded_space import (
 from dptopics.mechanisms.topics.gaussian import LEAN, GaussianTopics, SeedWords, checked_seeds, sized
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.public.atlas import Atlas
-from dptopics.public.embeddings import Embedding, MiniLMWords, frequencies
+from dptopics.public.embeddings import Embedding, MiniLMWords, frequencies, unit
 from dptopics.public.text_models import check_repeatable
 from dptopics.release.release import Release
 from dptopics.release.themes import Themes
@@ -56,6 +56,7 @@ from dptopics.release.topic_sizes import DocumentSpace
 
 Floats = NDArray[np.float64]
 
+_COUNTED = 0.25  # of the share of the start, for the number of units
 _COMMONEST = 3.0  # in documents' shares: how steeply votes fall for words that stand in many documents
 _RARE = 0.02  # share of the documents from which on a word may hope to be seen, and to meet others
 _POWER = 0.25  # at most, of nearness and of the share that is the topic's: the data shall say which words belong
@@ -150,7 +151,7 @@ def telling(sure: NDArray[np.int64], sizes: Floats, least: int) -> NDArray[np.in
 
 
 class Split(NamedTuple):
-    """Shares of the budget for few units, after the first look; the rest counts sizes."""
+    """Shares of the budget for few units, after they are counted; the rest counts sizes."""
 
     look: float
     rounds: float
@@ -159,15 +160,17 @@ class Split(NamedTuple):
     @classmethod
     def of(cls, size: float) -> "Split":
         """By the noisy number of units: rounds of k-means need some hundreds, votes for words more."""
-        if size < 700:
-            return cls(0.7, 0.0, 0.0)
-        return cls(0.32, 0.38, 0.0) if size < 1500 else cls(0.12, 0.38, 0.27)
+        if size >= 1500:
+            return cls(0.18, 0.38, 0.27)
+        rounds = 0.38 * min(1.0, max(0.0, size - 300) / 500)
+        return cls(0.76 - rounds, rounds, 0.0)
 
 
-ROUNDS = 6  # of k-means, for few units
+ROUNDS = 4  # of k-means, for few units
+_CAUTION = 1.1  # noise in them counts so many times: a sum must say more than that to move a topic
 _WORDS_OF_A_TEXT = 50  # distinct ones, where nobody asked
 _WORDS_OF_A_THEME = 8
-_UNITS_OF_A_THEME = 6.0  # for each unit of noise: what a theme needs to be seen
+_UNITS_OF_A_THEME = 15.0  # for each unit of noise: what one theme more needs to be seen
 
 PUBLIC_MODEL = (
     "The embedding model is public and has not seen this data; each document's vector depends on that document alone."
@@ -242,7 +245,12 @@ class EmbeddedTopics(GaussianTopics):
     @property
     def start_sigma(self) -> float:
         """Noise multiplier of the counts of candidates."""
-        return self.in_share(self.start_share)
+        return self.in_share(self.start_share * (1.0 if self.atlas is None else 1 - _COUNTED))
+
+    @property
+    def count_sigma(self) -> float:
+        """Noise multiplier of the number of units, by which themes or clusters are chosen."""
+        return self.in_share(self.start_share * _COUNTED)
 
     @property
     def step_sigma(self) -> float:
@@ -279,12 +287,11 @@ class EmbeddedTopics(GaussianTopics):
         )
 
     def themes_expected(self, units: int) -> tuple[int, float] | None:
-        """By releases of six corpora (benchmarks/atlas.py): about five units for each theme and unit of noise."""
+        """By releases of six corpora (benchmarks/atlas.py): 15 units for one theme more, for each unit of noise."""
         if self.atlas is None or units >= self.few:
             return None
-        left = 1 - (self.sigma / self.start_sigma) ** 2 - sum(Split.of(units))
-        many = round(units / (_UNITS_OF_A_THEME * self.sigma))
-        return min(MOST_THEMES, max(FEWEST_THEMES, many)), self.sigma / sqrt(left / 2)
+        left = 1 - (self.sigma / self.count_sigma) ** 2 - sum(Split.of(units))
+        return min(MOST_THEMES, round(4 + units / (_UNITS_OF_A_THEME * self.sigma))), self.sigma / sqrt(left / 2)
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """Both ways that it can go."""
@@ -323,45 +330,68 @@ class EmbeddedTopics(GaussianTopics):
             )
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """A look at the themes of the atlas; then by the noisy number of units themes, or clusters of documents."""
+        """Where there is an atlas, by the noisy number of units: its themes, or clusters of documents."""
         self.check(corpus)
         vocabulary, asked = corpus.vocabulary, Asked(corpus, rng, self.budget)
         assert vocabulary is not None
-        placed, first = None, None
         if self.atlas is not None:
             with progress.part(0.0, 0.1):
-                space = (self.dimensions, self._evenness())
-                placed = public_chart(self.atlas, vocabulary, self.embedding, corpus.text, *space)
-                first = look(asked, placed, self.start_sigma)
-            if first.size < self.few:
-                return Release.of(self._themes(asked, placed, first), self, rng)
-        return Release.of(self._clusters(asked, placed, first), self, rng)
+                size = float(asked.sum(Units(), self.count_sigma)[0, 0])
+            if size < self.few:
+                return Release.of(self._themes(asked, self.atlas, vocabulary, max(1.0, size)), self, rng)
+        return Release.of(self._clusters(asked), self, rng)
 
     def _evenness(self) -> float:
         return float(self.embedding.of_words) if self.evenness is None else self.evenness
 
-    def _themes(self, asked: Asked, placed: Chart, first: Look) -> TopicModel:
-        """Few units: a closer look, topics as groups of themes, and sizes of both."""
-        split, budget = Split.of(first.size), asked.budget
+    def _themes(self, asked: Asked, atlas: Atlas, vocabulary: Vocabulary, size: float) -> TopicModel:
+        """Few units: a look at the themes, topics as groups of themes, and sizes of both."""
+        split, budget, corpus = Split.of(size), asked.budget, asked.corpus
+        space = (self.dimensions, self._evenness())
+        placed = public_chart(atlas, vocabulary, self.embedding, corpus.text, *space)
         with progress.part(0.1, 0.4):
-            found = first.with_another(look(asked, placed, budget.of(split.look)))
-        weight, shown = placed.weights(found, LIKELY), placed.shown(found)
+            sigma = budget.of(split.look)
+            noisy = asked.sum(Places(placed), sigma)[:, 0]
+        weight, shown = placed.weights(noisy, sigma, LIKELY), placed.shown(noisy, sigma)
         kept = np.union1d(np.flatnonzero(weight > LEAST_TEXTS), shown)
-        moving = Moving.at(grouped_themes(placed.centres[kept], weight[kept] + 1e-9, self.n_topics))
+        axes = theme_axes(placed.centres, np.maximum(weight, 1e-9))
+        seen = Along(placed.documents, axes)
+        moving = Moving.at(grouped_themes(unit(placed.centres[kept] @ axes), weight[kept] + 1e-9, self.n_topics))
         rounds = ROUNDS if split.rounds else 0
         for step in range(rounds):
             with progress.part(0.4 + 0.4 * step / rounds, 0.4 + 0.4 * (step + 1) / rounds):
                 sigma = budget.of(split.rounds / rounds)
-                sums = asked.sum(Sums(placed.documents, moving.centres), sigma, bound=SUMS_BOUND, signed=True)
-                moving = moving.by(sums[:, :-1], sigma * SUMS_BOUND)
-        words = self._voted(asked, placed, moving.centres, first.size, split.words)
-        model = self._theme_model(placed, moving.centres, words, weight, shown, asked.corpus)
-        assert model.themes is not None
+                sums = asked.sum(Sums(seen, moving.centres, size_weight=0.0), sigma, signed=True)
+                moving = moving.by(sums[:, :-1], sigma * _CAUTION)
+        centres = unit(moving.centres @ axes.T)
+        words = self._voted(asked, placed, centres, size, split.words)
+        topic = (placed.centres @ centres.T).argmax(axis=1)
+        themes = Themes(
+            atlas=atlas.sha256,
+            names=atlas.names,
+            domain_names=atlas.domains,
+            domain_of=atlas.domain_of,
+            centres=placed.centres,
+            shown=shown,
+            topic=topic[shown],
+            words=tuple(atlas.themes[j].words[:_WORDS_OF_A_THEME] for j in shown.tolist()),
+            unit=str(corpus.bounds.unit),
+        )
         with progress.part(0.8, 0.97):
             sigma = budget.of(budget.left / 2)
-            noisy = asked.sum(Belonging(placed.documents, model.themes), sigma)[:, 0]
-        model = replace(model, themes=replace(model.themes, noisy=noisy, noise_std=sigma))
-        return sized(model, asked.corpus, sigma=budget.pay(budget.of(budget.left)), rng=asked.rng)
+            noisy = asked.sum(Belonging(placed.documents, themes), sigma)[:, 0]
+        shares = np.bincount(topic, weights=weight, minlength=len(centres)) + 1.0
+        model = TopicModel(
+            topic_word=np.ascontiguousarray(words.share.T),
+            vocabulary=vocabulary,
+            topic_share=shares / shares.sum(),
+            alpha=0.1,
+            noise_std=words.noise_std,
+            text=corpus.text,
+            themes=replace(themes, noisy=noisy, noise_std=sigma),
+            space=self._space(placed.documents, centres),
+        )
+        return sized(model, corpus, sigma=budget.pay(budget.of(budget.left)), rng=asked.rng)
 
     def _voted(self, asked: Asked, placed: Chart, centres: Floats, size: float, share: float) -> Weights:
         """Words of each topic: voted for, or without a share of the budget as public words have it, none for sure."""
@@ -375,41 +405,6 @@ class EmbeddedTopics(GaussianTopics):
         table = asked.sum(Votes(placed.documents, centres, score, self.most_words), sigma)
         return weights(posterior(table, sigma, expected), sigma, expected, np.zeros(len(expected), bool))
 
-    def _theme_model(
-        self,
-        placed: Chart,
-        centres: Floats,
-        words: Weights,
-        weight: Floats,
-        shown: NDArray[np.int64],
-        corpus: BoundedCorpus,
-    ) -> TopicModel:
-        """Post-processing: topics with the themes that lie nearest to each."""
-        vocabulary, atlas = corpus.vocabulary, placed.atlas
-        assert vocabulary is not None
-        topic = (placed.centres @ centres.T).argmax(axis=1)
-        shares = np.bincount(topic, weights=weight, minlength=len(centres)) + 1.0
-        return TopicModel(
-            topic_word=np.ascontiguousarray(words.share.T),
-            vocabulary=vocabulary,
-            topic_share=shares / shares.sum(),
-            alpha=0.1,
-            noise_std=words.noise_std,
-            text=corpus.text,
-            themes=Themes(
-                atlas=atlas.sha256,
-                names=atlas.names,
-                domain_names=atlas.domains,
-                domain_of=atlas.domain_of,
-                centres=placed.centres,
-                shown=shown,
-                topic=topic[shown],
-                words=tuple(atlas.themes[j].words[:_WORDS_OF_A_THEME] for j in shown.tolist()),
-                unit=str(corpus.bounds.unit),
-            ),
-            space=self._space(placed.documents, centres),
-        )
-
     def _space(self, documents: Documents, centres: Floats) -> DocumentSpace:
         return DocumentSpace(
             embedding=self.embedding.name,
@@ -420,7 +415,7 @@ class EmbeddedTopics(GaussianTopics):
             centres=centres,
         )
 
-    def _clusters(self, asked: Asked, placed: Chart | None, first: Look | None) -> TopicModel:
+    def _clusters(self, asked: Asked) -> TopicModel:
         """Many units: how common words are, the middle, k-means, words, sizes."""
         corpus, vocabulary = asked.corpus, asked.corpus.vocabulary
         assert vocabulary is not None
@@ -435,14 +430,9 @@ class EmbeddedTopics(GaussianTopics):
         n_topics = self._carried(size)
         with progress.part(0.18, 0.2):
             wanted = ceil(self.spread * n_topics) + self.more_clusters
-            if placed is None or first is None:
-                candidates = public.candidates(space, self.candidates)
-                near = asked.sum(Nearest(documents, candidates), self.start_sigma)[:, 0]
-                centres = grouped(candidates, near, 2 * self.start_sigma, min(wanted, len(candidates)))
-            else:
-                there = chart(placed.atlas, documents, vocabulary, self.embedding, corpus.text, middle=documents.middle)
-                weight = placed.weights(first, 3.0)
-                centres = grouped(there.centres, weight, 0.5, min(wanted, len(weight)))
+            candidates = public.candidates(space, self.candidates)
+            near = asked.sum(Nearest(documents, candidates), self.start_sigma)[:, 0]
+            centres = grouped(candidates, near, 2 * self.start_sigma, min(wanted, len(candidates)))
         seeds = embedded_space.of_seeds(self.seed_words, self.embedding, space) if self.seed_words else centres[:0]
         centres = np.concatenate([seeds, centres[: len(centres) - len(seeds)]])
         moving, sizes = Moving.at(centres), np.zeros(len(centres))

@@ -1,6 +1,6 @@
 """Words in a public space: its axes, and candidates for centres. From public numbers and released ones alone."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import ClassVar
@@ -161,8 +161,9 @@ class Nearest:
 class Sums:
     """A document's unit vector and a weight for its size, in the row of its cluster."""
 
-    documents: Documents
+    documents: Callable[[Block], Floats]
     centres: Floats
+    size_weight: float = SIZE_WEIGHT
 
     @property
     def height(self) -> int:
@@ -175,11 +176,11 @@ class Sums:
         return int(self.centres.shape[1]) + 1
 
     def __call__(self, block: Block) -> UnitRows:
-        """The vector and the weight, norm ``SUMS_BOUND`` together."""
+        """The vector and the weight: norm ``SUMS_BOUND`` together."""
         vectors = self.documents(block)
         found = nearest(vectors, np.ascontiguousarray(self.centres.T))
         start, kept = _kept(block, found)
-        return UnitRows(start, found[kept], with_size(vectors, kept, SIZE_WEIGHT))
+        return UnitRows(start, found[kept], with_size(vectors, kept, self.size_weight))
 
 
 @dataclass(frozen=True)

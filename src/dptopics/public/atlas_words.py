@@ -1,0 +1,126 @@
+"""Words of a language as the atlas places them: where no public model of words comes with the package."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dptopics.core.text import TextSettings, language_name
+from dptopics.public.atlas import shipped
+
+Floats = NDArray[np.float32]
+_DOMAIN = 0.5  # of a theme's own direction: that of its domain
+_STEM, _PART = 0.8, 0.6  # how much less a word says that shares its stem, or a part of five letters, with a listed one
+_LEAST_STEM, _LEAST_PART = 4, 5
+# Endings that words of a language have or lack, longest first. Enough here, and the same on every machine.
+_ENDINGS = {
+    "german": "innen ungen ern en em er es e n s t",
+    "dutch": "heden eren tjes jes en er es e s t n",
+    "french": "issements ements ement aient elles euses ives ions ées ent ant aux és ée er es ez é s e x",
+    "spanish": "amientos amiento aciones iendo ando adas ados idas idos amos emos aron es ar er ir as os a o s e",
+    "portuguese": "amentos amento ações ando endo adas ados idas idos amos emos aram es ar er ir as os a o s e",
+    "italian": "azioni amenti amento ando endo ate ati ite iti are ere ire a e i o",
+    "polish": "owania owanie eniami aniami ością ości ami ach ego emu ymi imi owie ów om ie ia ą ę y i a e o u m",
+}
+_COMPOUNDS = frozenset({"german", "dutch"})
+
+
+@dataclass(frozen=True)
+class AtlasWords:
+    """A word is the sum of the themes that list it, or its stem, or a part of it; what none lists has no place.
+
+    A document is the weighted mean of its words, by public frequencies, so that counts are enough.
+
+    >>> AtlasWords("german")(["tennis", "tennisturnier", "beim"]).any(axis=1)
+    array([ True,  True, False])
+    """
+
+    language: str
+    of_words: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "language", language_name(self.language))
+        shipped(self.language)
+
+    @property
+    def name(self) -> str:
+        """With the language."""
+        return f"atlas-words:{self.language}"
+
+    def __call__(self, texts: Sequence[str]) -> Floats:
+        """Sums of the vectors of a text's words: each row of that text alone."""
+        listed = _listed(self.language)
+        rows = [sum((listed.vector(word) for word in text.lower().split()), listed.nothing) for text in texts]
+        return np.array(rows, np.float32).reshape(len(texts), listed.nothing.size)
+
+    def together(self, words: Sequence[str]) -> Floats:
+        """The same: a row knows nothing of the others."""
+        return self(words)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False)
+class _Listed:
+    """The themes of each listed word and of each stem, by number."""
+
+    language: str
+    themes: NDArray[np.float64]  # one row each: its own direction, and its domain's
+    words: dict[str, list[int]]
+    stems: dict[str, list[int]]
+    known: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    @property
+    def nothing(self) -> NDArray[np.float64]:
+        return np.zeros(self.themes.shape[1])
+
+    def vector(self, word: str) -> NDArray[np.float64]:
+        """Its themes, each by one over the root of their number."""
+        if word not in self.known:
+            found, weight = self._themes(word)
+            rows = self.themes[found].sum(axis=0) / max(1, len(found)) ** 0.5
+            self.known[word] = weight * rows if found else self.nothing
+        return self.known[word]
+
+    def _themes(self, word: str) -> tuple[list[int], float]:
+        if word in self.words:
+            return self.words[word], 1.0
+        if found := self.stems.get(_stem(word, self.language)):
+            return found, _STEM
+        if self.language in _COMPOUNDS:
+            for length in range(len(word) - 2, _LEAST_PART - 1, -1):
+                for part in (word[-length:], word[:length]):
+                    if found := self.words.get(part) or self.stems.get(_stem(part, self.language)):
+                        return found, _PART
+        return [], 0.0
+
+
+@lru_cache(maxsize=4)
+def _listed(language: str) -> _Listed:
+    atlas, text = shipped(language), TextSettings(language=language)
+    domains = atlas.domain_of
+    themes = np.hstack([np.eye(len(domains)), _DOMAIN * np.eye(len(atlas.domains))[domains]])
+    words: dict[str, list[int]] = {}
+    stems: dict[str, list[int]] = {}
+    for number, theme in enumerate(atlas.themes):
+        for word in dict.fromkeys(one for entry in theme.words for one in text.words(entry)):
+            words.setdefault(word, []).append(number)
+            of_stem = stems.setdefault(_stem(word, language), [])
+            of_stem += [number] if number not in of_stem else []
+    return _Listed(language, themes, words, stems)
+
+
+@lru_cache(maxsize=8)
+def _endings(language: str) -> tuple[str, ...]:
+    return tuple(_ENDINGS.get(language, "").split())
+
+
+def _stem(word: str, language: str) -> str:
+    word = word.replace("ß", "ss")
+    for ending in _endings(language):
+        if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
+            return word.removesuffix(ending)
+    return word
