@@ -23,7 +23,7 @@ class CountsRelease(Releasing):
 
 _MAX_CELLS: int | None = o.option(
     "Rows of each table that a person counts in, kept by a hash. Noise grows with it.",
-    shown="of up to 50 rows all; by groups, what a private look finds best; in a series 4",
+    shown="of up to 50 rows all; by groups, what a private look finds best; in a series 2",
 )
 _MIN_UNITS: int = o.option("Leave out counts that are below this after the noise.", default=0)
 

@@ -101,7 +101,7 @@ def test_measurements_give_totals_back(n, factored, seed):
 
 
 def test_the_whole_series_costs_what_one_table_costs():
-    alone = CountsWithMargins.calibrated(epsilon=1.0, delta=1e-6, max_cells=4, **TABLE)
+    alone = CountsWithMargins.calibrated(epsilon=1.0, delta=1e-6, max_cells=2, **TABLE)
     for more in ({}, {"max_periods": 4}, {"max_periods": 4, "running": True}):
         week = mechanism(**more)
         assert week.guarantee.events == alone.guarantee.events

@@ -13,7 +13,7 @@ from dptopics.core.errors import InputError
 from dptopics.core.periods import Earlier
 from dptopics.core.settings import number, whole
 from dptopics.data.bounded import BoundedCorpus, PeriodCorpus
-from dptopics.mechanisms.counts.cells import USUAL_CELLS, CountsWithMargins
+from dptopics.mechanisms.counts.cells import CountsWithMargins
 from dptopics.mechanisms.counts.people import People
 from dptopics.mechanisms.queries import grid_for, noisy, private_query
 from dptopics.privacy.events import Noise
@@ -90,6 +90,7 @@ def best_for_totals(n: int, most: int) -> Strategy:
 
 
 MOST_PERIODS = 1000
+SERIES_CELLS = 2  # entries of a table that a unit counts in, if nothing is said
 _STEP = 1 / (BOUND_STEPS * STEPS)  # of sums times coefficients
 
 
@@ -104,7 +105,7 @@ class CountsOfPeriod(CountsWithMargins):
     >>> week = CountsOfPeriod.calibrated(epsilon=1.0, delta=1e-6, values=(tuple("abcde"),), at="W02", max_periods=4,
     ...     periods=tuple(f"W{week:02}" for week in range(1, 53)))
     >>> round(week.guarantee.epsilon, 6), round(week.noise_std, 1)
-    (1.0, 20.7)
+    (1.0, 16.9)
     """
 
     periods: tuple[str, ...] = field(default=("1",), repr=False)
@@ -157,7 +158,7 @@ class CountsOfPeriod(CountsWithMargins):
     @property
     def usual(self) -> int:
         """Entries of a table that a unit counts in: a period is short."""
-        return min(self.max_cells or USUAL_CELLS, max(self.entries.sizes))
+        return min(self.max_cells or SERIES_CELLS, max(self.entries.sizes))
 
     def bound(self, most: int) -> float:
         """As for one table; for running totals in whole steps, in which exact sums are kept."""
