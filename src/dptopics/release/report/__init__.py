@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ def render(
     shown = _WORDS_SHOWN
     while True:
         data = contents(release.value, shown, labels)
-        page = assemble(release, data, more, _asset("page.css"), _asset("page.js"))
+        page = assemble(release, data, more)
         if len(page.encode()) <= LARGEST_PAGE:
             return page
         if shown <= _FEWEST_WORDS:
@@ -116,7 +115,3 @@ def unprotected(model: TopicModel) -> Release[TopicModel]:
         assumptions=("These topics were learned elsewhere, in an unknown way: nothing is guaranteed.",),
     )
     return Release(value=model, guarantee=guarantee, settings={"mechanism": "unknown"})
-
-
-def _asset(name: str) -> str:
-    return files("dptopics.release.report").joinpath(name).read_text("utf-8")

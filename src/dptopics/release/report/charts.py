@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib.resources import files
 from math import ceil, floor, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +29,11 @@ def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]], raw
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
         f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def asset(name: str) -> str:
+    """A file that lies beside this one."""
+    return files("dptopics.release.report").joinpath(name).read_text("utf-8")
 
 
 def section(place: str, title: str, *body: str) -> str:
@@ -65,11 +71,6 @@ class Bar(NamedTuple):
         """A share with its 95 % set, rounded outward."""
         ends = f"({floor(1000 * low) / 10:.1f} to {ceil(1000 * high) / 10:.1f})"
         return cls(name, min(1.0, max(0.0, value)), low, high, f"{100 * min(1.0, max(0.0, value)):.1f} %", ends)
-
-    @classmethod
-    def mean(cls, name: str, value: float, low: float, high: float) -> "Bar":
-        """A mean with its interval, of three digits."""
-        return cls(name, value, low, high, f"{value:.3g}", f"({low:.3g} to {high:.3g})")
 
     @property
     def text(self) -> str:
