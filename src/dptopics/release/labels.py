@@ -219,7 +219,7 @@ def _chat(url: str, model: str, prompt: str) -> Name:
 
 
 def _tidy(answer: object, who: str) -> tuple[str, str]:
-    """A title and a sentence: the first two lines of an answer, cut, without quotation marks and control characters."""
+    """The first two lines of an answer, cut to a title and a sentence, without quotation marks and odd signs."""
     if not isinstance(answer, str):
         raise InputError(f"{who} returned {type(answer).__name__} for a name. It must return a string.")
     lines = [line for line in answer[:_LARGEST_ANSWER].splitlines() if line.strip()]

@@ -239,7 +239,6 @@ def test_counts_are_an_overview_and_groups(browser, tmp_path):
         axes=("topic", "ward"),
         values=(("0", "1"), ("north", EVIL[0])),
         cube=cube(np.array([[90.0, 10.0], [np.nan, 60.0]])),
-        weights=np.ones(4),
         noise=2.0,
     )
     show(browser, tmp_path, page.render(release(table)))
@@ -291,7 +290,7 @@ def counted(model):
         axes=("topic", "ward", "month"),
         values=(tuple(map(str, range(model.n_topics))), ("north", EVIL[0], "other"),
                 ("2026-01", "2026-02", "2026-03", "other")),
-        cube=cube(cells), weights=np.ones(8), noise=3.0,
+        cube=cube(cells), noise=3.0,
         model=fingerprint(model.topic_word, model.vocabulary.words),
     )  # fmt: skip
     return release(table)

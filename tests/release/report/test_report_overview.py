@@ -46,7 +46,6 @@ def counts_of(model, groups=("north", "south", "other"), strength=Strength.PROVE
         axes=("topic", "ward", "month"),
         values=((*map(str, range(model.n_topics)), "none"), groups, MONTHS),
         cube=cube(cells),
-        weights=np.ones(8),
         noise=3.0,
         model=fingerprint(model.topic_word, model.vocabulary.words),
     )

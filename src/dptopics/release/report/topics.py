@@ -88,8 +88,8 @@ class TopicsPage:
         """Everybody, by the same release as the sizes; None: not counted, or some count more than once."""
         if self.counts is not None:
             table = self.counts.value
-            several = table.max_cells > 1 and not table.distinct  # a version before 0.4
-            return None if several or table.documents or table.min_units else Shown.of(table.count()).value
+            several = table.documents or table.min_units or (table.since and table.max_periods > 1)
+            return None if several else Shown.of(table.count()).value
         if self.model.sizes is None:
             return None
         noisy, noise = self.model.sizes.noisy, self.model.sizes.noise
