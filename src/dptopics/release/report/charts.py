@@ -112,13 +112,6 @@ def span(rows: Iterable[Bar]) -> tuple[float, float]:
     return min(0.0, *ends, 0.0), max(1e-12, *ends, 0.0)
 
 
-def changes(rows: Iterable[tuple[str, Estimate]]) -> str:
-    """What grew and what shrank between two releases, the largest growth first: names and differences of counts."""
-    ordered = sorted(rows, key=lambda row: -row[1].value)
-    ends = [(f"{round(one.value):+,}", f"({floor(one.low):+,} to {ceil(one.high):+,})") for _, one in ordered]
-    return bars([Bar(name, *one[:3], *said) for (name, one), said in zip(ordered, ends, strict=True)])
-
-
 def multiples(charts: Iterable[tuple[str, str, str]]) -> str:
     """Small charts beside each other, each with its title and a note."""
     drawn = "".join(

@@ -2,46 +2,39 @@
 
 import json
 from base64 import b64encode
-from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
 from html import escape
+from math import ceil, floor
 from string import Template
 from typing import Any
 
 from dptopics.privacy.guarantee import Strength, Unit
+from dptopics.release.compare import compare
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
-from dptopics.release.report.charts import Bar, asset, bars, groups, number, section, trends
+from dptopics.release.report.charts import Bar, asset, bars, folded, groups, number, section, span, trends
 from dptopics.release.report.owner import audit_section, ledger_section
 from dptopics.release.report.promise import Promise
 from dptopics.release.report.topics import TopicsPage, sized_bars
 from dptopics.release.topic_model import TopicModel
 
 
-@dataclass(frozen=True)
-class More:
-    """What a page may show besides the release."""
-
-    ledger: dict[str, Any] | None = None
-    audit: dict[str, Any] | None = None
-    counts: Release[CountTable] | None = None
-
-
-def assemble(release: Release[Any], data: dict[str, Any], more: More) -> str:
+def assemble(release: Release[Any], data: dict[str, Any], *, ledger: Any, audit: Any, counts: Any, before: Any) -> str:
     """One file. Its policy forbids connections, and scripts and styles other than these."""
-    ledger, audit, style, script = more.ledger, more.audit, asset("page.css"), asset("page.js")
-    promise = Promise.of(release, more.counts)
+    style, script = asset("page.css"), asset("page.js")
+    promise = Promise.of(release, counts, before)
     private = audit is not None or any(part.guarantee.strength is Strength.NONE for _, part in promise.parts)
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    headline, body = _content(release, data, more.counts)
+    headline, body = _content(release, data, counts)
+    body += "" if before is None else _changes(before, counts or release)
     parts = [
         _banner(audit is not None) if private else "",
         f"<main>{body}{promise.section()}",
-        "" if ledger is None else ledger_section([part.guarantee for _, part in promise.parts], ledger),
+        "" if ledger is None else ledger_section(promise.parts, ledger),
         "" if audit is None else audit_section(audit),
         "</main>",
     ]
@@ -50,7 +43,7 @@ def assemble(release: Release[Any], data: dict[str, Any], more: More) -> str:
         title=f"{'NOT FOR RELEASE: ' if private else ''}{escape(release.record.title or headline)}",
         header=_header(headline, release, promise),
         body="".join(parts),
-        sources=_sources(data, more),
+        sources=_sources(data, counts, before, ledger, audit),
         data=embedded(data),
         style=style,
         script=script,
@@ -90,13 +83,36 @@ def _counts(table: CountTable) -> tuple[str, str]:
     return f"How many {table.counted}, by {by}", first + trends(table, names, order) + groups(table, names, order)
 
 
-def _sources(data: dict[str, Any], more: More) -> str:
+def _changes(before: Release[Any], after: Release[Any]) -> str:
+    """What rose and what fell since an earlier release."""
+    rows = sorted(compare(before.value, after.value), key=lambda row: -row.change)
+    drawn = [Bar(row.row, row.change, row.low, row.high, f"{round(row.change):+,}",
+                 f"({floor(row.low):+,} to {ceil(row.high):+,})", row.verdict) for row in rows]  # fmt: skip
+    ends, rest = span(drawn), [bar for bar in drawn if bar.note == "open"]
+    sure = [bar for bar in drawn if bar.note != "open"]
+    said = _SINCE.format(f" of {escape(before.record.day)}" if before.record.day else "")
+    many = f"{len(rest):,} more, where noise may be all there is"
+    more = f"<p>{many}: dptopics compare lists them.</p>" if len(rest) > _MOST_OPEN else folded(many, bars(rest, ends))
+    shown = bars(sure, ends) if sure else "", more if rest else ""
+    return section("changes", "What rose and what fell", f"<p>{said}</p>", *shown)
+
+
+_MOST_OPEN = 60
+_SINCE = (
+    "Since the earlier release{}. With probability 95 % all of these intervals hold together. They cover the noise of "
+    "both releases; people differ by chance as well."
+)
+
+
+def _sources(data: dict[str, Any], *given: Any) -> str:
     """What the page was made from."""
+    counts, before, ledger, audit = (one is not None for one in given)
     sources = [
-        ("counts of its topics", more.counts is not None),
+        ("counts of its topics", counts),
         ("names given to its topics", any(topic["label"] for topic in data.get("topics", ()))),
-        ("its ledger", more.ledger is not None),
-        ("its audit", more.audit is not None),
+        ("an earlier release", before),
+        ("its ledger", ledger),
+        ("its audit", audit),
     ]
     *first, last = ["the release", *(name for name, given in sources if given)]
     return f"{', '.join(first)} and {last}" if first else last
