@@ -4,6 +4,7 @@
     python benchmarks/atlas.py --data FOLDER --show
     python benchmarks/atlas.py --data FOLDER --wrong    # themes shown of 300 texts that whole-text vectors do not see
     python benchmarks/atlas.py --data FOLDER --cover    # intervals of the sizes of themes, domains and the rest
+    python benchmarks/atlas.py --data FOLDER --growing  # NMI on 1,000 other texts, from 300 texts to 16,000
 
 NMI of each text's topic with labels; three draws of each corpus, five runs each, ten topics. LDA: tomotopy without
 privacy on the same texts read in the same way, ten topics, min_df 2, 500 iterations, three seeds.
@@ -27,6 +28,7 @@ STORED = Path(__file__).parent / "results" / "atlas.json"
 LABELS = {"airline_tweets": "reason", "medquad": "source"}
 CORPORA = ("newsgroups20", "octis_bbc_news", "reddit_posts", "airline_tweets", "wikipedia_schools", "medquad")
 SIZES = (300, 500, 1000, 2000)
+GROWING = (300, 500, 1000, 2000, 3000, 4000, 5000, 8000, 16000)
 DRAWS, RUNS, SEEDS = 3, 5, 3
 TEXT = TextSettings()
 
@@ -96,6 +98,20 @@ def wrong(data: Path) -> dict[str, list[float]]:
     return found
 
 
+def growing(data: Path, runs: int = 3) -> dict[str, dict[str, float]]:
+    """NMI of the default on the first 1,000 texts of each corpus, learned from the next 300, 500, 1,000 … texts."""
+    found: dict[str, dict[str, float]] = {}
+    for corpus in CORPORA:
+        rows = rows_of(corpus, data, 0)
+        held, rest = rows[:1000], [text for text, _ in rows[1000:]]
+        for n in (n for n in GROWING if n <= len(rest)):
+            models = releases(rest[:n], runs)
+            scores = [nmi([label for _, label in held], one.assign([text for text, _ in held])) for one in models]
+            found.setdefault(corpus, {})[str(n)] = round(float(np.mean(scores)), 4)
+        print(corpus, found[corpus], flush=True)
+    return found
+
+
 def releases(texts: list[str], runs: int) -> Iterator[TopicModel]:
     """The default at ε = 1, ten topics."""
     plan = Plan.topics(n_topics=10, epsilon=1.0, delta=1e-5, unit="document", text=TEXT)
@@ -152,6 +168,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--wrong", action="store_true")
     parser.add_argument("--cover", action="store_true")
+    parser.add_argument("--growing", action="store_true")
     parser.add_argument("--corpora", nargs="+", default=CORPORA)
     parser.add_argument("--n", nargs="+", type=int, default=SIZES)
     parser.add_argument("--epsilon", type=float, default=1.0)
@@ -160,8 +177,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=STORED)
     given = parser.parse_args()
     stored = json.loads(given.out.read_text()) if given.out.exists() else {}
-    if given.wrong or given.cover:
-        stored |= {"wrong": wrong(given.data)} if given.wrong else {"cover": cover(given.data)}
+    if other := [run for run in (wrong, cover, growing) if getattr(given, run.__name__)]:
+        stored |= {run.__name__: run(given.data) for run in other}
         given.out.write_text(json.dumps(stored, indent=1) + "\n")
         return
     for corpus in () if given.show else given.corpora:

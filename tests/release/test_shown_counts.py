@@ -136,4 +136,5 @@ def test_a_column_says_what_it_counts_everywhere(capsys, monkeypatch, more, said
     assert table.to_arrow().column_names[2] == column
     assert table.summary_json(1)["counted"] == said
     page = render(Release(value=table, guarantee=PROMISE, settings={"mechanism": "margins"}))
-    assert f"{said} by topic" in page
+    assert f"{said} (95 % interval)" in page
+    assert f"{said} by ward" in page

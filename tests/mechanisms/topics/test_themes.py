@@ -10,8 +10,18 @@ from dptopics.core.errors import InputError, PrivacyError
 from dptopics.core.text import TextSettings
 from dptopics.mechanisms.budget import Budget
 from dptopics.mechanisms.queries import watched_by
-from dptopics.mechanisms.topics.atlas import NEAR, Places, public_chart, soft_places
+from dptopics.mechanisms.topics.atlas import (
+    FEWEST_THEMES,
+    NEAR,
+    Along,
+    Places,
+    Units,
+    public_chart,
+    soft_places,
+    theme_axes,
+)
 from dptopics.mechanisms.topics.embedded import Split
+from dptopics.mechanisms.topics.embedded_space import Sums
 from dptopics.plan import Plan
 from dptopics.privacy.events import Gaussian, to_replace_one
 from dptopics.privacy.pricing import epsilon_of
@@ -151,6 +161,38 @@ def test_soft_places_do_not_depend_on_neighbours():
         assert np.array_equal(alone[1][0], values[d])
     slow = np.argsort(-(documents.astype(np.float32) @ across.astype(np.float32)), axis=1)[:, :NEAR]
     assert np.array_equal(np.delete(found, 4, 0), np.delete(slow, 4, 0))
+
+
+def test_what_noise_makes_of_nothing_is_not_taken_for_sure(few):
+    _, _, corpus, mechanism = few
+    chart, draw = placed(mechanism, corpus).chart, np.random.default_rng(0)
+    found = [len(chart.shown(draw.normal(0, 5, len(chart.centres)), 5.0)) for _ in range(5)]
+    assert found == [FEWEST_THEMES] * 5
+    exact = chart.looks[:, :12].sum(axis=1) * 60
+    assert set(range(12)) <= set(chart.shown(exact + draw.normal(0, 5, exact.size), 5.0).tolist())
+
+
+def test_units_count_once_and_rounds_have_norm_one(few):
+    _, _, corpus, mechanism = few
+    block, chart = block_of(corpus), placed(mechanism, corpus).chart
+    start, _, values = Units()(block)
+    assert np.array_equal(start, np.arange(block.unit_start.size))
+    assert np.array_equal(values, np.ones((start.size - 1, 1)))
+    seen = Along(chart.documents, theme_axes(chart.centres, np.ones(len(chart.centres))))
+    rows = Sums(seen, np.eye(seen.axes.shape[1])[:3], size_weight=0.0)(block).values
+    assert np.linalg.norm(rows, axis=1).max() <= 1 + 1e-9
+    assert not rows[:, -1].any()
+
+
+def test_what_all_themes_share_is_taken_off():
+    draw = np.random.default_rng(0)
+    apart = draw.normal(size=(40, 6))
+    alike = apart + 9.0 * np.eye(6)[0]
+    apart /= np.linalg.norm(apart, axis=1, keepdims=True)
+    alike /= np.linalg.norm(alike, axis=1, keepdims=True)
+    middle = alike.mean(axis=0) / np.linalg.norm(alike.mean(axis=0))
+    assert np.linalg.norm(middle @ theme_axes(alike, np.ones(40))) < 0.1
+    assert np.allclose(np.linalg.svd(theme_axes(apart, np.ones(40)))[1], 1)  # all of it stays
 
 
 def test_planted_subjects_are_shown_and_named(few, released):

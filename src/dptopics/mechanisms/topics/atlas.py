@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -39,16 +39,11 @@ _SMALL = 0.15  # of the weight of the last that could be a topic by itself: smal
 class Chart:
     """An atlas in a space: where each theme lies, and how texts about it are placed."""
 
-    atlas: Atlas
     documents: Documents
     centres: Floats  # themes × dimensions
+    across: Floats  # the same as columns
     looks: Floats  # column j: the mean place of public texts about theme j
     root: Floats  # of its Gram matrix, lower triangular
-
-    @cached_property
-    def across(self) -> Floats:
-        """Centres as columns."""
-        return np.ascontiguousarray(self.centres.T)
 
     def weights(self, noisy: Floats, sigma: float, doubt: float) -> Floats:
         """About how many texts each theme explains: w ≥ 0 that minimise ‖noisy − looks·w‖²/2 + doubt·σ·Σw.
@@ -70,7 +65,7 @@ class Chart:
         """
         weight = self.weights(noisy, sigma, _SURE)
         sure = weight > LEAST_TEXTS
-        alike = self.looks.T @ noisy / np.linalg.norm(self.looks, axis=0)
+        alike = self.looks.T @ noisy / np.maximum(np.linalg.norm(self.looks, axis=0), 1e-9)
         order = np.lexsort((-alike, -np.where(sure, weight, 0.0)))
         return np.asarray(order[: min(max(int(sure.sum()), FEWEST_THEMES), MOST_THEMES)])
 
@@ -111,13 +106,19 @@ def _listed_chart(
     centres = np.zeros((len(atlas.themes), placed.shape[1]))
     np.add.at(centres, of, placed)
     centres = unit(centres)
-    found, values = soft_places(placed, np.ascontiguousarray(centres.T))
+    across = np.ascontiguousarray(centres.T)
+    found, values = soft_places(placed, across)
     looks = np.zeros((len(centres), len(centres)))
     np.add.at(looks, (found, of[:, None]), values)
     looks /= np.maximum(np.bincount(of), 1)
     with threadpool_limits(1):
         root = np.asarray(np.linalg.cholesky(looks.T @ looks + _RIDGE * np.eye(len(looks))), float)
-    return Chart(atlas, documents, centres, looks, root)
+    return Chart(documents, centres, across, looks, root)
+
+
+@lru_cache(maxsize=2)
+def _read(texts: tuple[str, ...], text: TextSettings) -> list[list[str]]:
+    return [list(text.words(one)) for one in texts]
 
 
 def _public_block(
@@ -128,8 +129,8 @@ def _public_block(
     if not embedding.of_words:
         nothing = np.zeros(len(texts) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32)
         return Block(each, *nothing, embedding(texts))
-    settings, index = text or TextSettings(), vocabulary.index
-    found = [[index[word] for word in settings.words(one) if word in index] for one in texts]
+    index = vocabulary.index
+    found = [[index[word] for word in row if word in index] for row in _read(tuple(texts), text or TextSettings())]
     tokens = np.array([word for row in found for word in row], np.int32)
     sizes, word, count = count_tokens(tokens, np.array([len(row) for row in found], np.int64))
     return Block(each, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), word, count)

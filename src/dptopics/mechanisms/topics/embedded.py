@@ -17,7 +17,6 @@ from dptopics.mechanisms.budget import Asked, Budget
 from dptopics.mechanisms.mechanism import check_words
 from dptopics.mechanisms.topics import embedded_space
 from dptopics.mechanisms.topics.atlas import (
-    FEWEST_THEMES,
     LEAST_TEXTS,
     LIKELY,
     MOST_THEMES,
@@ -171,7 +170,7 @@ ROUNDS = 4  # of k-means, for few units
 _CAUTION = 1.1  # noise in them counts so many times: a sum must say more than that to move a topic
 _WORDS_OF_A_TEXT = 50  # distinct ones, where nobody asked
 _WORDS_OF_A_THEME = 8
-_UNITS_OF_A_THEME = 6.0  # for each unit of noise: what a theme needs to be seen
+_UNITS_OF_A_THEME = 15.0  # for each unit of noise: what one theme more needs to be seen
 
 PUBLIC_MODEL = (
     "The embedding model is public and has not seen this data; each document's vector depends on that document alone."
@@ -288,12 +287,11 @@ class EmbeddedTopics(GaussianTopics):
         )
 
     def themes_expected(self, units: int) -> tuple[int, float] | None:
-        """By releases of six corpora (benchmarks/atlas.py): about five units for each theme and unit of noise."""
+        """By releases of six corpora (benchmarks/atlas.py): 15 units for one theme more, for each unit of noise."""
         if self.atlas is None or units >= self.few:
             return None
         left = 1 - (self.sigma / self.count_sigma) ** 2 - sum(Split.of(units))
-        many = round(units / (_UNITS_OF_A_THEME * self.sigma))
-        return min(MOST_THEMES, max(FEWEST_THEMES, many)), self.sigma / sqrt(left / 2)
+        return min(MOST_THEMES, round(4 + units / (_UNITS_OF_A_THEME * self.sigma))), self.sigma / sqrt(left / 2)
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """Both ways that it can go."""
@@ -367,12 +365,32 @@ class EmbeddedTopics(GaussianTopics):
                 moving = moving.by(sums[:, :-1], sigma * _CAUTION)
         centres = unit(moving.centres @ axes.T)
         words = self._voted(asked, placed, centres, size, split.words)
-        model = self._theme_model(placed, centres, words, weight, shown, corpus)
-        assert model.themes is not None
+        topic = (placed.centres @ centres.T).argmax(axis=1)
+        themes = Themes(
+            atlas=atlas.sha256,
+            names=atlas.names,
+            domain_names=atlas.domains,
+            domain_of=atlas.domain_of,
+            centres=placed.centres,
+            shown=shown,
+            topic=topic[shown],
+            words=tuple(atlas.themes[j].words[:_WORDS_OF_A_THEME] for j in shown.tolist()),
+            unit=str(corpus.bounds.unit),
+        )
         with progress.part(0.8, 0.97):
             sigma = budget.of(budget.left / 2)
-            noisy = asked.sum(Belonging(placed.documents, model.themes), sigma)[:, 0]
-        model = replace(model, themes=replace(model.themes, noisy=noisy, noise_std=sigma))
+            noisy = asked.sum(Belonging(placed.documents, themes), sigma)[:, 0]
+        shares = np.bincount(topic, weights=weight, minlength=len(centres)) + 1.0
+        model = TopicModel(
+            topic_word=np.ascontiguousarray(words.share.T),
+            vocabulary=vocabulary,
+            topic_share=shares / shares.sum(),
+            alpha=0.1,
+            noise_std=words.noise_std,
+            text=corpus.text,
+            themes=replace(themes, noisy=noisy, noise_std=sigma),
+            space=self._space(placed.documents, centres),
+        )
         return sized(model, corpus, sigma=budget.pay(budget.of(budget.left)), rng=asked.rng)
 
     def _voted(self, asked: Asked, placed: Chart, centres: Floats, size: float, share: float) -> Weights:
@@ -386,41 +404,6 @@ class EmbeddedTopics(GaussianTopics):
         score = scores(space, centres, _WORDS_OF_A_TEXT, self.steepness, trust_in_model(each, sigma))
         table = asked.sum(Votes(placed.documents, centres, score, self.most_words), sigma)
         return weights(posterior(table, sigma, expected), sigma, expected, np.zeros(len(expected), bool))
-
-    def _theme_model(
-        self,
-        placed: Chart,
-        centres: Floats,
-        words: Weights,
-        weight: Floats,
-        shown: NDArray[np.int64],
-        corpus: BoundedCorpus,
-    ) -> TopicModel:
-        """Post-processing: topics with the themes that lie nearest to each."""
-        vocabulary, atlas = corpus.vocabulary, placed.atlas
-        assert vocabulary is not None
-        topic = (placed.centres @ centres.T).argmax(axis=1)
-        shares = np.bincount(topic, weights=weight, minlength=len(centres)) + 1.0
-        return TopicModel(
-            topic_word=np.ascontiguousarray(words.share.T),
-            vocabulary=vocabulary,
-            topic_share=shares / shares.sum(),
-            alpha=0.1,
-            noise_std=words.noise_std,
-            text=corpus.text,
-            themes=Themes(
-                atlas=atlas.sha256,
-                names=atlas.names,
-                domain_names=atlas.domains,
-                domain_of=atlas.domain_of,
-                centres=placed.centres,
-                shown=shown,
-                topic=topic[shown],
-                words=tuple(atlas.themes[j].words[:_WORDS_OF_A_THEME] for j in shown.tolist()),
-                unit=str(corpus.bounds.unit),
-            ),
-            space=self._space(placed.documents, centres),
-        )
 
     def _space(self, documents: Documents, centres: Floats) -> DocumentSpace:
         return DocumentSpace(
