@@ -72,11 +72,6 @@ class Bar(NamedTuple):
         ends = f"({floor(1000 * low) / 10:.1f} to {ceil(1000 * high) / 10:.1f})"
         return cls(name, min(1.0, max(0.0, value)), low, high, f"{100 * min(1.0, max(0.0, value)):.1f} %", ends)
 
-    @property
-    def text(self) -> str:
-        """The number as it is printed."""
-        return f"{self.shown} {self.interval}".strip()
-
 
 def bars(rows: Sequence[Bar], ends: tuple[float, float] | None = None) -> str:
     """Horizontal bars with error bars, as a list that is read aloud as it is seen; ``ends``: of the scale."""
@@ -163,7 +158,7 @@ def _all_counts(table_of: CountTable, axis: int, names: Sequence[str]) -> str:
     if len(names) * len(values) > _MOST_CELLS:
         return "<p>All counts are in counts.csv of the release.</p>"
     rows = [
-        (name, *(Bar.counted("", number(table_of, {0: k, axis: j})).text for j in range(len(values))))
+        (name, *(" ".join(Bar.counted("", number(table_of, {0: k, axis: j}))[4:6]) for j in range(len(values))))
         for k, name in enumerate(names)
     ]
     title = f"{table_of.title(margin=True)} by {table_of.axes[axis]}"

@@ -146,7 +146,6 @@ def _header(headline: str, release: Release[Any], promise: Promise) -> str:
 
 
 def _banner(audited: bool) -> str:
-    reason = "The release guarantees nothing; the reason is given below, under the guarantee."
-    if audited:
-        reason = "It contains an audit: numbers computed from the private data without noise."
+    no_promise = "The release guarantees nothing; the reason is given below, under the guarantee."
+    reason = "It contains an audit: numbers computed from the private data without noise." if audited else no_promise
     return f'<p class="banner" role="alert"><strong>NOT FOR RELEASE.</strong> {escape(reason)}</p>'

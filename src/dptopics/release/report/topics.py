@@ -101,18 +101,12 @@ class TopicsPage:
         if self.counts is not None:
             table = self.counts.value
             of_rows = [self.names[int(v)] if v.isdigit() else _ELSE.get(v, v) for v in table.values[0]]
-            counted = trends(table, of_rows, self._rows) + groups(table, of_rows, self._rows)
+            own = [table.values[0].index(str(k)) for k in self.order]
+            rows = [*own, *sorted(set(range(len(of_rows))) - set(own))]  # topics, then whatever is no topic
+            counted = trends(table, of_rows, rows) + groups(table, of_rows, rows)
         themes = "" if self._themes is None else _themes_section(self._themes)
         alike = self._map() + (tree(self.release.tree(), self.names) if self.model.n_topics > 2 else "")
         return themes + self._overview(main=not themes) + self._words() + counted + alike
-
-    @property
-    def _rows(self) -> list[int]:
-        """Rows of the counts: topics, the largest first, then whatever is no topic."""
-        assert self.counts is not None
-        values = self.counts.value.values[0]
-        own = [values.index(str(k)) for k in self.order]
-        return [*own, *sorted(set(range(len(values))) - set(own))]
 
     def _overview(self, *, main: bool) -> str:
         head, note = self._sized
@@ -168,10 +162,12 @@ _ABOVE = (
 
 
 def _word(word: str, weight: float, noise_std: float | None) -> Bar:
-    if noise_std is None:
-        return Bar(word, weight, shown=f"{100 * weight:.2g} %")
-    ends = weight - 2 * noise_std, weight + 2 * noise_std
-    return Bar(word, weight, *ends, f"{100 * weight:.2g} %", f"± {200 * noise_std:.2g}")
+    shown, doubt = f"{100 * weight:.2g} %", 2 * (noise_std or 0.0)
+    return Bar(
+        word,
+        weight,
+        *((weight - doubt, weight + doubt, shown, f"± {100 * doubt:.2g}") if doubt else (None, None, shown)),
+    )
 
 
 def sized_bars(rows: Sequence[Bar], head: str) -> str:
