@@ -23,7 +23,7 @@ from dptopics.core.text import TextSettings, language_name
 
 MOST_THEMES = 5000
 _MOST_LETTERS = 80  # of a name
-_SHIPPED = ("english", "german")
+_SHIPPED = ("english", "german", "japanese")
 
 
 @dataclass(frozen=True)
