@@ -18,7 +18,7 @@ SCRIPTS = re.compile(r"python ((?:benchmarks|experiments)/\w+\.py)\b")
 PROGRAM = re.compile(r"\s*(?:\$ |dptopics |pip |make |from \w[\w.]* import |import \w|>>> )")
 # Why a block may stay un-run: <!-- not run: REASON --> on the line before it.
 REASONS = {"needs a model of your own", "needs Spark", "runs until it is stopped", "needs a collector"}
-MOST_NOT_RUN = 8
+MOST_NOT_RUN = 9
 _NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*$")
 
 

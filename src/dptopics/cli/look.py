@@ -263,8 +263,9 @@ def report(
     out_file: Path = o.option("HTML file to write; it must not exist.", "--out", default=o.REQUIRED),
     audit: Path | None = o.option("Folder of an audit of this release's mechanism. The page is then not for release."),
     labels: Path | None = o.option("Names of the topics: what label --out wrote."),
-    counts: Path | None = o.option("Folder of counts of these topics: sizes, trends and maps are shown."),
+    counts: Path | None = o.option("Folder of counts of these topics: sizes, trends and groups are shown."),
     ledger: Path | None = o.option("Ledger it was charged to: its charges are shown."),
+    before: Path | None = o.option("Folder of an earlier release of the same kind: what rose and what fell is shown."),
 ) -> None:
     """Write a release as one HTML page to look at: topics, words, error bars, guarantee. Spends no budget."""
     from dptopics.ledger.ledger import Ledger
@@ -280,6 +281,7 @@ def report(
         audit=None if audit is None else report.read_audit(audit),
         labels=None if labels is None else report.read_labels(labels),
         counts=counted,
+        before=None if before is None else bundle.load(before),
     )
     err.print(f"Written to [bold]{path}[/].", highlight=False)
     if audit is not None:

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
@@ -74,22 +74,11 @@ def _release_column(table: Values, column: str, release: Releasing, max_groups: 
     """The values of a column, to count by where there is no public list."""
     from dptopics.counting import release_groups
 
+    how: dict[str, Any] = {**release.budget, **release.named, "people": release.people, "out": release.folder}
+    how |= {"drop_missing": table.drop_missing, "author_is": table.author_is or (), "unit": table.unit(release.unit)}
     with stoppable() as phase:
-        listed = release_groups(
-            table.data,
-            column=column,
-            author=table.author,
-            unit=table.unit(release.unit),
-            max_words=max_groups,
-            drop_missing=table.drop_missing,
-            author_is=table.author_is or (),
-            tell=say,
-            phase=phase,
-            people=release.people,
-            out=release.folder,
-            **release.budget,
-            **release.named,
-        )
+        how |= {"author": table.author, "max_words": max_groups, "tell": say, "phase": phase}
+        listed = release_groups(table.data, column=column, **how)
     shown = escape(column).replace("{", "{{").replace("}", "}}")
     release.show(listed, f"Count by it: --groups {shown}={{where}}", many="groups")
 
@@ -130,9 +119,12 @@ def ngrams(
 ) -> None:
     """Release how probable n-grams are: counts for language models, with a public prior."""
     from dptopics.plan import Plan
+    from dptopics.release.ngrams import LanguageModel, NgramTable
 
     if arpa is not None:
-        _write_arpa(Path(table.source or ""), arpa)
+        o.check_new(arpa)
+        arpa.write_text(LanguageModel(NgramTable.load(table.source or "")).arpa(), "utf-8")
+        err.print(f"Written to [bold]{o.escape_path(arpa)}[/].")
         return
     if not table.text:
         raise InputError("name the column with the texts: --text COLUMN.")
@@ -164,15 +156,6 @@ def ngrams(
         return
     read = table.reader(vocabulary=None if plan.prior is None else plan.prior.value.vocabulary)
     release.publish(plan, read, "A language model of it: dptopics ngrams {where} --arpa FILE")
-
-
-def _write_arpa(folder: Path, out_file: Path) -> None:
-    """A release of n-grams as a language model."""
-    from dptopics.release.ngrams import LanguageModel, NgramTable
-
-    o.check_new(out_file)
-    out_file.write_text(LanguageModel(NgramTable.load(folder)).arpa(), "utf-8")
-    err.print(f"Written to [bold]{o.escape_path(out_file)}[/].")
 
 
 def public_ngrams(path: Path, text: str, n: int, size: int, encoding: str, tokenizer: str | None) -> "PublicInput":

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from test_report import Reader
 
 from charging import charged
 from dptopics import (
@@ -384,13 +385,35 @@ def pages(model):
     """Every kind of page."""
     ledger_free = release(model)
     yield "topics", page.render(ledger_free, labels=named(model), counts=counted(model))
-    yield "counts", page.render(counted(model))
+    yield "counts and what changed", page.render(counted(model), before=counted(model))
+    yield "answers", page.render(answers())
     yield "words", page.render(release(Vocabulary(("a", "knee"), (5.0, 4.0))))
     yield "none", page.render(replace(ledger_free, guarantee=replace(guarantee(), strength=Strength.NONE)))
     demo = demo_corpus()
     corpus = Corpus.from_texts(demo.texts[:900], demo.authors[:900])
     plan = Plan.topics(mechanism="atlas", n_topics=20, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR).build()
     yield "themes", page.render(charged(Unrecorded(), plan, corpus.bounded(), secure_rng()))
+
+
+def answers():
+    """Of how many people two things are true, with the mean of a number."""
+    own = {"asked": ('{"mention": "pain"}', '{"question": "Is it about <b>bills</b>?"}')}
+    return release(CountTable(
+        axes=("question", "ward"), values=(("pain", "bills"), ("north", "south", "other")), noise=3.0,
+        cube=cube(np.array([[90.0, 80, 0], [40, 60, 0]])), number="stars", number_range=(1.0, 5.0),
+        numbers=cube(np.array([[9.0, 8, 0], [4, 6, 0]])), **own,
+    ))  # fmt: skip
+
+
+def test_answers_with_means(browser, tmp_path):
+    show(browser, tmp_path, page.render(answers()))
+    assert browser.find_element("tag name", "h1").text == "How many people, by question and ward"
+    shown = browser.find_element("id", "overview").text
+    assert "Is it about <b>bills</b>?" in shown
+    assert '{"mention"' not in shown
+    table = answers().value
+    mean = table.mean(question="pain")
+    assert f"pain {mean.value:.3g} ({mean.low:.3g} to {mean.high:.3g})" in Reader(page.render(answers())).words
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -13,10 +13,9 @@ from dptopics.privacy import events as ev
 from dptopics.privacy.card import show
 from dptopics.privacy.guarantee import composed
 from dptopics.release import report as page
-from dptopics.release.counts import Estimate
 from dptopics.release.margins import cube
 from dptopics.release.release import Record
-from dptopics.release.report.charts import changes, time_axis
+from dptopics.release.report.charts import time_axis
 from dptopics.release.report.promise import together
 from dptopics.release.topic_model import fingerprint
 from dptopics.release.topic_sizes import TopicSizes
@@ -182,18 +181,32 @@ def test_a_group_of_almost_nobody_gets_no_shares(topics):
     assert text.count("too few to say") == topics.value.n_topics + 1
 
 
-def test_changes_are_sorted_and_signed():
-    rows = [("shrank", Estimate.of(-40.0, 25.0)), ("grew", Estimate.of(1200.0, 25.0)), ("same", Estimate.of(0.2, 25.0))]
-    text = changes(rows)
-    places = [text.index(name) for name in ("grew", "same", "shrank")]
-    assert places == sorted(places)
-    words = Reader(text).words
-    assert "grew +1,200 (+1,190 to +1,210)" in words
-    assert "shrank -40 (-50 to -30)" in words
-    sizes = re.findall(r'class="size" d="M([\d.]+) 1.5H([\d.]+)V', text)
-    zero = 100 * 49.8 / (1209.8 + 49.8)
-    assert float(sizes[0][0]) == pytest.approx(zero, abs=0.01)
-    assert float(sizes[2][1]) == pytest.approx(zero, abs=0.01)  # to the left of zero
+def test_what_rose_and_fell_since_an_earlier_release(topics):
+    counts = counts_of(topics.value)
+    cells = counts.value.cube[:-1, :-1, :-1].copy()
+    cells[0, 0, 0] += 400
+    cells[1, 1, 1] -= 300
+    later = replace(counts, value=replace(counts.value, cube=cube(cells)))
+    text = page.render(later, before=counts)
+    part = text.split('id="changes"')[1].split("</section>")[0]
+    words = Reader(part).words
+    assert re.search(r"topic 0, ward north, month 2026-01 rose \+400 \(\+\d+ to \+4\d\d\)", words)
+    assert re.search(r"topic 1, ward south, month 2026-02 fell -300", words)
+    assert "where noise may be all there is" in words
+    values = [int(one.replace(",", "")) for one in re.findall(r"<b>([+-][\d,]+)</b>", part.split("<details>")[0])]
+    assert values == sorted(values, reverse=True)
+    # Bars to the left and to the right of the same zero.
+    drawn = [[float(end) for end in one] for one in re.findall(r'class="size" d="M([\d.]+) 1.5H([\d.]+)V', part)]
+    zero = max(min(one) for one in drawn if one)
+    assert all(abs(one[0] - zero) < 0.1 or abs(one[1] - zero) < 0.1 for one in drawn)
+    both = composed(counts.guarantee, counts.guarantee, delta=1e-6)
+    assert f"ε = {show(both.epsilon)}, proved" in text  # of both
+    assert "This page shows 2 releases" in text
+    with_topics = page.render(topics, counts=later, before=counts)
+    assert 'id="changes"' in with_topics
+    assert "This page shows 3 releases" in with_topics
+    with pytest.raises(InputError, match="compare two releases of"):
+        page.render(topics, before=topics)
 
 
 def test_counts_that_promise_nothing_mark_the_page(topics):

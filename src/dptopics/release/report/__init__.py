@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
 from dptopics.release.report.content import check_counts, contents
 from dptopics.release.report.content import check_labels as check_labels
-from dptopics.release.report.page import More, assemble
+from dptopics.release.report.page import assemble
 from dptopics.release.report.promise import check_audit
 from dptopics.release.topic_model import TopicModel
 
@@ -28,6 +27,7 @@ def render(
     audit: dict[str, Any] | None = None,
     labels: Mapping[str, Any] | None = None,
     counts: Release[CountTable] | None = None,
+    before: Release[Any] | None = None,
 ) -> str:
     """The page as text.
 
@@ -36,7 +36,8 @@ def render(
         ledger: the account (:meth:`dptopics.Ledger.to_dict`).
         audit: the content of ``audit.json``. The page is then marked as not for release.
         labels: names of the topics (``dptopics label --out``).
-        counts: a release of counts of these topics, for sizes, trends and maps. Its own price is shown with it.
+        counts: a release of counts of these topics, for sizes, trends and groups. Its own price is shown with it.
+        before: an earlier release of the same kind (with counts: of counts), to show what rose and what fell.
     """
     if isinstance(release, TopicModel):
         release = unprotected(release)
@@ -46,11 +47,11 @@ def render(
         raise InputError("labels and counts belong to topics, and this release has none. Leave them out.")
     if counts is not None:
         check_counts(release.value, counts.value_of(CountTable))
-    more = More(ledger=ledger, audit=audit, counts=counts)
+    more: dict[str, Any] = {"ledger": ledger, "audit": audit, "counts": counts, "before": before}
     shown = _WORDS_SHOWN
     while True:
         data = contents(release.value, shown, labels)
-        page = assemble(release, data, more, _asset("page.css"), _asset("page.js"))
+        page = assemble(release, data, **more)
         if len(page.encode()) <= LARGEST_PAGE:
             return page
         if shown <= _FEWEST_WORDS:
@@ -116,7 +117,3 @@ def unprotected(model: TopicModel) -> Release[TopicModel]:
         assumptions=("These topics were learned elsewhere, in an unknown way: nothing is guaranteed.",),
     )
     return Release(value=model, guarantee=guarantee, settings={"mechanism": "unknown"})
-
-
-def _asset(name: str) -> str:
-    return files("dptopics.release.report").joinpath(name).read_text("utf-8")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib.resources import files
 from math import ceil, floor, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +29,11 @@ def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]], raw
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
         f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def asset(name: str) -> str:
+    """A file that lies beside this one."""
+    return files("dptopics.release.report").joinpath(name).read_text("utf-8")
 
 
 def section(place: str, title: str, *body: str) -> str:
@@ -66,16 +72,6 @@ class Bar(NamedTuple):
         ends = f"({floor(1000 * low) / 10:.1f} to {ceil(1000 * high) / 10:.1f})"
         return cls(name, min(1.0, max(0.0, value)), low, high, f"{100 * min(1.0, max(0.0, value)):.1f} %", ends)
 
-    @classmethod
-    def mean(cls, name: str, value: float, low: float, high: float) -> "Bar":
-        """A mean with its interval, of three digits."""
-        return cls(name, value, low, high, f"{value:.3g}", f"({low:.3g} to {high:.3g})")
-
-    @property
-    def text(self) -> str:
-        """The number as it is printed."""
-        return f"{self.shown} {self.interval}".strip()
-
 
 def bars(rows: Sequence[Bar], ends: tuple[float, float] | None = None) -> str:
     """Horizontal bars with error bars, as a list that is read aloud as it is seen; ``ends``: of the scale."""
@@ -109,13 +105,6 @@ def span(rows: Iterable[Bar]) -> tuple[float, float]:
     """The scale on which all error bars fit, with zero in it."""
     ends = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
     return min(0.0, *ends, 0.0), max(1e-12, *ends, 0.0)
-
-
-def changes(rows: Iterable[tuple[str, Estimate]]) -> str:
-    """What grew and what shrank between two releases, the largest growth first: names and differences of counts."""
-    ordered = sorted(rows, key=lambda row: -row[1].value)
-    ends = [(f"{round(one.value):+,}", f"({floor(one.low):+,} to {ceil(one.high):+,})") for _, one in ordered]
-    return bars([Bar(name, *one[:3], *said) for (name, one), said in zip(ordered, ends, strict=True)])
 
 
 def multiples(charts: Iterable[tuple[str, str, str]]) -> str:
@@ -169,7 +158,7 @@ def _all_counts(table_of: CountTable, axis: int, names: Sequence[str]) -> str:
     if len(names) * len(values) > _MOST_CELLS:
         return "<p>All counts are in counts.csv of the release.</p>"
     rows = [
-        (name, *(Bar.counted("", number(table_of, {0: k, axis: j})).text for j in range(len(values))))
+        (name, *(" ".join(Bar.counted("", number(table_of, {0: k, axis: j}))[4:6]) for j in range(len(values))))
         for k, name in enumerate(names)
     ]
     title = f"{table_of.title(margin=True)} by {table_of.axes[axis]}"

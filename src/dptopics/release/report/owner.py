@@ -1,12 +1,12 @@
 """What the page shows its owner: the account that a release was charged to, and its audit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from math import log10
 from typing import Any
 
 from dptopics.privacy.card import show
-from dptopics.privacy.guarantee import Guarantee
+from dptopics.release.release import Release
 from dptopics.release.report.charts import folded, section, table
 
 _LEFT, _TOP, _SIZE = 60.0, 12.0, 340.0
@@ -14,10 +14,11 @@ _LOWEST = 1e-4
 _COLOURS = 8  # classes c0 … c7 of the style sheet
 
 
-def ledger_section(shown: Sequence[Guarantee], ledger: dict[str, Any]) -> str:
+def ledger_section(shown: Sequence[tuple[str, Release[Any]]], ledger: dict[str, Any]) -> str:
     """Every charge, and which of them this page shows."""
-    prices = [guarantee.to_dict()["events"] for guarantee in shown]
-    ours = [charge["number"] for charge in ledger["charges"] if charge["events"] in prices]
+    called = {"counts": "the release of counts", "earlier release": "the earlier release"}
+    prices = {called.get(name, "this release"): part.guarantee.to_dict()["events"] for name, part in shown}
+    ours = [charge["number"] for charge in ledger["charges"] if charge["events"] in prices.values()]
     rows = [
         (str(c["number"]), c["time"][:10], c["what"], show(c["epsilon"]), show(c["delta"]), c["strength"],
          "yes" if c["number"] in ours else "")
@@ -35,10 +36,10 @@ def ledger_section(shown: Sequence[Guarantee], ledger: dict[str, Any]) -> str:
     return section("ledger", title, body, table("Charges, oldest first", heads, rows))
 
 
-def _charged(prices: Sequence[Any], charges: Sequence[dict[str, Any]]) -> str:
+def _charged(prices: Mapping[str, Any], charges: Sequence[dict[str, Any]]) -> str:
     """Which charges the parts of this page are, matched by their prices."""
     notes = []
-    for name, price in zip(("this release", "the release of counts"), prices, strict=False):
+    for name, price in prices.items():
         numbers = [str(charge["number"]) for charge in charges if charge["events"] == price]
         which = (
             f"charge {numbers[0]}" if len(numbers) == 1 else f"one of the charges {', '.join(numbers)} of this price"

@@ -2,61 +2,51 @@
 
 import json
 from base64 import b64encode
-from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
 from html import escape
+from math import ceil, floor
+from string import Template
 from typing import Any
 
 from dptopics.privacy.guarantee import Strength, Unit
+from dptopics.release.compare import compare
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
-from dptopics.release.report.charts import Bar, bars, groups, number, section, trends
+from dptopics.release.report.charts import Bar, asset, bars, folded, groups, number, section, span, trends
 from dptopics.release.report.owner import audit_section, ledger_section
 from dptopics.release.report.promise import Promise
 from dptopics.release.report.topics import TopicsPage, sized_bars
 from dptopics.release.topic_model import TopicModel
 
 
-@dataclass(frozen=True)
-class More:
-    """What a page may show besides the release."""
-
-    ledger: dict[str, Any] | None = None
-    audit: dict[str, Any] | None = None
-    counts: Release[CountTable] | None = None
-
-
-def assemble(release: Release[Any], data: dict[str, Any], more: More, style: str, script: str) -> str:
+def assemble(release: Release[Any], data: dict[str, Any], *, ledger: Any, audit: Any, counts: Any, before: Any) -> str:
     """One file. Its policy forbids connections, and scripts and styles other than these."""
-    ledger, audit = more.ledger, more.audit
-    promise = Promise.of(release, more.counts)
+    style, script = asset("page.css"), asset("page.js")
+    promise = Promise.of(release, counts, before)
     private = audit is not None or any(part.guarantee.strength is Strength.NONE for _, part in promise.parts)
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    headline, body = _content(release, data, more.counts)
+    headline, body = _content(release, data, counts)
+    body += "" if before is None else _changes(before, counts or release)
     parts = [
         _banner(audit is not None) if private else "",
         f"<main>{body}{promise.section()}",
-        "" if ledger is None else ledger_section([part.guarantee for _, part in promise.parts], ledger),
+        "" if ledger is None else ledger_section(promise.parts, ledger),
         "" if audit is None else audit_section(audit),
         "</main>",
     ]
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{'NOT FOR RELEASE: ' if private else ''}{escape(release.record.title or headline)}</title>\n"
-        f"<style>{style}</style>\n</head>\n"
-        '<body>\n<a class="skip" href="#guarantee">Skip to the guarantee</a>\n'
-        f"{_header(headline, release, promise)}\n"
-        f"{''.join(parts)}\n<footer>Made by dptopics, from {_sources(data, more)} alone. "
-        "This file loads nothing from anywhere.</footer>\n"
-        f'<script type="application/json" id="data">{embedded(data)}</script>\n<script>{script}</script>\n'
-        "</body>\n</html>\n"
+    return Template(asset("page.html")).substitute(
+        policy=escape(policy),
+        title=f"{'NOT FOR RELEASE: ' if private else ''}{escape(release.record.title or headline)}",
+        header=_header(headline, release, promise),
+        body="".join(parts),
+        sources=_sources(data, counts, before, ledger, audit),
+        data=embedded(data),
+        style=style,
+        script=script,
     )
 
 
@@ -70,9 +60,9 @@ def _content(release: Release[Any], data: dict[str, Any], counts: Release[CountT
         return _counts(value)
     who = "people" if release.guarantee.unit is Unit.AUTHOR else "texts"
     if data["kind"] == "ngrams":
-        return f"How probable {data['total']:,} n-grams are", _TABLE.replace("TITLE", "N-grams")
+        return f"How probable {data['total']:,} n-grams are", asset("list.html").replace("TITLE", "N-grams")
     many = "One word" if data["total"] == 1 else f"{data['total']:,} words"
-    return f"{many} that many {who} use", _TABLE.replace("TITLE", "Words")
+    return f"{many} that many {who} use", asset("list.html").replace("TITLE", "Words")
 
 
 def _counts(table: CountTable) -> tuple[str, str]:
@@ -85,20 +75,44 @@ def _counts(table: CountTable) -> tuple[str, str]:
     first = section("overview", f"By {escape(table.axes[0])}", sized, f"<p>{escape(table.bounded)}</p>")
     if table.number:
         found = [(name, table.mean(**{table.axes[0]: name})) for name in names]
-        means = [Bar(name, shown="too few to say") if one is None else Bar.mean(name, *one) for name, one in found]
+        means = [Bar(name, *one, f"{one.value:.3g}", f"({one.low:.3g} to {one.high:.3g})")
+                 if one else Bar(name, shown="too few to say") for name, one in found]  # fmt: skip
         ends = (min(0.0, table.number_range[0]), table.number_range[1])
         first += section("means", f"Mean of {escape(table.number)}, with 95 % intervals", bars(means, ends))
     by = table.axes[0] if len(table.axes) == 1 else f"{', '.join(table.axes[:-1])} and {table.axes[-1]}"
     return f"How many {table.counted}, by {by}", first + trends(table, names, order) + groups(table, names, order)
 
 
-def _sources(data: dict[str, Any], more: More) -> str:
+def _changes(before: Release[Any], after: Release[Any]) -> str:
+    """What rose and what fell since an earlier release."""
+    rows = sorted(compare(before.value, after.value), key=lambda row: -row.change)
+    drawn = [Bar(row.row, row.change, row.low, row.high, f"{round(row.change):+,}",
+                 f"({floor(row.low):+,} to {ceil(row.high):+,})", row.verdict) for row in rows]  # fmt: skip
+    ends, rest = span(drawn), [bar for bar in drawn if bar.note == "open"]
+    sure = [bar for bar in drawn if bar.note != "open"]
+    said = _SINCE.format(f" of {escape(before.record.day)}" if before.record.day else "")
+    many = f"{len(rest):,} more, where noise may be all there is"
+    more = f"<p>{many}: dptopics compare lists them.</p>" if len(rest) > _MOST_OPEN else folded(many, bars(rest, ends))
+    shown = bars(sure, ends) if sure else "", more if rest else ""
+    return section("changes", "What rose and what fell", f"<p>{said}</p>", *shown)
+
+
+_MOST_OPEN = 60
+_SINCE = (
+    "Since the earlier release{}. With probability 95 % all of these intervals hold together. They cover the noise of "
+    "both releases; people differ by chance as well."
+)
+
+
+def _sources(data: dict[str, Any], *given: Any) -> str:
     """What the page was made from."""
+    counts, before, ledger, audit = (one is not None for one in given)
     sources = [
-        ("counts of its topics", more.counts is not None),
+        ("counts of its topics", counts),
         ("names given to its topics", any(topic["label"] for topic in data.get("topics", ()))),
-        ("its ledger", more.ledger is not None),
-        ("its audit", more.audit is not None),
+        ("an earlier release", before),
+        ("its ledger", ledger),
+        ("its audit", audit),
     ]
     *first, last = ["the release", *(name for name, given in sources if given)]
     return f"{', '.join(first)} and {last}" if first else last
@@ -121,22 +135,17 @@ def _header(headline: str, release: Release[Any], promise: Promise) -> str:
     record = release.record
     title = record.title or headline
     lead = f'<p class="lead">{escape(headline)}.</p>' if record.title else ""
-    day = f"{date.fromisoformat(record.day):%-d %B %Y}" if record.day else ""
-    said = [f"Released on {day}" if day else "", record.description.rstrip(".")]
+    try:
+        day = date.fromisoformat(record.day)
+        when = f"Released on {day.day} {day:%B %Y}"
+    except ValueError:  # older releases have no day
+        when = ""
+    said = [when, record.description.rstrip(".")]
     about = "".join(f"<p>{escape(one)}.</p>" for one in [". ".join(filter(None, said))] if one)
     return f"<header><h1>{escape(title)}</h1>{lead}{about}<p>{promise.sentence()}{promise.badge()}</p></header>"
 
 
 def _banner(audited: bool) -> str:
-    reason = "The release guarantees nothing; the reason is given below, under the guarantee."
-    if audited:
-        reason = "It contains an audit: numbers computed from the private data without noise."
+    no_promise = "The release guarantees nothing; the reason is given below, under the guarantee."
+    reason = "It contains an audit: numbers computed from the private data without noise." if audited else no_promise
     return f'<p class="banner" role="alert"><strong>NOT FOR RELEASE.</strong> {escape(reason)}</p>'
-
-
-_TABLE = """<section id="words" aria-labelledby="words-title"><h2 id="words-title">TITLE</h2>
-<noscript><p>The list needs JavaScript. The release folder has the same words as text.</p></noscript>
-<div class="controls" hidden>
-<p><label for="search">Find</label> <input type="search" id="search" autocomplete="off" spellcheck="false"></p></div>
-<p id="found" role="status" aria-live="polite"></p><div id="list"></div></section>
-"""

@@ -26,10 +26,10 @@ class Promise:
     parts: tuple[tuple[str, Release[Any]], ...]
 
     @classmethod
-    def of(cls, release: Release[Any], counts: Release[CountTable] | None) -> "Promise":
-        """Of the release itself, and its counts."""
-        name = str(release.value.many)
-        return cls(((name, release),) if counts is None else ((name, release), ("counts", counts)))
+    def of(cls, release: Release[Any], counts: Release[CountTable] | None, before: Release[Any] | None) -> "Promise":
+        """Of the release itself, its counts, and an earlier one."""
+        parts = ((str(release.value.many), release), ("counts", counts), ("earlier release", before))
+        return cls(tuple((name, part) for name, part in parts if part is not None))
 
     @property
     def said(self) -> tuple[tuple[str, Guarantee], ...]:
@@ -77,9 +77,9 @@ class Promise:
             return ""
         each = " and ".join(f"the {name} alone {_cost(part.guarantee)}" for name, part in self.parts)
         if len(self.said) == 1:
-            lead = f"This page shows {len(self.parts)} releases, and this guarantee covers both together."
+            lead = f"This page shows {len(self.parts)} releases, and this guarantee covers all of them together."
         else:
-            lead = "This page shows two releases whose guarantees cannot be composed: both are stated, and both count."
+            lead = "This page shows releases whose guarantees cannot be composed: each is stated, and each counts."
         return f"<p>{escape(lead)} Separately, {escape(each)}.</p>"
 
     def _card(self, name: str, guarantee: Guarantee) -> str:

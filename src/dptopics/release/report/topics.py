@@ -11,6 +11,7 @@ from dptopics.release.counts import CountTable, Estimate, Shown
 from dptopics.release.release import Release
 from dptopics.release.report.charts import (
     Bar,
+    asset,
     bars,
     folded,
     groups,
@@ -19,7 +20,7 @@ from dptopics.release.report.charts import (
     section,
     span,
     table,
-    tree,
+    tree,  # fmt: skip
     trends,
 )
 from dptopics.release.themes import REST, Themes
@@ -70,15 +71,12 @@ class TopicsPage:
     def headline(self) -> str:
         """The page in one sentence: how many people, and how many subjects the noise leaves no doubt about."""
         counted = self.sizes if self._themes is None else _theme_bars(self._themes)
-        n = sum(1 for one in counted if one.low is None or one.low > 0)
+        n = sum(one.shown != "suppressed" if one.low is None else one.low > 0 for one in counted)
         many = _COUNTED[n] if n < len(_COUNTED) else f"{n:,}"
         total = self._total()
-        about = "" if total is None else f"about {total:,} "
-        if self._unit in ("document", "texts"):
-            who = f"What {about or 'the '}texts are about"
-        else:
-            who = f"What {about}people wrote about"
-        return f"{who}: {many} subject{'' if n == 1 else 's'}"
+        about, texts = "" if total is None else f"about {total:,} ", self._unit in ("document", "texts")
+        who = f"{about or 'the '}texts are about" if texts else f"{about}people wrote about"
+        return f"What {who}: {many} subject{'' if n == 1 else 's'}"
 
     @property
     def _unit(self) -> str:
@@ -103,17 +101,12 @@ class TopicsPage:
         if self.counts is not None:
             table = self.counts.value
             of_rows = [self.names[int(v)] if v.isdigit() else _ELSE.get(v, v) for v in table.values[0]]
-            counted = trends(table, of_rows, self._rows) + groups(table, of_rows, self._rows)
+            own = [table.values[0].index(str(k)) for k in self.order]
+            rows = [*own, *sorted(set(range(len(of_rows))) - set(own))]  # topics, then whatever is no topic
+            counted = trends(table, of_rows, rows) + groups(table, of_rows, rows)
         themes = "" if self._themes is None else _themes_section(self._themes)
-        return themes + self._overview(main=not themes) + self._words() + counted + self._map() + self._tree()
-
-    @property
-    def _rows(self) -> list[int]:
-        """Rows of the counts: topics, the largest first, then whatever is no topic."""
-        assert self.counts is not None
-        values = self.counts.value.values[0]
-        own = [values.index(str(k)) for k in self.order]
-        return [*own, *sorted(set(range(len(values))) - set(own))]
+        alike = self._map() + (tree(self.release.tree(), self.names) if self.model.n_topics > 2 else "")
+        return themes + self._overview(main=not themes) + self._words() + counted + alike
 
     def _overview(self, *, main: bool) -> str:
         head, note = self._sized
@@ -145,7 +138,7 @@ class TopicsPage:
         rest = f"<p>{len(silent)} of {len(topics)} topics have no word above the noise{escape(named)}.</p>"
         known = self.model.noise_std is not None
         lead = _ABOVE if known else "How large the noise is, is not known: there are no error bars."
-        body = f"<p>{lead}</p>{_CONTROLS}", multiples(charts), rest if silent else ""
+        body = f"<p>{lead}</p>{asset('controls.html')}", multiples(charts), rest if silent else ""
         return section("words", "The words of each topic", *body)
 
     def _map(self) -> str:
@@ -154,20 +147,7 @@ class TopicsPage:
             for topic in self.data["topics"]:
                 del topic["at"]
             return ""
-        shows = f"{self.data['plane']:.0%}"
-        return section(
-            "map",
-            "Topics as a map",
-            f"<p>Near topics use the same words: the map shows {shows} of what tells them apart. Circles that would "
-            "cover each other are moved apart.</p><noscript><p>The map needs JavaScript; the tree below does not.</p>"
-            '</noscript><svg class="map" viewBox="0 0 900 560" role="img" aria-label="Map of topics; the tree below '
-            'shows which are alike"></svg>',
-        )
-
-    def _tree(self) -> str:
-        if self.model.n_topics < 3:
-            return ""
-        return tree(self.release.tree(), self.names)
+        return section("map", "Topics as a map", asset("map.html").replace("SHOWS", f"{self.data['plane']:.0%}"))
 
 
 _NO_WORDS = "No word of any topic is above the noise: with this many people, words cannot be told from chance."
@@ -179,21 +159,15 @@ _ABOVE = (
     "Only words above the noise: each bar is the word's share of all words in the topic, with an error bar of two "
     "standard deviations of the noise either way."
 )
-_CONTROLS = """<div class="controls" hidden>
-<p><label for="search">Find a word</label> <input type="search" id="search" autocomplete="off" spellcheck="false"></p>
-<p><label for="relevance">Relevance λ</label>
-<input type="range" id="relevance" aria-describedby="relevance-help">
-<output id="relevance-value" for="relevance"></output>
-<span class="help" id="relevance-help">1: heaviest words first. 0: words that set the topic apart.</span></p>
-<p><label for="many">Words</label> <select id="many"><option>10</option><option>30</option></select></p>
-</div><p id="found" role="status" aria-live="polite"></p>"""
 
 
 def _word(word: str, weight: float, noise_std: float | None) -> Bar:
-    if noise_std is None:
-        return Bar(word, weight, shown=f"{100 * weight:.2g} %")
-    ends = weight - 2 * noise_std, weight + 2 * noise_std
-    return Bar(word, weight, *ends, f"{100 * weight:.2g} %", f"± {200 * noise_std:.2g}")
+    shown, doubt = f"{100 * weight:.2g} %", 2 * (noise_std or 0.0)
+    return Bar(
+        word,
+        weight,
+        *((weight - doubt, weight + doubt, shown, f"± {100 * doubt:.2g}") if doubt else (None, None, shown)),
+    )
 
 
 def sized_bars(rows: Sequence[Bar], head: str) -> str:
