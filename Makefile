@@ -8,7 +8,7 @@ QUICK := tests/test_architecture.py tests/core/test_axes.py tests/mechanisms/voc
 
 .PHONY: demo test quick docs clean
 
-demo: $(READY)
+demo: $(VENV)/.demo
 	$(BIN)/dptopics demo
 
 test: $(READY)
@@ -33,6 +33,12 @@ $(READY): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing dptopics and its tools into $(VENV) (some minutes the first time) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.demo: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing dptopics into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embeddings,excel]'
 	@touch $@
 
 $(VENV)/.quick: pyproject.toml

@@ -21,11 +21,13 @@ settings.register_profile("house", deadline=None, database=None)  # the first ex
 settings.load_profile("house")
 
 NO_BROWSER = "no browser: install Chromium and its driver (Debian: chromium chromium-driver)"
+NO_AXE = "no axe-core: install npm (Debian: npm), which fetches it"
 NO_JAVA = "no Java: install Java 17 or newer (Debian: default-jre-headless)"
 NO_NODE = "no Node.js: install it (Debian: nodejs)"
 NO_POSTGRES = "no PostgreSQL: install the server (Debian: postgresql)"
 SKIPPED = {
     NO_BROWSER: ("BROWSER", "The report pages and the browser's client were NOT tried"),
+    NO_AXE: ("ACCESSIBILITY", "The report pages were NOT checked by axe-core"),
     NO_JAVA: ("SPARK", "The Spark engine was NOT run"),
     NO_NODE: ("JAVASCRIPT", "The browser's client was NOT compared with the Python client"),
     NO_POSTGRES: ("POSTGRESQL", "The collector's store and queries in PostgreSQL were NOT tried"),

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.random import Generator
 
 from dptopics.mechanisms.counts.periods import CountsOfPeriod
-from dptopics.release import margins
 from dptopics.release.counts import CountTable
 from dptopics.release.drift import drift
 from results import bar, save
@@ -39,14 +38,10 @@ def series(
             shares[0] += topic
         shares = rng.dirichlet(shares * people) if twice else shares
         counts = rng.multinomial(rng.poisson(people), shares).astype(float)
-        measured = []
-        for axes, weight in zip(margins.margins(1), made.weights, strict=True):
-            exact = counts if any(axes) else counts.sum(keepdims=True)
-            noisy = weight * exact + rng.normal(0, made.noise, exact.size)
-            measured.append(noisy if weight else np.zeros(exact.size))
-        cells = margins.least_squares(made.shape, made.weights, measured)
+        noise = made.noise(made.usual)
+        exact = np.append(counts, counts.sum())
         yield CountTable(
-            axes=("topic",), values=values, cube=margins.cube(cells), weights=made.weights, noise=made.noise,
+            axes=("topic",), values=values, cube=exact + rng.normal(0, noise, exact.size), noise=noise,
             period=at, n_periods=WEEKS, max_periods=most,
         )  # fmt: skip
 

@@ -350,3 +350,24 @@ def test_built_in_embeddings_are_refused_for_languages_they_do_not_know(tmp_path
             PrivateTopics(2, mechanism="embedded", text=language, ledger=ledger).fit(TEXTS, authors=AUTHORS)
     assert not ledger.receipts()
     PrivateTopics(2, epsilon=20.0, mechanism="embedded", text="none", vocabulary=WORDS).fit(TEXTS, authors=AUTHORS)
+
+
+def test_what_the_command_line_has(fitted_texts):
+    fitted = fitted_texts
+    frame = fitted.to_pandas()
+    assert list(frame.columns) == ["topic", "word", "weight", "noise_std"]
+    assert len(fitted.label().labels) == fitted.n_topics_
+    assert fitted.label(by=lambda words: "mine").labels[0].label == "mine"
+    expected = PrivateTopics(n_topics=7, epsilon=2.0, mechanism="mixture", vocabulary="common").preview(20_000)
+    assert expected.units == 20_000
+    with pytest.raises(InputError, match="people"):
+        PrivateTopics().preview(0)
+    with pytest.raises(NotFittedError):
+        PrivateTopics().label()
+
+
+@pytest.fixture
+def fitted_texts():
+    words = Vocabulary.public(["knee", "run", "eyes", "glasses"])
+    texts = ["knee pain after a run", "new glasses for my eyes"] * 300
+    return PrivateTopics(n_topics=2, epsilon=50, mechanism="mixture", vocabulary=words).fit(texts, authors=range(600))

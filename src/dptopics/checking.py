@@ -402,7 +402,7 @@ def _cell_lines(found: Check, table: _Table, names: Sequence[str]) -> Iterator[s
     if found.cells:
         told = "; ".join(f"{many:,} in {how_many}" for how_many, many in found.cells.items())
         yield f"How many of the {table.n_cells:,} cells ({' × '.join(names)}) people fill: {told}."
-        yield "Each person counts in --max-cells of them (1 if you do not say), chosen by a hash."
+        yield "Each person counts in all of theirs, or in as many of each table as a private look finds best."
 
 
 def _preview_lines(plan: Plan, preview: Preview | None, *, said: bool) -> Iterator[str]:

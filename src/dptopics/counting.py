@@ -241,7 +241,7 @@ def release_groups(
     tell: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Release[Vocabulary]:
-    """Release the values of a column that many authors have, to count by: ``dptopics groups`` in Python.
+    """Release the values of a column that many authors have, to count by: ``dptopics vocabulary --column`` in Python.
 
     For a column without a public list. ``how`` are settings of :meth:`Plan.words <dptopics.plan.Plan.words>` and of
     :func:`publish`.

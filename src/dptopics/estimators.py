@@ -35,15 +35,19 @@ from dptopics.data.public_inputs import PublicInput
 from dptopics.ledger.ledger import Ledger
 from dptopics.mechanisms.mechanism import Job
 from dptopics.plan import Plan, usual_mechanism
+from dptopics.preview import Preview, expected
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.embeddings import Embedding
 from dptopics.public.embeddings import embedding as public_model
 from dptopics.publishing import publish, warn_owner
 from dptopics.registry import mechanism_class
 from dptopics.release import bundle
+from dptopics.release.labels import Labels, Name, label
 from dptopics.release.topic_model import SURE, TopicModel
 
 _MANY_CLONES = 3
+_OF_PLAN = ("n_topics", "epsilon", "delta", "vocabulary_share", "vocabulary_epsilon", "max_words", "max_vocabulary",
+            "max_docs", "noise")  # fmt: skip
 _AGAIN = (
     "This model, or a clone of it, is being {what}. Every fit spends the budget again, also in a search over settings; "
     "the guarantee of one fit does not cover the others. Use ledger= to keep count."
@@ -186,23 +190,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if data.on_spark and model is not None and not model.of_words and not data.with_vectors:
             raise InputError("on Spark, embeddings come from a column: embed the texts there, name it (embeddings=).")
         unit = data.unit if self.unit is None else Unit(self.unit)
-        plan = Plan.topics(
-            mechanism=name,
-            text=data.text,
-            vocabulary=self._vocabulary(data.vocabulary),
-            n_topics=self.n_topics,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            unit=unit,
-            vocabulary_share=self.vocabulary_share,
-            vocabulary_epsilon=self.vocabulary_epsilon,
-            max_words=self.max_words,
-            max_vocabulary=self.max_vocabulary,
-            max_docs=self.max_docs,
-            noise=self.noise,
-            embedding=model,
-            **self._settings(X, unit),
-        )
+        plan = self._plan(name, data.text, unit, data.vocabulary, model, X)
         if unit is Unit.DOCUMENT and self.unit is None:
             check_no_labels(y)
             warnings.warn(_NO_AUTHORS, PrivacyWarning, stacklevel=2)
@@ -262,6 +250,22 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_is_fitted(self)
         return self.model_.top_words(n, min_z=min_z)
 
+    def preview(self, people: int) -> Preview:
+        """What to expect of so many units, from the settings alone: nothing is read, and nothing is spent."""
+        name, unit = self.mechanism or usual_mechanism(self._text()), Unit(self.unit or Unit.AUTHOR)
+        plan = self._plan(name, self._text(), unit, None, self._embedding(name, computed=False), None)
+        return expected(plan, people)
+
+    def label(self, by: str | Name | None = None, **how: Any) -> Labels:
+        """Names of the topics, from the release alone: see :func:`dptopics.release.labels.label`."""
+        check_is_fitted(self)
+        return label(self.release_, by=by, **how)
+
+    def to_pandas(self) -> Any:
+        """Topic, word, weight and noise of the words above the noise, as a frame."""
+        check_is_fitted(self)
+        return self.model_.to_pandas()
+
     def save(self, path: str | Path) -> Path:
         """Write the release as a bundle that may be published."""
         check_is_fitted(self)
@@ -287,6 +291,19 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
+
+    def _plan(
+        self,
+        name: str,
+        text: TextSettings | None,
+        unit: Unit,
+        known: Vocabulary | None,
+        model: Embedding | None,
+        X: Any,
+    ) -> Plan:
+        own: dict[str, Any] = {name: getattr(self, name) for name in _OF_PLAN}
+        own |= {"mechanism": name, "text": text, "unit": unit, "vocabulary": self._vocabulary(known)}
+        return Plan.topics(**own, embedding=model, **self._settings(X, unit))
 
     def _embedding(self, mechanism: str, computed: bool) -> Embedding | None:
         kinds = [mechanism_class(Job.TOPICS, part.strip()) for part in mechanism.split(",")]

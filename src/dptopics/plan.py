@@ -135,13 +135,12 @@ class Plan:
         name = mechanism or usual_mechanism(text)
         kinds = [mechanism_class(Job.TOPICS, part) for part in _names(name)]
         if settings.get("embedding") is not None or all("embedding" in kind.accepts() for kind in kinds):
-            settings["embedding"] = embedding(settings.get("embedding"), "english" if text is None else text.language)
+            settings["embedding"] = embedding(settings.get("embedding"), getattr(text, "language", "english"))
             check_language(settings["embedding"], text)
         if isinstance(n_topics, str):
             n_topics, settings["auto"] = _most_topics(n_topics, name, kinds), True
         names = (*mechanisms(Job.VOCABULARY), COMMON, EXTENDED)
-        usual = COMMON if kinds[0].public_words_only and text is not None else kinds[0].usual_vocabulary
-        words = words_or_name(usual if vocabulary is None else vocabulary, text, names=names)
+        words = words_or_name(vocabulary or _usual_words(kinds[0], text), text, names=names)
         settings["atlas"] = _atlas(settings, kinds, words, text)
         if max_vocabulary is None:
             max_vocabulary = kinds[0].usual_max_vocabulary
@@ -456,6 +455,11 @@ def _named_atlas(given: Any, language: str) -> PublicInput:
     if isinstance(given, str | Path):
         return PublicInput.atlas(read_atlas(given, language), Path(given).name)
     return PublicInput.atlas(given)
+
+
+def _usual_words(kind: Any, text: TextSettings | None) -> str:
+    """Where nothing else is asked for: the mechanism's own way, unless only public words will do."""
+    return COMMON if kind.public_words_only and text is not None else str(kind.usual_vocabulary)
 
 
 def _names(mechanism: str) -> list[str]:

@@ -141,10 +141,10 @@ def expected(plan: Plan, units: int) -> Preview:
 
 def _of_counts(mechanism: Any, units: int) -> Preview:
     """Noise is known exactly; how units spread over cells is not."""
-    first, *others = mechanism.axes
+    others = mechanism.axes[1:]
     cells, topics = prod(mechanism.shape), mechanism.shape[0]
-    cell = mechanism.noise_std(**dict.fromkeys(mechanism.axes, True))
-    topic = mechanism.noise_std(**{first: True})
+    cell = mechanism.noise_std
+    topic = cell
     advice = _ENOUGH
     if units / topics < 4 * topic:
         advice = "Too few units even for whole topics: count fewer topics, or get more units."

@@ -119,7 +119,7 @@ def test_a_ledger_of_another_unit_and_a_release_of_something_else(run, tmp_path)
 
 
 def test_groups_without_a_public_list_are_released_first(run, tmp_path):
-    ask = ("groups", "notes.csv", "--column", "ward", "--author", "patient", "--delta", 1e-6, "--out", "wards")
+    ask = ("vocabulary", "notes.csv", "--column", "ward", "--author", "patient", "--delta", 1e-6, "--out", "wards")
     with open("notes.csv", "a", encoding="utf-8") as file:
         file.write("".join(f"skin,q{i},only {i},2026-01-01\n" for i in range(50)))
     # What many have is no secret: the word is on everybody's lips here.
@@ -162,11 +162,12 @@ def test_the_page_of_counts(run, tmp_path):
     assert run(*BASE, *BY, "--min-units", 60, "--out", "counts")[0] == 0
     assert run("report", "counts", "--out", "page.html")[0] == 0
     page = (tmp_path / "page.html").read_text("utf-8")
-    assert page.count('<table class="heat">') == 2  # by ward and by month
+    assert 'id="by-1"' in page  # the ward
+    assert 'id="trends"' in page  # the month
+    assert page.count("as a table</summary>") == 2
     assert "had more: that is how many a count may lack" in page
     assert "People who wrote about it" in page
     assert "<td>suppressed</td>" in page
-    assert page.count(" (95 %)") > 4
     assert SECRET not in page
 
 

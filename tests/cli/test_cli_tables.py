@@ -11,7 +11,7 @@ from dptopics import cli
 from dptopics.core import tokenizers
 
 READERS = [
-    "fit", "vocabulary", "ngrams", "count", "groups", "transform", "check", "audit claim", "audit membership",
+    "fit", "vocabulary", "ngrams", "count", "transform", "check", "audit claim", "audit membership",
     "audit poison", "audit monitor",
 ]  # fmt: skip
 READING = {"source", "encoding", "separator", "table_format", "sheet", "header_row", "sql", "database", "drop_missing"}
@@ -59,7 +59,7 @@ def test_standard_input_of_every_command(run, tmp_path):
     for words in (
         ["ngrams", "-", *OPTIONS, "--n", "2", "--epsilon", "99", "--out", "pairs"],
         ["count", "topics", "-", *OPTIONS, "--out", "counted"],
-        ["groups", "-", "--column", "note", *OPTIONS[2:], "--out", "listed"],
+        ["vocabulary", "-", "--column", "note", *OPTIONS[2:], "--out", "listed"],
         ["transform", "topics", "-", "--text", "note", "--out", "shares.csv"],
         ["audit", "monitor", "-", "--text", "note", "--topics", "2", "--sweeps", "1"],
     ):

@@ -65,7 +65,9 @@ def test_a_preview_needs_no_folder_and_a_release_does(run, command):
 
 
 def test_groups_are_called_groups(run):
-    code, out, said = run("groups", "notes.csv", "--column", "ward", "--author", "patient", *PRICE, "--out", "wards")
+    code, out, said = run(
+        "vocabulary", "notes.csv", "--column", "ward", "--author", "patient", *PRICE, "--out", "wards"
+    )
     assert code == 0
     assert "2 groups may be published" in out
     assert "Read 207 rows of 200 authors; 7 of them have no value in this column." in said

@@ -263,7 +263,7 @@ def test_options_that_do_not_go_together(run, lite):
         ["vocabulary", "--epsilon", "9", "--delta", "1e-9", "--out", "words"],
         ["ngrams", "--epsilon", "99", "--delta", "1e-9", "--n", "2", "--out", "pairs"],
         ["count", "out", "--epsilon", "1", "--delta", "1e-9", "--out", "counted"],
-        ["groups", "--column", "patient", "--epsilon", "1", "--delta", "1e-9", "--out", "listed"],
+        ["vocabulary", "--column", "patient", "--epsilon", "1", "--delta", "1e-9", "--out", "listed"],
         ["audit", "membership", "--out", "audited", "--shadows", "4", "--topics", "2"],
         ["audit", "monitor", "--topics", "2", "--sweeps", "2"],
         ["transform", "out", "--out", "shares.csv"],
@@ -273,8 +273,8 @@ def test_options_that_do_not_go_together(run, lite):
 def test_every_command_that_reads_a_table_reads_a_query(run, lite, command, monkeypatch, capfd):
     query = ["--sql", f"{QUERY} limit 40", "--database", lite]
     run("fit", *query, *FIT)
-    columns = ["--text", "note"] if command[0] != "groups" else ["--author", "id"]
-    columns += ["--author", "patient"] if not {"groups", "monitor", "transform"} & {*command} else []
+    columns = ["--text", "note"] if "--column" not in command else ["--author", "id"]
+    columns += ["--author", "patient"] if not {"--column", "monitor", "transform"} & {*command} else []
     query = ["--sql", "select * from notes limit 40", "--database", lite]
     monkeypatch.setattr(sys, "argv", ["dptopics", *command, *query, *columns])
     with pytest.raises(SystemExit) as stop:

@@ -268,7 +268,7 @@ def test_folders_that_are_no_release(run, room, name):
     for file, content in (FOLDERS[name] | {"audit.json": FOLDERS[name].get("bundle.json", NOTE)}).items():
         (folder / file).write_text(content)
     run(["report", folder, "--out", "out"], {2})
-    run(["arpa", folder, "--out", "out"], {2})
+    run(["ngrams", folder, "--arpa", "out"], {2})
     run(["transform", folder, "good.csv", "--text", "note", "--out", "out"], {2})
     run(["report", "release", "--audit", folder, "--out", "out"], {2})
     run(

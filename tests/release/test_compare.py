@@ -21,7 +21,7 @@ TRUTH = cube(np.random.default_rng(1).integers(0, 500, (20, 5)).astype(float))
 def table(truth, seed, **more):
     values = (tuple(map(str, range(20))), tuple("abcde"))
     noisy = truth + 9.0 * np.random.default_rng(seed).normal(size=truth.shape)
-    how = {"axes": ("topic", "ward"), "weights": np.ones(4), "noise": 9.0, "distinct": True, "max_cells": 100, **more}
+    how = {"axes": ("topic", "ward"), "noise": 9.0, "max_cells": 100, **more}
     return CountTable(values=values, cube=noisy, **how)
 
 

@@ -19,7 +19,7 @@ MADE = CountsOfPeriod.calibrated(
 
 
 def table(cells, week=0, **more):
-    named = {"period": WEEKS[week], "n_periods": 52, "noise": MADE.noise(1), "weights": MADE.weights, **more}
+    named = {"period": WEEKS[week], "n_periods": 52, "noise": MADE.noise(1), **more}
     return CountTable(axes=("topic",), values=MADE.values, cube=margins.cube(np.asarray(cells, np.float64)), **named)
 
 
@@ -27,7 +27,7 @@ def series(rng, weeks, planted=0.0, noise=1.0):
     """Tables of 2,000 people a week; from week 20 on a share of them writes about something new."""
     usual = np.append(np.full(10, 0.097), 0.03)
     new = np.append(np.full(10, 0.02), 0.8)
-    spread = MADE.noise(1) * np.sqrt(margins.variances(MADE.shape, MADE.weights)[-1])
+    spread = MADE.noise(1)
     tables = []
     for week in range(weeks):
         share = planted if week + 1 >= 20 else 0.0
@@ -50,7 +50,7 @@ def test_weeks_that_vary_more_than_samples_raise_no_alarm(monkeypatch):
 
     def quiet(rng):
         usual = np.append(np.full(10, 0.097), 0.03)
-        spread = MADE.noise(1) * np.sqrt(margins.variances(MADE.shape, MADE.weights)[-1])
+        spread = MADE.noise(1)
         for week in range(52):
             cells = rng.multinomial(2000, rng.dirichlet(usual * 2000)) + spread * rng.normal(size=11)
             yield table(cells, week)

@@ -12,7 +12,7 @@ from dptopics.release.counts import Estimate, Shown
 from dptopics.release.margins import cube
 from dptopics.release.release import Record
 from dptopics.release.report import render
-from dptopics.release.report.charts import number
+from dptopics.release.report.charts import Bar, number
 
 PROMISE = Guarantee(events=(), delta=0.0, unit=Unit.AUTHOR, strength=Strength.PROVED)
 
@@ -21,8 +21,8 @@ PROMISE = Guarantee(events=(), delta=0.0, unit=Unit.AUTHOR, strength=Strength.PR
 def table():
     cells = np.array([-22.3, 103.5, 40.4])
     return CountTable(
-        axes=("topic",), values=(("none", "0", "1"),), cube=cube(cells), weights=np.ones(2), noise=20.0, max_cells=1,
-        over=12.0, over_noise_std=4.0, distinct=True,
+        axes=("topic",), values=(("none", "0", "1"),), cube=cube(cells), noise=20.0, max_cells=1,
+        over=12.0, over_noise_std=4.0,
     )  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def test_terminal_and_page_round_alike_and_outward(table, capsys, monkeypatch):
     for k, name in enumerate(table.values[0]):
         found = table.count(topic=name)
         shown = Shown.of(found)
-        assert list(shown) == number(table, {0: k})
+        assert shown == Bar.counted("", number(table, {0: k}))[1:4]
         assert (shown.low, shown.high) == (max(0, floor(found.low)), ceil(max(found.high, found.noise_std)))
         assert shown.low <= shown.value <= shown.high
         line = next(line for line in lines if line.split()[1:2] == [name])
@@ -85,7 +85,7 @@ def test_the_record_speaks_of_one_cell():
 def two_axes(axis="ward", groups=("north", "all"), **more):
     cells = np.array([[90.0, 10.0], [40.0, 60.0]])
     values = (("0", "1"), groups)
-    return CountTable(axes=("topic", axis), values=values, cube=cube(cells), weights=np.ones(4), noise=2.0, **more)
+    return CountTable(axes=("topic", axis), values=values, cube=cube(cells), noise=2.0, **more)
 
 
 def test_a_group_called_all_is_no_sum():
@@ -96,11 +96,11 @@ def test_a_group_called_all_is_no_sum():
     assert "(all),(all),200.0" in table.tables()["counts.csv"]
 
 
-@pytest.mark.parametrize("axis", ["count", "low", "high", "share_low", "share_high", "self"])
+@pytest.mark.parametrize("axis", ["people", "low", "high", "share_low", "share_high", "self"])
 def test_columns_called_like_a_number_do_not_replace_it(axis):
     table = two_axes(axis)
     first = next(table.rows())
-    assert (first["count"], first["low"], first["high"]) == (200.0, 197, 203)
+    assert (first["people"], first["low"], first["high"]) == (200.0, 196, 204)
     assert table.count(**{axis: "north"}).value == 130
     head = table.tables()["counts.csv"].split("\n")[0].split(",")
     assert len(set(head)) == 7
@@ -110,21 +110,31 @@ def test_columns_called_like_a_number_do_not_replace_it(axis):
 
 def test_heads_of_columns_are_never_two_alike():
     cells = np.full((2, 2, 2), 5.0)
-    table = CountTable(axes=("topic", "count", "count_group"), values=(("0", "1"), ("a", "b"), ("c", "d")),
-                       cube=cube(cells), weights=np.ones(8), noise=1.0)  # fmt: skip
+    table = CountTable(axes=("topic", "people", "people_group"), values=(("0", "1"), ("a", "b"), ("c", "d")),
+                       cube=cube(cells), noise=1.0)  # fmt: skip
     assert len(set(table.heads)) == 3
     lines = table.tables()["counts.csv"].splitlines()
     assert {len(line.split(",")) for line in lines} == {8}
     assert len(table.to_arrow().column_names) == 8
 
 
-def test_sums_of_pairs_are_not_called_authors(capsys, monkeypatch):
+@pytest.mark.parametrize(
+    "more, said, column",
+    [
+        ({}, "People who wrote about it", "people"),
+        ({"documents": 3}, "Texts about it", "texts"),
+        ({"unit": "document"}, "Texts about it", "texts"),
+    ],
+)
+def test_a_column_says_what_it_counts_everywhere(capsys, monkeypatch, more, said, column):
     monkeypatch.setenv("COLUMNS", "160")
-    once, often = two_axes(), two_axes(max_cells=3)  # as releases of earlier versions
-    assert (once.title(margin=True), often.title(margin=False)) == ("Authors", "Authors")
-    assert often.title(margin=True) == "Authors, once for each of their cells"
-    show_counts(often, 10)
-    assert "once for each" in capsys.readouterr().out
-    assert "Authors, once for each" not in "\n".join(two_axes(max_cells=3, distinct=True).summary())
-    page = render(Release(value=often, guarantee=PROMISE, settings={"mechanism": "margins"}))
-    assert "Authors, once for each of their cells by topic" in page
+    table = two_axes(**more)
+    show_counts(table, 10)
+    assert said in capsys.readouterr().out
+    assert said in "\n".join(table.summary())
+    assert table.tables()["counts.csv"].split(",")[2] == column
+    assert table.to_arrow().column_names[2] == column
+    assert table.summary_json(1)["counted"] == said
+    page = render(Release(value=table, guarantee=PROMISE, settings={"mechanism": "margins"}))
+    assert f"{said} (95 % interval)" in page
+    assert f"{said} by ward" in page

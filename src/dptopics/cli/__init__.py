@@ -9,25 +9,42 @@ import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from traceback import extract_tb
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
+from typer.core import TyperGroup
 
 from dptopics.cli import audit, check, count, fit, ledger, local, look, officers, words
-from dptopics.cli.options import expanded, info
+from dptopics.cli.options import Ranked, expanded, info
 from dptopics.cli.streams import guarded, where_saved
 from dptopics.cli.terminal import err, out, warn
 from dptopics.core.errors import BudgetExceeded, DptopicsError, PrivacyWarning, SpentError
 
+_RENAMED = {"groups": "vocabulary --column", "arpa": "ngrams --arpa"}  # one release long
+
+
+class Commands(TyperGroup):
+    """Former names of commands still work, and say the new one."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that a line names."""
+        if args and (new := _RENAMED.get(args[0])):
+            warn(f"'dptopics {args[0]}' is now 'dptopics {new}'. The former name goes with the next release.")
+            command, option = new.split()
+            args = [command, *(option if one == "--out" and args[0] == "arpa" else one for one in args[1:])]
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # its tracebacks show local variables, that is, data
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = (
-    look.demo, check.check, fit.fit, count.count, count.ask, count.groups, look.drift, look.compare, look.label,
-    look.show, look.transform, look.report, look.atlas, words.vocabulary, words.ngrams, words.arpa, look.mechanisms,
+    look.demo, check.check, fit.fit, count.count, count.ask, look.drift, look.compare, look.label, look.describe,
+    look.show, look.transform, look.report, look.atlas, words.vocabulary, words.ngrams, look.mechanisms,
 )  # fmt: skip
 _GROUPS: dict[str, tuple[str, tuple[Callable[..., None], ...]]] = {
     "ledger": (
@@ -51,7 +68,7 @@ _GROUPS: dict[str, tuple[str, tuple[Callable[..., None], ...]]] = {
 
 def _add(commands: Iterable[Callable[..., None]], to: typer.Typer) -> typer.Typer:
     for command in commands:
-        to.command()(expanded(command))
+        to.command(cls=Ranked)(expanded(command))
     return to
 
 

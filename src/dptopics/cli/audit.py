@@ -36,7 +36,6 @@ _AUDITED = ("topics", "vocabulary", "n-grams", "counts")
 class Audited(o.Group):
     """What is attacked: a release, a plan, or a mechanism by name."""
 
-    panel = "What is attacked"
     release_folder: Path | None = o.option("Exactly what made this release: its own plan.", "--release")
     plan_file: Path | None = o.option("What this plan would release (TOML or JSON).", "--plan")
     mechanism: str | None = o.option("A private mechanism for topics or a vocabulary, by name.")
@@ -51,7 +50,6 @@ class Audited(o.Group):
         "Folder for results and shadow models; an interrupted audit goes on there.",
         "--out",
         default=o.REQUIRED,
-        panel="",
     )
     as_json: o.Json = False
 

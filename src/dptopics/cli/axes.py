@@ -27,7 +27,7 @@ class Axes(o.Group):
     )
     groups: list[str] | None = o.option(
         "Public list of a column's values, one on each line: FILE, or COLUMN=FILE; or the folder of a "
-        "release by 'dptopics groups'. All others count as 'other'."
+        "release by 'dptopics vocabulary --column'. All others count as 'other'."
     )
     first: str | None = o.option("First day of the range.", "--from")
     last: str | None = o.option("Last day of the range.", "--to")
@@ -62,7 +62,8 @@ class Axes(o.Group):
         if missing := [column for column in columns if column in left]:
             raise InputError(
                 f"--by {missing[0]} needs the list of its values that are public: --groups {missing[0]}=FILE. Values "
-                "that are taken from the data may be those of single persons: release them first (dptopics groups)."
+                "that are taken from the data may be those of single persons: release them first (dptopics "
+                f"vocabulary --column {missing[0]})."
             )
 
     def of_plan_in(self, plan: "Plan") -> "list[Axis]":

@@ -1,17 +1,14 @@
 """Count how many people wrote about each topic, by group and time."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from rich.markup import escape
 
 from dptopics.cli import options as o
 from dptopics.cli.axes import Axes, Series
 from dptopics.cli.publishing import Releasing, stoppable
 from dptopics.cli.settings import read_settings
-from dptopics.cli.source import AnyTable, MemoryTable, allow_tokenizer, named_tokenizer, say
+from dptopics.cli.source import AnyTable, allow_tokenizer, named_tokenizer, say
 from dptopics.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,19 +19,6 @@ class CountsRelease(Releasing):
     """A release of counts: they are proved."""
 
     left_out = frozenset({"accept_unproven"})
-
-
-class ListRelease(Releasing):
-    """A release of one list: there is nothing to plan."""
-
-    left_out = CountsRelease.left_out | {"plan_file", "preview_only", "people"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Values(MemoryTable):
-    """A table of which one column is released."""
-
-    text: str = o.option("Column whose values are groups.", "--column", default=o.REQUIRED, panel="")
 
 
 _MAX_CELLS: int | None = o.option(
@@ -162,29 +146,3 @@ def _counted(
             how["participation"] = series.participation
             counted = publish_period(plan, subject, data, calendar=calendar, **how)
     release.show(counted, "Every cell and margin is in counts.csv.")
-
-
-def groups(
-    table: Values,
-    release: ListRelease,
-    max_words: int = o.option("Groups that each author may propose.", "--max-groups", default=10),
-) -> None:
-    """Release the values of a column that many authors have, to count by where there is no public list."""
-    from dptopics.counting import release_groups
-
-    how: dict[str, Any] = {**release.budget, **release.named, "out": release.folder}
-    with stoppable() as phase:
-        listed = release_groups(
-            table.data,
-            column=table.text,
-            author=table.author,
-            unit=table.unit(release.unit),
-            max_words=max_words,
-            drop_missing=table.drop_missing,
-            author_is=table.author_is or (),
-            tell=say,
-            phase=phase,
-            **how,
-        )
-    column = escape(table.text).replace("{", "{{").replace("}", "}}")
-    release.show(listed, f"Count by it: --groups {column}={{where}}", many="groups")

@@ -94,13 +94,15 @@ def fit(
         "weighted, count, policy or greedy: chosen privately; common: public words of the language; "
         "common+weighted: those, and others chosen privately; or a file of public words.",
         shown="common+weighted for embedded, else weighted",
+        panel=o.VOCABULARY,
     ),
     vocabulary_share: float | None = o.option(
         "Share of the budget (of μ², the squared signal-to-noise ratio) for the vocabulary.",
         shown="0.4; beside common words 0.1",
+        panel=o.VOCABULARY,
     ),
     vocabulary_epsilon: o.VocabularyEpsilon = None,
-    phrases: bool = o.flag("Show phrases of two or three words too. In the same budget."),
+    phrases: bool = o.flag("Show phrases of two or three words too. In the same budget.", panel=o.WORDS),
 ) -> None:
     """Release topics of a table of texts: the main job."""
     from dptopics.plan import Plan, usual_mechanism

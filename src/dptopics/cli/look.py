@@ -4,8 +4,9 @@ import csv
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
@@ -161,38 +162,79 @@ def compare(
     err.print(f"{changed:,} of {len(rows):,} rows rose or fell by more than the noise.", highlight=False)
 
 
-def label(
-    release_folder: o.TopicsFolder,
-    by: str | None = o.option(
-        "Who names them: ollama:MODEL, openai:URL (any server of that protocol), or module:function with "
-        "--allow module. It sees the released words and nothing else.",
-        "--with",
-        shown="three of its own words, offline",
-    ),
-    model: str | None = o.option("Model at an openai: server."),
-    allow: list[str] | None = o.option("Module whose function may be run for --with."),
-    out_file: Path | None = o.option("JSON file to write; it must not exist.", "--out"),
-    as_json: o.Json = False,
-) -> None:
-    """Name topics from their released words. Nothing is spent, and no data are read."""
-    from dptopics.release import bundle
-    from dptopics.release.labels import label as labelled
+@dataclass(frozen=True, kw_only=True)
+class Namer(o.Group):
+    """Who names topics, and where that goes."""
 
-    if out_file is not None:
-        o.check_new(out_file)
-    found = labelled(bundle.load(release_folder), by=by, model=model, allow=tuple(allow or ()))
-    if out_file is not None:
-        out_file.write_text(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
-        saved(out_file)
-        err.print(f"Written to [bold]{o.escape_path(out_file)}[/].")
-    if as_json:
-        print_json(found.to_dict())
+    by: str | None = o.option(
+        "Who writes: ollama:MODEL, openai:URL (any server of that protocol), gguf:FILE (a model in a file; extra "
+        "'gguf'), or module:function with --allow module. It sees the released words and nothing else.",
+        "--with",
+        shown="the nearest themes of the public atlas, offline",
+    )
+    model: str | None = o.option("Model at an openai: server.")
+    allow: list[str] | None = o.option("Module whose function may be run for --with.")
+    out_file: Path | None = o.option("JSON file to write; it must not exist.", "--out")
+    as_json: o.Json = False
+
+    def name(self, release_folder: Path, *, sentences: bool = False) -> None:
+        """Names, and sentences if they are asked for: written and shown."""
+        from dptopics.release import bundle
+        from dptopics.release.labels import label as labelled
+
+        if self.out_file is not None:
+            o.check_new(self.out_file)
+        how: dict[str, Any] = {"by": self.by, "model": self.model, "allow": tuple(self.allow or ())}
+        with working("Naming topics"):
+            found = labelled(bundle.load(release_folder), **how, sentences=sentences).to_dict()
+        if self.out_file is not None:
+            _write_labels(found, self.out_file)
+        self.show(found)
+
+    def show(self, data: dict[str, Any]) -> None:
+        """Names of topics, and sentences if there are any."""
+        if self.as_json:
+            print_json(data)
+            return
+        heads = ["Sentence"] if any(one.get("sentence") for one in data["labels"]) else []
+        table = Table("Topic", f"Label, by {escape(data['model'])}", *heads, "Words")
+        for one in data["labels"]:
+            name = escape(one["label"]) or "[dim]none: this topic is mostly noise[/]"
+            said = [escape(one.get("sentence", ""))] * len(heads)
+            table.add_row(str(one["topic"]), name, *said, escape(", ".join(one["words"])))
+        out.print(table)
+
+
+def _write_labels(data: dict[str, Any], file: Path) -> None:
+    file.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    saved(file)
+    err.print(f"Written to [bold]{o.escape_path(file)}[/].")
+
+
+def label(release_folder: o.TopicsFolder, namer: Namer) -> None:
+    """Name topics from their released words. Nothing is spent, and no data are read."""
+    namer.name(release_folder)
+
+
+def describe(
+    release_folder: o.TopicsFolder,
+    namer: Namer,
+    accept: Path | None = o.option("A draft that you have read, and perhaps edited: 'report --labels' takes it then."),
+) -> None:
+    """A title and a sentence for each topic by a language model: drafts, from released words, until you accept them."""
+    from dptopics.release import report
+    from dptopics.release.topic_model import TopicModel
+
+    if (namer.by is None) == (accept is None):
+        raise InputError("say which language model writes (--with), or which draft you accept (--accept).")
+    if accept is None:
+        namer.name(release_folder, sentences=True)
+        err.print("A draft: read every line. Then: dptopics describe RELEASE --accept FILE, and report --labels FILE.")
         return
-    table = Table("Topic", f"Label, by {escape(found.model)}", "Words")
-    for one in found.labels:
-        name = escape(one.label) if one.words else "[dim]none: this topic is mostly noise[/]"
-        table.add_row(str(one.topic), name, escape(", ".join(one.words)))
-    out.print(table)
+    data = report.read_labels(accept) | {"accepted": True}
+    report.check_labels(TopicModel.load(release_folder), data)
+    _write_labels(data, accept)
+    namer.show(data)
 
 
 def atlas(

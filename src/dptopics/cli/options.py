@@ -15,11 +15,13 @@ from typing import Annotated, Any, ClassVar, get_origin
 
 import typer
 from rich.markup import escape
+from typer.core import TyperCommand
 
 from dptopics.core.errors import InputError
 
 REQUIRED = MISSING
-WORDS = "How texts become words"  # a panel
+WORDS, VOCABULARY, OWN = "How texts become words", "The vocabulary", "The mechanism's own settings"  # panels
+_ALL = "dptopics: all options"
 BESIDE_PLAN = "an option that may be given together with --plan"
 
 
@@ -47,6 +49,24 @@ def in_plan(option: Parameter, group: type[Group] | None) -> bool:
     return BESIDE_PLAN not in getattr(option.annotation, "__metadata__", ())
 
 
+class Ranked(TyperCommand):
+    """Its help shows the options of no panel; --help-all shows the others too, by subject."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """As Typer does, with the options of panels hidden or not."""
+        for one in self.params:
+            if panel := getattr(one, "rich_help_panel", None):
+                vars(one)["hidden"] = bool(panel) and _ALL not in ctx.meta
+        super().format_help(ctx, formatter)
+
+
+def _help_all(context: typer.Context, asked: bool) -> None:
+    if asked:
+        context.meta[_ALL] = True
+        context.get_help()
+        raise typer.Exit
+
+
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
     """The command as Typer reads it: groups among its parameters become options, and reach it as one object each.
 
@@ -64,8 +84,14 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
         if group is not None:
             groups[one.name] = group
 
+    if any(one.annotation.__metadata__[0].rich_help_panel for one in options[1:]):
+        options.append(
+            _parameter("help_all", bool, flag("Show all options, by subject.", callback=_help_all, is_eager=True))
+        )
+
     @wraps(command)
     def run(context: typer.Context, **given: Any) -> None:
+        given.pop("help_all", None)
         names = {one.name: one.opts[0] for one in context.command.params if one.name in of_plan and one.opts}
         sources = {name: context.get_parameter_source(name) for name in names}
         said = sorted(names[name] for name, where in sources.items() if where and where.name == "COMMANDLINE")
@@ -147,12 +173,13 @@ ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder o
 TopicsFolder = Annotated[
     Path, typer.Argument(metavar="RELEASE", help="Folder of a release of topics.", show_default=False), BESIDE_PLAN
 ]
-MaxDocs = Annotated[int | None, info("Documents kept per author, chosen by a hash.", shown="all")]
+MaxDocs = Annotated[int | None, info("Documents kept per author, chosen by a hash.", shown="all", panel=VOCABULARY)]
 VocabularyEpsilon = Annotated[
     float | None,
     info(
         "ε₁ of a private vocabulary: it gets this part of --epsilon, and what follows the rest (ε₂), "
-        "half of δ each. Instead of a share of the budget."
+        "half of δ each. Instead of a share of the budget.",
+        panel=VOCABULARY,
     ),
 ]
 Set = Annotated[
@@ -161,6 +188,7 @@ Set = Annotated[
         "A setting of the mechanism's own, as steps=20: 'dptopics mechanisms NAME' lists them. Can be repeated.",
         "--set",
         metavar="NAME=VALUE",
+        panel=OWN,
     ),
 ]
 TokenizerName = Annotated[
@@ -174,5 +202,5 @@ TokenizerName = Annotated[
     ),
     BESIDE_PLAN,
 ]
-Language = Annotated[str, info("Language of the texts, 'none', or 'auto': of each text.", panel=WORDS)]
+Language = Annotated[str, info("Language of the texts, 'none', or 'auto': of each text.", panel="")]
 Json = Annotated[bool, info("Machine-readable output on stdout.", "--json")]

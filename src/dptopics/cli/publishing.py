@@ -35,13 +35,9 @@ class Releasing(o.Group):
     plan_file: Path | None = o.option(
         "Plan to run (TOML or JSON), instead of the options that it says already.", "--plan", panel=_RELEASE
     )
-    preview_only: bool = o.flag(
-        "Only say what to expect. Reads no data, spends nothing, needs no --out.", "--preview", panel=_RELEASE
-    )
-    people: int | None = o.option(
-        "How many authors (or documents) there are, roughly: a number that may be public.", panel=_RELEASE
-    )
-    title: str = o.option("Title of the release. Published.", default="", panel=_RELEASE)
+    preview_only: bool = o.flag("Only say what to expect. Reads no data, spends nothing, needs no --out.", "--preview")
+    people: int | None = o.option("How many authors (or documents) there are, roughly: a number that may be public.")
+    title: str = o.option("Title of the release. Published.", default="")
     description: str = o.option("What the data are, in one sentence. Published.", default="", panel=_RELEASE)
     accept_unproven: bool = o.flag("Allow guarantees that are not proved.", panel=_RELEASE)
     as_json: o.Json = False

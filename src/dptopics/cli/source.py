@@ -231,6 +231,7 @@ class Words(o.Group):
 class Vocabulary(o.Group):
     """What a private vocabulary is chosen from and how."""
 
+    panel = o.VOCABULARY
     noise: Noise | None = o.option("Noise of the vocabulary: gaussian or laplace.", shown="gaussian; greedy: laplace")
     max_vocabulary: int | None = o.option("Keep at most so many words: those of the highest noisy weight.", shown="all")
     max_words: int = o.option("Distinct words each unit may propose for the vocabulary.", default=200)

@@ -1,13 +1,15 @@
 """Words and n-grams: release which of them many use and how probable they are, and hand them on as a language model."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.markup import escape
+
 from dptopics.cli import options as o
-from dptopics.cli.publishing import Releasing
+from dptopics.cli.publishing import Releasing, stoppable
 from dptopics.cli.settings import read_settings
-from dptopics.cli.source import AnyTable, Vocabulary, Words, named_tokenizer
+from dptopics.cli.source import AnyTable, Vocabulary, Words, named_tokenizer, say
 from dptopics.cli.terminal import err, working
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings
@@ -18,17 +20,38 @@ if TYPE_CHECKING:
     from dptopics.plan import Plan
 
 
+@dataclass(frozen=True, kw_only=True)
+class Values(AnyTable):
+    """A table of texts, or of which one column is released as it is."""
+
+    text: str = o.option("Column with the texts.", default="", panel="")
+    column: str | None = o.option(
+        "Column whose whole values are released instead of words: groups to count by.", panel=""
+    )
+
+    def __post_init__(self) -> None:
+        if bool(self.text) == (self.column is not None):
+            raise InputError("name the column with the texts (--text), or one whose values are released (--column).")
+        if self.column is not None and self.engine == o.EngineName.SPARK:
+            raise InputError("the values of a column are read in memory. Leave --engine out.")
+        super().__post_init__()
+
+
 def vocabulary(
-    table: AnyTable,
+    table: Values,
     release: Releasing,
     words: Words,
     chosen: Vocabulary,
     mechanism: str = o.option("weighted, count, policy or greedy.", default="weighted"),
     settings: o.Set = None,
+    max_groups: int = o.option("With --column: values that each author may propose.", default=10),
 ) -> None:
-    """Release the words that many authors use."""
+    """Release the words that many authors use, or the values of a column that many have."""
     from dptopics.plan import Plan
 
+    if table.column is not None:
+        _release_column(table, table.column, release, max_groups)
+        return
     table.check_public(mechanism)
     text = words.settings(table)
 
@@ -47,8 +70,39 @@ def vocabulary(
         release.publish(plan, table.reader())
 
 
+def _release_column(table: Values, column: str, release: Releasing, max_groups: int) -> None:
+    """The values of a column, to count by where there is no public list."""
+    from dptopics.counting import release_groups
+
+    with stoppable() as phase:
+        listed = release_groups(
+            table.data,
+            column=column,
+            author=table.author,
+            unit=table.unit(release.unit),
+            max_words=max_groups,
+            drop_missing=table.drop_missing,
+            author_is=table.author_is or (),
+            tell=say,
+            phase=phase,
+            people=release.people,
+            out=release.folder,
+            **release.budget,
+            **release.named,
+        )
+    shown = escape(column).replace("{", "{{").replace("}", "}}")
+    release.show(listed, f"Count by it: --groups {shown}={{where}}", many="groups")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrRelease(AnyTable):
+    """A table of texts, or with --arpa a release."""
+
+    text: str = o.option("Column with the texts.", default="", panel="")
+
+
 def ngrams(
-    table: AnyTable,
+    table: OrRelease,
     release: Releasing,
     public: Path | None = o.option(
         "Public n-grams: a list (.txt: one on each line, then a tab and a count), or a table of public "
@@ -68,10 +122,20 @@ def ngrams(
     max_words: int | None = o.option("Distinct n-grams each unit may give.", shown="its own"),
     max_docs: o.MaxDocs = None,
     tokenizer: o.TokenizerName = None,
+    arpa: Path | None = o.option(
+        "Write a release as a language model in the ARPA format to this file, which must not exist: "
+        "dptopics ngrams RELEASE --arpa FILE. Nothing is spent.",
+        beside_plan=True,
+    ),
 ) -> None:
     """Release how probable n-grams are: counts for language models, with a public prior."""
     from dptopics.plan import Plan
 
+    if arpa is not None:
+        _write_arpa(Path(table.source or ""), arpa)
+        return
+    if not table.text:
+        raise InputError("name the column with the texts: --text COLUMN.")
     if public is not None and vocabulary is not None:
         raise InputError("give --public (a public list) or --vocabulary (a private one), not both.")
     table.check_public(public)
@@ -99,18 +163,15 @@ def ngrams(
     if release.previewed(plan):
         return
     read = table.reader(vocabulary=None if plan.prior is None else plan.prior.value.vocabulary)
-    release.publish(plan, read, "A language model of it: dptopics arpa {where} --out FILE")
+    release.publish(plan, read, "A language model of it: dptopics ngrams {where} --arpa FILE")
 
 
-def arpa(
-    release_folder: o.ReleaseFolder,
-    out_file: Path = o.option("File to write; it must not exist.", "--out", default=o.REQUIRED),
-) -> None:
-    """Write a release of n-grams as a language model in the ARPA format."""
+def _write_arpa(folder: Path, out_file: Path) -> None:
+    """A release of n-grams as a language model."""
     from dptopics.release.ngrams import LanguageModel, NgramTable
 
     o.check_new(out_file)
-    out_file.write_text(LanguageModel(NgramTable.load(release_folder)).arpa(), "utf-8")
+    out_file.write_text(LanguageModel(NgramTable.load(folder)).arpa(), "utf-8")
     err.print(f"Written to [bold]{o.escape_path(out_file)}[/].")
 
 

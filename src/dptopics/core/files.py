@@ -171,7 +171,8 @@ def unpacked(path: Path) -> Iterator[tuple[Any, Callable[[], float]]]:
 def _only_file(path: Path) -> str:
     """The name of the only file in an archive; files that operating systems add do not count."""
     with zipfile.ZipFile(path) as archive:
-        files = [one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX/")]
+        listed = [one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX/")]
+        files = [one for one in listed if not Path(one.filename).name.startswith(".")]
     if len(files) != 1:
         raise InputError(f"{path.name!r} holds {len(files)} files. Give an archive of one table, or extract it first.")
     if files[0].flag_bits & 1:

@@ -87,9 +87,15 @@ class NumberedCells:
     def of(self, cells: Sequence[Any]) -> Numbers:
         """As :meth:`NumberedWords.of`."""
         if cells and isinstance(cells[0], tuple):
+            cells = [one[0] if one and isinstance(one[0], tuple) else one for one in cells]
             lengths = np.fromiter(map(len, cells), np.int64, len(cells))
             return np.fromiter(chain.from_iterable(cells), np.int32, int(lengths.sum())), lengths
         return np.array(cells, np.int32), np.ones(len(cells), np.int64)
+
+
+def numbers_of(documents: Sequence[tuple[Any, float]]) -> NDArray[np.float32]:
+    """The numbers of documents that are pairs of their cells and a number."""
+    return np.array([[number] for _, number in documents], np.float32)
 
 
 @lru_cache(maxsize=1)
@@ -146,13 +152,12 @@ class Builder:
         valued: bool = False,
     ) -> None:
         check_stated(vocabulary)
-        self._valued = valued  # documents are pairs of their cells and a number
         self._text = text
         self._vocabulary = vocabulary  # public words: others are dropped while reading
         self._with_authors = with_authors
         self._drop_missing = drop_missing
         self._real = real_names(author_is)
-        self._embed = None if embed is None else embedding(embed)
+        self._embed: Any = numbers_of if valued else None if embed is None else embedding(embed)
         self._vectors: list[NDArray[np.float32]] = []
         self._row = self._blank = 0
         self._words: Any = NumberedCells() if text is None else NumberedWords(text, vocabulary)
@@ -202,11 +207,8 @@ class Builder:
                 kept.append(text)
                 if authors is not None:
                     numbers.append(self._authors[author_name(author, row, self._real)])
-        if self._valued:
-            self._vectors.append(np.array([one[1] for one in kept], np.float32).reshape(-1, 1))
-            kept = [one[0] for one in kept]
         tokens, lengths = self._words.of(kept)
-        self._blank += sum(not kept[i].strip() for i in np.flatnonzero(lengths == 0)) if self._text is not None else 0
+        self._blank += sum(isinstance(kept[i], str) and not kept[i].strip() for i in np.flatnonzero(lengths == 0))
         if self._embed is not None and kept:
             self._vectors.append(check_vectors(self._embed(kept), len(kept)))
         self._row += len(texts)
@@ -260,9 +262,7 @@ class Builder:
             author_key=author_key if self._with_authors else None,
             vocabulary=self._vocabulary,
             text=self._text,
-            vectors=np.concatenate(self._vectors or [np.zeros((0, int(self._valued)), np.float32)])
-            if self._embed is not None or self._valued
-            else None,
+            vectors=None if self._embed is None else np.concatenate(self._vectors or [np.zeros((0, 0), np.float32)]),
             left_out=self._row - sizes.size,
             blank=self._blank,
             assumptions=() if self._text is None else self._text.assumptions,

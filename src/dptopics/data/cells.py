@@ -57,17 +57,10 @@ def corpus_of_cells(
             strange[axis.name] += int(np.count_nonzero(place == len(axis.values) - 1))
         rows += len(texts)
         numbers = _numbers(first, places, shape)
-        if values is not None:
-            numbers = [((), 0.0) if isnan(v) else ((cell,), v) for cell, v in zip(numbers, values, strict=True)]
         # A missing text stays missing: whether such rows are dropped is the owner's choice.
         there = [cell if isinstance(text, str) else None for text, cell in zip(texts, numbers, strict=True)]
-        builder.add(there, authors)
-    for name, many in strange.items():
-        if many:
-            tell_owner(
-                f"{many:,} of {rows:,} rows ({many / rows:.0%}) count as {OTHER!r} for {name!r}: their value is "
-                "missing, not on the public list, or outside the declared range."
-            )
+        builder.add(there if values is None else _numbered(there, values), authors)
+    _tell_strange(strange, rows)
     corpus, names = builder.build_named(Corpus)
     corpus = replace(corpus, assumptions=assumptions, author_column=author)
     if admitted is None:
@@ -80,6 +73,16 @@ def corpus_of_cells(
             "as they may, and are left out of this one: people who write often count in their first periods only."
         )
     return corpus.take(np.flatnonzero(allowed[corpus.author]))
+
+
+def _tell_strange(strange: dict[str, int], rows: int) -> None:
+    """How many rows have a value that is not on an axis: the owner's eyes only."""
+    for name, many in strange.items():
+        if many:
+            tell_owner(
+                f"{many:,} of {rows:,} rows ({many / rows:.0%}) count as {OTHER!r} for {name!r}: their value is "
+                "missing, not on the public list, or outside the declared range."
+            )
 
 
 def arrow_cells(
@@ -159,6 +162,12 @@ def _scaled(column: Sequence[Any], low: float, high: float) -> list[float]:
         return nan if isnan(found) else (min(max(found, low), high) - (low + high) / 2) / ((high - low) / 2)
 
     return [number(value) for value in column]
+
+
+def _numbered(cells: list[Any], values: list[float]) -> list[Any]:
+    """Pairs of a document's cells, none where it has no number, and its number."""
+    pairs = zip(cells, values, strict=True)
+    return [None if cell is None else ((), 0.0) if isnan(value) else ((cell,), value) for cell, value in pairs]
 
 
 def _cells_of(

@@ -124,6 +124,8 @@ def _model(model: Any) -> dict[str, Any]:
     """An embedding model by a name that finds it again, or by its code."""
     name = str(model.name)
     kind = name.partition(":")[0]
+    if kind == "atlas-words":
+        return {"embedding": name, "version": shipped(name.partition(":")[2]).sha256}
     if kind in ("minilm-words", "sentence-transformers", "model2vec"):
         return {"embedding": name, "version": SHA256 if kind == "minilm-words" else _version(kind)}
     return {"model": _code(getattr(model, "encode", model)), "name": name}

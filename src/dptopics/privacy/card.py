@@ -130,7 +130,7 @@ def _how_much(guarantee: Guarantee) -> str:
     return (
         f"{lead}ε = {show(guarantee.epsilon)}, δ = {show(guarantee.delta)} ({guarantee.relation}). "
         f"An attacker who wants to know {secret(guarantee)} can improve the odds of a correct guess at most "
-        f"{_fold(guarantee.epsilon)}-fold by seeing {seen}{slip}.{length}"
+        f"{folds(guarantee.epsilon)}-fold by seeing {seen}{slip}.{length}"
     )
 
 
@@ -142,7 +142,7 @@ def _content(guarantee: Guarantee) -> str:
         return f"{who}For that secret (replace-one) no bound is known."
     return (
         f"{_if_right(guarantee)}{who}For that secret the bound is ε = {show(price.epsilon)}, δ = {show(price.delta)} "
-        f"(replace-one): odds at most {_fold(price.epsilon)}-fold."
+        f"(replace-one): odds at most {folds(price.epsilon)}-fold."
     )
 
 
@@ -150,7 +150,8 @@ def _if_right(guarantee: Guarantee) -> str:
     return "If the claim is true: " if guarantee.strength is Strength.CLAIMED else ""
 
 
-def _fold(epsilon: float) -> str:
+def folds(epsilon: float) -> str:
+    """e^ε: by how much odds can improve."""
     return show(exp(epsilon)) if epsilon < 700 else "∞"
 
 

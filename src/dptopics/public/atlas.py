@@ -22,7 +22,7 @@ from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings, language_name
 
 MOST_THEMES = 5000
-_MOST_LETTERS = 120  # of a name, and of its key
+_MOST_LETTERS = 80  # of a name
 _SHIPPED = ("english", "german")
 
 
@@ -152,6 +152,6 @@ def parsed(content: str, language: str) -> Atlas:
 
 
 def _named(name: str, number: int) -> str:
-    if not 0 < len(name) <= _MOST_LETTERS or not name.isprintable():
+    if not 0 < len(name.partition(" | ")[0]) <= _MOST_LETTERS or not name.isprintable():
         raise InputError(f"line {number} of the atlas: a name has 1 to {_MOST_LETTERS} printable signs.")
     return name

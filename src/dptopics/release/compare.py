@@ -7,7 +7,6 @@ from math import hypot, isnan
 from statistics import NormalDist
 from typing import Any
 
-from dptopics.core.axes import ALL
 from dptopics.core.errors import InputError
 from dptopics.release.counts import Z95, CountTable, Estimate
 from dptopics.release.topic_model import TopicModel
@@ -42,8 +41,8 @@ def compare(before: Any, after: Any, *, error: float = ERROR) -> list[Change]:
 
     >>> from dptopics.release.margins import cube
     >>> import numpy as np
-    >>> one, other = (CountTable(axes=("topic",), values=(("0", "1"),), cube=cube(np.array(cells)), distinct=True,
-    ...     weights=np.ones(2), noise=4.0) for cells in ([100.0, 50.0], [104.0, 90.0]))
+    >>> one, other = (CountTable(axes=("topic",), values=(("0", "1"),), cube=cube(np.array(cells)),
+    ...     noise=4.0) for cells in ([100.0, 50.0], [104.0, 90.0]))
     >>> [(row.row, row.verdict) for row in compare(one, other)]
     [('all', 'rose'), ('topic 1', 'rose'), ('topic 0', 'open')]
     """
@@ -78,21 +77,24 @@ def _meaning(value: Any) -> tuple[Any, ...]:
     """What must be alike. Of an atlas, other versions share themes."""
     if isinstance(value, CountTable):
         # Questions are part of the names of rows: those that both have are compared.
-        return value.axes, value.unit, value.documents, value.distinct, "" if value.asked else value.model
+        return value.axes, value.unit, value.documents, "" if value.asked else value.model
     return (value.themes.unit,)
 
 
 def _rows(value: Any) -> Mapping[str, Estimate]:
     """Every number of a release by the name of its row."""
     if isinstance(value, CountTable):
-        found = {}
-        names = [[*values, ALL] for values in value.values]
-        for index in product(*(range(n + 1) for n in value.shape)):
-            parts = [(axis, own[k]) for axis, own, k in zip(value.axes, names, index, strict=True) if own[k] != ALL]
-            asked = f" {value.asked[index[0]]}" if value.asked and index[0] < len(value.asked) else ""
-            found[", ".join(" ".join(part) for part in parts) + asked or "all"] = value.estimate(index)
-        return {name: one for name, one in found.items() if not isnan(one.value)}
+        numbers = {
+            _named(value, index): value.estimate(index) for index in product(*(range(n + 1) for n in value.shape))
+        }
+        return {name: one for name, one in numbers.items() if not isnan(one.value)}
     if isinstance(value, TopicModel) and value.themes is not None and value.themes.noisy is not None:
         return {row.name if row.topic is not None else f"{row.name}: {row.domain}": row.size
                 for row in value.themes.rows()}  # fmt: skip
     raise InputError("compare two releases of counts, of answers, or of themes with their sizes.")
+
+
+def _named(table: CountTable, index: tuple[int, ...]) -> str:
+    parts = [f"{axis} {own[k]}" for axis, own, k in zip(table.axes, table.values, index, strict=True) if k < len(own)]
+    asked = table.asked[index[0]] if index[0] < len(table.asked) else ""
+    return " ".join(filter(None, [", ".join(parts), asked])) or "all"

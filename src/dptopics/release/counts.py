@@ -4,7 +4,6 @@ import csv
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from math import ceil, exp, floor, hypot, isnan, log, prod, sqrt
 from typing import Any, ClassVar, NamedTuple, Self
@@ -13,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.core.axes import ALL
-from dptopics.core.errors import BundleError, InputError, renamed_attribute
+from dptopics.core.errors import BundleError, InputError
 from dptopics.core.files import Arrays, known
 from dptopics.core.vocabulary import Vocabulary
-from dptopics.release import margins
 from dptopics.release.tabular import Tabular
 
 Z95 = 1.959963984540054  # 97.5 % of a normal distribution lies below
@@ -73,15 +71,15 @@ class Share(NamedTuple):
 class CountTable(Tabular):
     """Counts of units in cells and margins, with intervals.
 
-    ``distinct``: a unit counts once in each cell and in each margin that is its own, so that a margin is less than the
-    sum of its cells; in at most ``max_cells`` entries of each, and ``over`` is how many units had more: intervals
-    reach up by it. Otherwise documents are counted, and every margin is the sum of its cells. ``cube`` holds the
-    counts; along each axis the last entry is that of all values. NaN: suppressed, below ``min_units``.
+    A unit counts once in each cell and in each margin that is its own, so that a margin is less than the sum of its
+    cells; in at most ``max_cells`` entries of each table, and ``over`` is how many units had more: intervals reach up
+    by it. Or ``documents`` of each unit are counted. ``cube`` holds the counts; along each axis the last entry is that
+    of all values. Each was measured by itself. NaN: suppressed, below ``min_units``.
 
     >>> table = CountTable(axes=("topic", "ward"), values=(("0", "1"), ("north", "south")),
-    ...     cube=margins.cube(np.array([[90.0, 10.0], [40.0, 60.0]])), weights=np.ones(4), noise=2.0)
+    ...     cube=np.array([[90.0, 10.0, 95.0], [40.0, 60.0, 95.0], [120.0, 65.0, 150.0]]), noise=2.0)
     >>> table.count(topic="0", ward="north").value, table.count(topic="0").value, table.count().value
-    (90.0, 100.0, 200.0)
+    (90.0, 95.0, 150.0)
     >>> table.difference({"topic": "0"}, {"topic": "1"}).value
     0.0
     >>> [round(x, 2) for x in table.share({"topic": "0", "ward": "north"}, of={"ward": "north"})]
@@ -91,7 +89,6 @@ class CountTable(Tabular):
     axes: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]
     cube: NDArray[np.float64]
-    weights: NDArray[np.float64]  # of the measurement of every margin
     noise: float  # standard deviation of each measurement
     max_cells: int = 1
     min_units: int = 0
@@ -99,7 +96,6 @@ class CountTable(Tabular):
     over_noise_std: float | None = None
     unit: str = "author"
     documents: int | None = None  # of each unit that count, where documents are counted
-    distinct: bool = False
     number: str = ""  # a column of numbers in a declared range, clipped to it
     number_range: tuple[float, ...] = ()
     numbers: NDArray[np.float64] | None = None  # sums of each unit's own mean, scaled to −1 to 1
@@ -126,16 +122,10 @@ class CountTable(Tabular):
         """The values of all axes: public words."""
         return Vocabulary.public(value for values in self.values for value in values)
 
-    deviations = renamed_attribute("deviations", "noise_std")
-
-    @cached_property
+    @property
     def noise_std(self) -> NDArray[np.float64]:
-        """Standard deviation of each count of ``cube``: the same throughout a margin."""
-        if self.distinct:
-            return np.full(self.cube.shape, self.noise)
-        found = self.noise * np.sqrt(margins.variances(self.shape, self.weights))
-        where = np.ix_(*((np.arange(n + 1) < n).astype(int) for n in self.shape))
-        return np.asarray(found.reshape((2,) * len(self.shape))[where])
+        """Standard deviation of each count of ``cube``: each was measured by itself."""
+        return np.full(self.cube.shape, self.noise)
 
     def place(self, where: Mapping[str, str]) -> Place:
         """The place of a cell or margin: a value for some axes, all values of the rest."""
@@ -220,14 +210,12 @@ class CountTable(Tabular):
 
     def covariance(self, one: Place, other: Place) -> float:
         """Of two counts, from the noise alone."""
-        if self.distinct:
-            return self.noise**2 if one == other else 0.0
-        return self.noise**2 * margins.covariance(self.shape, self.weights, one, other)
+        return self.noise**2 if one == other else 0.0
 
     def estimate(self, index: tuple[int, ...]) -> Estimate:
         """The count at a place of the cube: along each axis the number of a value, or -1 for all of them."""
         more = self._more(self._place(index))
-        return Estimate.of(float(self.cube[index]), float(self.noise_std[index]) ** 2, more)
+        return Estimate.of(float(self.cube[index]), self.noise**2, more)
 
     def _place(self, index: tuple[int, ...]) -> Place:
         return tuple(None if k in (-1, n) else k for k, n in zip(index, self.shape, strict=True))
@@ -238,7 +226,7 @@ class CountTable(Tabular):
     def _more(self, place: Place) -> tuple[float, float]:
         """What the bound may have taken from a count, and the variance of that: nothing, where it cuts nobody."""
         entries = prod(1 if value is None else n for value, n in zip(place, self.shape, strict=True))
-        if not self.distinct or self.over is None or self.over_noise_std is None or self.max_cells >= entries:
+        if self.over is None or self.over_noise_std is None or self.max_cells >= entries:
             return 0.0, 0.0
         return self.over, self.over_noise_std**2
 
@@ -276,11 +264,11 @@ class CountTable(Tabular):
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Counts and weights; the measurements only where small counts are not suppressed."""
         latest = None if self.min_units else self.latest
-        return known(cube=self.cube, weights=self.weights, latest=latest, numbers=self.numbers)
+        return known(cube=self.cube, latest=latest, numbers=self.numbers)
 
     def fields(self) -> dict[str, Any]:
         """Axes, noise and bounds."""
-        names = ("noise", "max_cells", "min_units", "over", "over_noise_std", "unit", "documents", "distinct", "model")
+        names = ("noise", "max_cells", "min_units", "over", "over_noise_std", "unit", "documents", "model")
         series = ("period", "since", "n_periods", "max_periods") if self.period else ()
         own = {name: getattr(self, name) for name in (*names, *series, *(["asked"] if self.asked else []))}
         own |= {"number": self.number, "number_range": list(self.number_range)} if self.number else {}
@@ -292,8 +280,8 @@ class CountTable(Tabular):
         own = {**fields, "axes": tuple(fields["axes"]), "values": tuple(map(tuple, fields["values"]))}
         own |= {name: tuple(fields.get(name, ())) for name in ("asked", "number_range")}
         more: dict[str, Any] = {name: arrays.get(name) for name in ("latest", "numbers")}
-        table = cls(cube=arrays["cube"], weights=arrays["weights"], **more, **own)
-        if table.cube.shape != tuple(n + 1 for n in table.shape) or table.weights.size != 2 ** len(table.axes):
+        table = cls(cube=arrays["cube"], **more, **own)
+        if table.cube.shape != tuple(n + 1 for n in table.shape):
             raise BundleError("counts and axes do not match.")
         return table
 
@@ -343,19 +331,16 @@ class CountTable(Tabular):
     @property
     def columns_of_numbers(self) -> tuple[str, ...]:
         """Names of the numbers of a row: the first says what is counted."""
-        bounded = self.unit == "author" and not self.distinct and self.documents is None
         means = () if self.numbers is None else ("mean", "mean_low", "mean_high")
-        return "count" if bounded else self.counted, "low", "high", "share_low", "share_high", *means
+        return self.counted, "low", "high", "share_low", "share_high", *means
 
     @property
     def times(self) -> int:
         """How often a unit may count in one number."""
-        return self.documents or (1 if self.distinct else self.max_cells)
+        return self.documents or 1
 
     def title(self, *, margin: bool = False) -> str:
         """What a number counts: for the head of a column. Cells and margins count alike."""
-        if self.unit == "author" and not self.distinct and self.documents is None:  # of a version before 0.4
-            return "Authors, once for each of their cells" if margin and self.max_cells > 1 else "Authors"
         people = self.counted == "people"
         if self.axes[0] == "question":
             return "People of whom it is true" if people else "Texts of which it is true"
@@ -384,8 +369,6 @@ class CountTable(Tabular):
     def _in_cells(self) -> str:
         if self.documents is not None:
             return f"At most {self.documents} texts of each {self.unit} count; others are left out."
-        if not self.distinct and self.unit == "author":
-            return f"Each author counts in at most {self.max_cells} cells, and not in others."
         if self.over is None or self.over_noise_std is None:
             each = "person counts once in every row that is theirs" if self.counted == "people" else "text counts once"
             return f"Each {each}; nobody is left out."

@@ -106,7 +106,7 @@ def test_the_whole_series_costs_what_one_table_costs():
         week = mechanism(**more)
         assert week.guarantee.events == alone.guarantee.events
         assert "all 6 periods of the series together" in " ".join(week.guarantee.assumptions)
-    assert mechanism(max_periods=4).noise_std(topic=True) == pytest.approx(2 * alone.noise_std(topic=True), rel=1e-3)
+    assert mechanism(max_periods=4).noise_std == pytest.approx(2 * alone.noise_std, rel=1e-3)
     assert mechanism(max_periods=99).sensitivity_factor == pytest.approx(6**0.5)
 
 

@@ -320,9 +320,9 @@ def test_command_line(folder, public):
     assert len(data["ngrams"]) == 10
     assert data["guarantee"]["strength"] == "proved"
     assert run("show", "r").exit_code == 0
-    assert run("arpa", "r", "--out", "m.arpa").exit_code == 0
+    assert run("ngrams", "r", "--arpa", "m.arpa").exit_code == 0
     assert len(read_arpa((folder / "m.arpa").read_text("utf-8"))) == 3
-    assert run("arpa", "r", "--out", "m.arpa").exit_code != 0
+    assert run("ngrams", "r", "--arpa", "m.arpa").exit_code != 0
 
 
 @pytest.mark.parametrize("mechanism", ["bayes-published", "end-to-end", "laplace-public", "k-anonymity"])

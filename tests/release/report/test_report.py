@@ -100,7 +100,7 @@ def whole():
 def test_the_page_holds_what_it_should(whole):
     ids = [attributes["id"] for _, attributes in whole.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
-    assert {"topics", "guarantee", "audit", "map", "relevance", "search", "data"} <= set(ids)
+    assert {"overview", "words", "guarantee", "audit", "tree", "relevance", "search", "data"} <= set(ids)
     assert "PROVED: a theorem" in whole.words
     assert "Words were public & <b>few</b>." in whole.words  # the assumption, as text
     assert "What an attacker can learn" in whole.words
@@ -168,7 +168,6 @@ def test_names_of_mechanism_ledger_and_attacks_are_escaped(tmp_path):
 def test_the_slider_shows_the_words_of_top_words():
     model = replace(topic_model([f"w{i:04}" for i in range(800)], 90), noise_std=np.full(90, 0.001))
     data = topics(model, 30)
-    assert not data["complete"]
     assert sum(len(topic["words"]) for topic in data["topics"]) < np.count_nonzero(model.above_noise())
     for step in (0, 3, STEPS // 2, STEPS):
         expected = model.top_words(30, relevance=step / STEPS)
@@ -181,19 +180,22 @@ def test_the_slider_shows_the_words_of_top_words():
 def test_classical_scaling_finds_the_plane():
     # Three disjoint topics are equally far from each other; copies of a topic share its place.
     weight = np.kron(np.eye(3), np.full((1, 4), 0.25))
-    points = layout(np.concatenate([weight, weight[:1]]), weight.mean(axis=0))
+    points, shown = layout(np.concatenate([weight, weight[:1]]), weight.mean(axis=0))
+    assert shown == pytest.approx(1.0)  # a triangle lies in the plane
     np.testing.assert_allclose(points[0], points[3], atol=1e-7)
-    apart = np.linalg.norm(layout(weight, weight.mean(axis=0))[:, None] - layout(weight, weight.mean(axis=0)), axis=2)
+    plane, _ = layout(weight, weight.mean(axis=0))
+    apart = np.linalg.norm(plane[:, None] - plane, axis=2)
     np.testing.assert_allclose(apart[np.triu_indices(3, 1)], apart[0, 1], rtol=1e-6)
-    assert layout(weight[:1], weight[0]).tolist() == [[0.0, 0.0]]
-    assert layout(weight[:2], weight[:2].mean(axis=0))[:, 1].tolist() == [0.0, 0.0]
+    assert layout(weight[:1], weight[0])[0].tolist() == [[0.0, 0.0]]
+    assert layout(weight[:2], weight[:2].mean(axis=0))[0][:, 1].tolist() == [0.0, 0.0]
+    assert layout(np.eye(40), np.full(40, 1 / 40))[1] < 0.1  # forty topics, each as far from every other
 
 
 def test_many_words_are_lumped_without_lengthening_distances(monkeypatch):
     model = topic_model([f"w{i:04}" for i in range(1500)], 12)
     mean = model.topic_share @ model.topic_word
     monkeypatch.setattr("dptopics.release.report.content._MOST_LOGARITHMS", 1.0)
-    assert layout(model.topic_word, mean).shape == (12, 2)
+    assert layout(model.topic_word, mean)[0].shape == (12, 2)
 
 
 def test_a_huge_model_stays_small():
@@ -403,3 +405,11 @@ def test_what_is_no_audit_is_refused(tmp_path):
             page.read_audit(tmp_path)
     with pytest.raises(InputError, match="does not exist"):
         page.write(release(), tmp_path / "nowhere" / "r.html")
+
+
+def test_the_picture_in_the_readme_is_of_this_page():
+    """After a change of the page: python benchmarks/screenshots.py."""
+    import screenshots
+
+    assert screenshots.TAKEN_OF.read_text().strip() == screenshots.page_code()
+    assert "docs/images/page.png" in (screenshots.ROOT / "README.md").read_text("utf-8")

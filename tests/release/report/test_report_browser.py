@@ -1,7 +1,10 @@
-"""The page in a real browser: slider, search, hover, keyboard, printing, and no word of complaint in its console."""
+"""The page in a real browser: slider, search, keyboard, map, printing, axe, and no word of complaint in its console."""
 
 import json
+import re
 import shutil
+import subprocess
+import tarfile
 import tempfile
 from base64 import b64decode
 from dataclasses import replace
@@ -44,6 +47,7 @@ pytestmark = pytest.mark.skipif(
 )
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
          "--disable-dev-shm-usage", "--window-size=1280,1400")  # fmt: skip
+AXE, NO_AXE = "4.10.3", "no axe-core: install npm (Debian: npm), which fetches it"
 EVIL = ["</script><script>window.evil=1</script>", "<img src=x onerror='window.evil=1'>", "a\"'b&amp;"]
 
 
@@ -103,28 +107,44 @@ def opened(browser, tmp_path, model):
     assert browser.get_log("browser") == []
 
 
-def words_shown(browser):
-    return browser.execute_script(
-        "return [...document.querySelectorAll('#words tbody th bdi')].map((e) => e.innerText)"
-    )
+def words_shown(browser, figure=0):
+    script = """
+        const figures = document.querySelectorAll('#words figure');
+        const shown = figures[arguments[0]] ?? document.getElementById('list');
+        return shown.hidden ? [] : [...shown.querySelectorAll('li bdi')].map((e) => e.innerText)"""
+    return browser.execute_script(script, figure)
 
 
-def slide(browser, to):
+def put(browser, control, value):
     script = (
-        "const s = document.getElementById('relevance'); s.value = arguments[0]; s.dispatchEvent(new Event('input'));"
+        "const c = document.getElementById(arguments[0]); c.value = arguments[1]; c.dispatchEvent(new Event('input'))"
     )
-    browser.execute_script(script, to)
+    browser.execute_script(script, control, value)
 
 
 def test_the_slider_orders_words_as_the_library_does(opened, model):
-    seen = []
-    for relevance in (0.0, 0.3, 0.6, 1.0):
-        slide(opened, relevance)
-        expected = model.top_words(30, relevance=relevance)[0]
-        assert words_shown(opened) == [" ".join(w.split()) for w in expected]
-        seen.append(words_shown(opened))
-        assert opened.find_element("id", "relevance-value").text == f"{relevance:.1f}"
-    assert seen[0] != seen[-1]
+    seen = [words_shown(opened)]
+    assert seen[0] == [" ".join(w.split()) for w in model.top_words(10)[0]]  # drawn without the script
+    for many in (10, 30):
+        put(opened, "many", many)
+        for relevance in (0.0, 0.3, 0.6, 1.0):
+            put(opened, "relevance", relevance)
+            for k, expected in enumerate(model.top_words(many, relevance=relevance)):
+                assert words_shown(opened, k) == [" ".join(w.split()) for w in expected]
+            seen.append(words_shown(opened))
+            assert opened.find_element("id", "relevance-value").text == f"{relevance:.1f}"
+    assert seen[1] != seen[4]
+
+
+def test_the_script_draws_bars_as_the_page_has_them(opened):
+    drawn = "return document.querySelector('#words figure ol').outerHTML"
+    before = opened.execute_script(drawn)
+    put(opened, "relevance", 0.6)
+    after = opened.execute_script(drawn)
+    numbers = re.compile(r"\d[\d.]*")
+    assert numbers.sub("", before) == numbers.sub("", after)
+    for one, other in zip(numbers.findall(before), numbers.findall(after), strict=True):
+        assert float(one) == pytest.approx(float(other), abs=0.02)
 
 
 def test_the_slider_works_by_keyboard(opened):
@@ -134,82 +154,53 @@ def test_the_slider_works_by_keyboard(opened):
 
 
 def test_search_finds_a_word_across_topics(opened):
-    opened.find_element("id", "search").send_keys("knee")
-    hits = opened.find_elements("css selector", "#map g.hit")
-    assert [hit.get_attribute("aria-label").split(",")[0] for hit in hits] == ["Topic 2"]
-    buttons = opened.find_elements("css selector", "#found button")
-    assert buttons[0].text.startswith("2: 100")
-    assert "kneecap" in [b.text for b in buttons]  # also found
-    buttons[0].click()
-    assert "Topic 2" in opened.find_element("css selector", "#words caption").text
-    assert opened.find_element("css selector", "#words tr.sought bdi").text == "knee"
-    opened.find_element("id", "search").clear()
-    opened.find_element("id", "search").send_keys("nowhere")
-    assert "No topic has such a word" in opened.find_element("id", "found").text
-
-
-def test_hover_and_focus_show_the_words(opened, model):
-    from selenium.webdriver import ActionChains
-
-    tip = opened.find_element("id", "tip")
-    assert not tip.is_displayed()
-    mark = opened.find_element("css selector", "#map g[aria-label^='Topic 3,']")
-    ActionChains(opened).move_to_element(mark).perform()
-    assert tip.is_displayed()
-    assert tip.text.startswith("Topic 3, 150 (140 to 160) authors")
-    assert " ".join(model.top_words(1)[3][0].split()) in tip.text
-    ActionChains(opened).move_to_element(opened.find_element("id", "search")).perform()
-    assert not tip.is_displayed()
-
-
-def test_the_map_works_by_keyboard(opened):
-    chosen = opened.find_element("css selector", "#map g[tabindex='0']")
-    assert chosen.get_attribute("aria-pressed") == "true"
-    chosen.send_keys("\ue014")  # arrow right
-    now = opened.switch_to.active_element
-    assert now.get_attribute("aria-label").startswith("Topic 1,")
-    assert "Topic 1" in opened.find_element("css selector", "#words caption").text
-    assert len(opened.find_elements("css selector", "#map g[tabindex='0']")) == 1
-    assert opened.find_element("id", "tip").is_displayed()
+    opened.find_element("id", "search").send_keys("kneecap")
+    opened.find_element("id", "search").send_keys("\ue003" * 3)  # backspace
+    figures = opened.find_elements("css selector", "#words figure")
+    found = [k for k, figure in enumerate(figures) if figure.is_displayed()]
+    assert 2 in found
+    assert len(found) < 5
+    assert words_shown(opened, 2)[0] == "knee"
+    assert opened.find_elements("css selector", "#words figure:not([hidden]) li:not(.sought)") == []
+    assert f"{len(found)} of 5 topics" in opened.find_element("id", "found").text
+    put(opened, "search", "nowhere")
+    assert "0 of 5 topics" in opened.find_element("id", "found").text
+    put(opened, "search", "")
+    assert all(figure.is_displayed() for figure in figures)
 
 
 def test_words_are_words_and_never_markup(opened, model):
-    seen = set()
-    for _ in range(5):
-        for relevance in (0.0, 0.5, 1.0):
-            slide(opened, relevance)
-            seen |= set(words_shown(opened))
-        opened.find_element("id", "next").click()
-    assert set(EVIL) <= seen
+    put(opened, "many", 30)
+    put(opened, "relevance", 1.0)
+    assert set(EVIL) <= set(words_shown(opened, 3))
     for word in EVIL:
-        opened.find_element("id", "search").clear()
-        opened.find_element("id", "search").send_keys(word)
-        assert opened.find_element("css selector", "#found bdi").text == word
+        put(opened, "search", word)
+        assert words_shown(opened, 3) == [word]
     assert opened.execute_script("return window.evil") is None
     assert opened.find_elements("css selector", "img") == []
     assert len(opened.find_elements("css selector", "script")) == 2
 
 
 def test_error_bars_are_two_deviations_of_the_noise(opened, model):
-    slide(opened, 1.0)
+    put(opened, "relevance", 1.0)
     top = model.topic_word[0].max()
-    ends = opened.find_elements("css selector", "#words tbody tr:first-child line.error")[0]
-    low, high = float(ends.get_attribute("x1")), float(ends.get_attribute("x2"))
-    assert low / high == pytest.approx((top - 0.008) / (top + 0.008), rel=1e-3)
+    path = opened.find_element("css selector", "#words li path.error").get_attribute("d")
+    low, high = (float(path[1:].split(" ")[0]), float(path.split("H")[1].split("M")[0]))
+    assert low / high == pytest.approx((top - 0.008) / (top + 0.008), rel=2e-3)
 
 
 def test_noise_is_never_shown_as_words(opened, browser, tmp_path, model):
-    slide(opened, 1.0)
+    put(opened, "many", 30)
+    put(opened, "relevance", 1.0)
     assert len(words_shown(opened)) == np.count_nonzero(model.topic_word[0] >= 3 * 0.004) < 30
-    # Of few people: no word stands above the noise, in tables, menus, on the map and in what is read aloud.
+    # Of few people: no word stands above the noise, in charts and in what is read aloud.
     show(browser, tmp_path, page.render(release(replace(model, noise_std=np.full(5, 60.0)))))
-    assert words_shown(browser) == []
     everything = browser.execute_script(
         "return [document.body.innerText, ...document.querySelectorAll('[aria-label], option')]"
         ".map((e) => e.innerText || e.getAttribute?.('aria-label') || e).join(' ')"
     ) + browser.find_element("id", "data").get_attribute("textContent")
     assert not [word for word in model.vocabulary.words if word in everything and len(word) > 3]
-    assert "no word above the noise" in everything
+    assert "No word of any topic is above the noise" in everything
 
 
 @pytest.mark.parametrize("scheme, dark", [("light", False), ("dark", True)])
@@ -223,7 +214,7 @@ def test_light_and_dark(opened, scheme, dark):
 
 def test_it_prints_with_all_topics(opened):
     assert len(opened.execute_cdp_cmd("Page.printToPDF", {})["data"]) > 10_000
-    assert opened.find_element("id", "all-topics").get_attribute("open")
+    assert all(one.get_attribute("open") for one in opened.find_elements("tag name", "details"))
 
 
 def test_tables_of_words_and_ngrams(browser, tmp_path):
@@ -243,18 +234,17 @@ def test_tables_of_words_and_ngrams(browser, tmp_path):
     assert browser.get_log("browser") == []
 
 
-def test_counts_are_an_overview_and_maps(browser, tmp_path):
+def test_counts_are_an_overview_and_groups(browser, tmp_path):
     table = CountTable(
         axes=("topic", "ward"),
         values=(("0", "1"), ("north", EVIL[0])),
         cube=cube(np.array([[90.0, 10.0], [np.nan, 60.0]])),
-        weights=np.ones(4),
         noise=2.0,
     )
     show(browser, tmp_path, page.render(release(table)))
-    cells = browser.find_elements("css selector", ".heat td")
-    assert [cell.text for cell in cells] == ["90", "10", "", "60"]
-    assert cells[0].get_attribute("title") == "87 to 93 (95 %)"
+    assert "90 (86 to 94)" in browser.find_element("tag name", "details").get_attribute("textContent")
+    figures = browser.find_elements("css selector", "#by-1 figure")
+    assert ["suppressed" in figure.text for figure in figures] == [True, True]
     assert browser.execute_script("return window.evil") is None
     assert browser.get_log("browser") == []
 
@@ -273,7 +263,7 @@ def test_the_demo_with_its_audit(browser, tmp_path):
     show(browser, tmp_path, page.render(made, audit=audit.to_dict()))
     word = made.value.top_words(1, relevance=1.0)[2][0]
     browser.find_element("id", "search").send_keys(word)
-    assert browser.find_element("css selector", "#found bdi").text == word
+    assert word in browser.find_element("css selector", "#words figure:not([hidden]) li").text
     assert len(browser.find_elements("css selector", "#audit polyline")) == len(audit.attacks) + 2
     assert "NOT FOR RELEASE" in browser.find_element("class name", "banner").text
     assert browser.get_log("browser") == []
@@ -287,10 +277,10 @@ def test_five_hundred_topics(browser, tmp_path):
         topic_share=rng.dirichlet(np.ones(500)), alpha=0.1,
     )  # fmt: skip
     show(browser, tmp_path, page.render(release(model)))
-    assert len(browser.find_elements("css selector", "#map g")) == 500
-    browser.find_element("id", "search").send_keys("w007")
-    assert browser.find_elements("css selector", "#map g.hit")
-    assert "not known" in browser.find_element("css selector", ".key").text
+    assert len(browser.find_elements("css selector", "#words figure")) == 500
+    put(browser, "search", "w007")
+    assert "of 500 topics have such a word" in browser.find_element("id", "found").text
+    assert "is not known" in browser.find_element("css selector", "#words p").text
     assert browser.get_log("browser") == []
 
 
@@ -300,7 +290,7 @@ def counted(model):
         axes=("topic", "ward", "month"),
         values=(tuple(map(str, range(model.n_topics))), ("north", EVIL[0], "other"),
                 ("2026-01", "2026-02", "2026-03", "other")),
-        cube=cube(cells), weights=np.ones(8), noise=3.0,
+        cube=cube(cells), noise=3.0,
         model=fingerprint(model.topic_word, model.vocabulary.words),
     )  # fmt: skip
     return release(table)
@@ -329,11 +319,16 @@ def test_nothing_is_cut_off_and_bars_can_be_read(everything):
     wide = everything.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
     assert wide[0] <= wide[1]
     bars = everything.execute_script(
-        "return [...document.querySelectorAll('#words td.bar')].map((e) => e.getBoundingClientRect().width)"
+        "return [...document.querySelectorAll('section > .bars svg')].map((e) => e.getBoundingClientRect().width)"
     )
     assert min(bars) >= 150
+    names = everything.execute_script(
+        "return [...document.querySelectorAll('.bars .name')].filter((e) => e.offsetParent)"
+        ".map((e) => e.getBoundingClientRect().width)"
+    )
+    assert min(names) >= 40
     charts = everything.execute_script(
-        "return [...document.querySelectorAll('.multiples svg')].map((e) => e.getBoundingClientRect().width)"
+        "return [...document.querySelectorAll('#trends figure > svg')].map((e) => e.getBoundingClientRect().width)"
     )
     assert len(charts) == 5
     assert min(charts) >= 200
@@ -347,12 +342,68 @@ def test_the_picture_of_the_page_is_not_empty(everything, tmp_path):
     assert first.is_displayed()
 
 
-def test_circles_carry_names_and_the_overview_leads_to_them(everything):
-    names = everything.execute_script(
-        "return [...document.querySelectorAll('#map text.name')].map((e) => e.textContent)"
+def test_circles_and_labels_of_the_map_do_not_cover_each_other(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    n, words = 14, tuple(f"w{i:02}" for i in range(60))
+    weights = rng.dirichlet(np.full(3, 0.4), n) @ rng.dirichlet(np.full(60, 0.1), 3)
+    model = TopicModel(
+        topic_word=weights, vocabulary=Vocabulary(words), topic_share=rng.dirichlet(np.ones(n)), alpha=0.1
     )
-    assert "skin" in names
-    row = everything.find_element("css selector", "tr[data-topic='2']")
-    everything.execute_script("arguments[0].click()", row)
-    assert everything.find_element("css selector", "#words caption").text.startswith("Topic 2")
-    assert len(everything.find_elements("css selector", ".tree text")) == 5
+    names = [{"topic": k, "label": f"A name of topic {k}"} for k in range(n)]
+    labels = {"labels": names, "model": "me", "topics": fingerprint(model.topic_word, model.vocabulary.words)}
+    show(browser, tmp_path, page.render(release(model), labels=labels))
+    assert len(browser.find_elements("css selector", ".map circle")) == n
+    overlaps = """
+        const boxes = [...document.querySelectorAll(arguments[0])].map((e) => e.getBBox());
+        const over = (a, b) => a.x < b.x + b.width - 1 && b.x < a.x + a.width - 1
+          && a.y < b.y + b.height - 3 && b.y < a.y + a.height - 3;
+        return boxes.filter((a, i) => boxes.some((b, j) => i < j && over(a, b))).length;"""
+    assert browser.execute_script(overlaps, ".map text") == 0
+    assert len(browser.find_elements("css selector", ".map text")) > n / 2
+    apart = """
+        const at = (e) => [e.cx, e.cy, e.r].map((x) => x.baseVal.value);
+        const c = [...document.querySelectorAll('.map circle')].map(at);
+        return Math.min(...c.flatMap((a, i) => c.filter((_, j) => i < j).map(
+          (b) => Math.hypot(a[0] - b[0], a[1] - b[1]) - a[2] - b[2])));"""
+    assert browser.execute_script(apart) > -1
+    assert browser.get_log("browser") == []
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory):
+    """The source of axe-core, fetched by name."""
+    folder, npm = tmp_path_factory.mktemp("axe"), shutil.which("npm")
+    got = npm and subprocess.run([npm, "pack", f"axe-core@{AXE}"], cwd=folder, capture_output=True, check=False)
+    if not got or got.returncode:
+        pytest.skip(NO_AXE)
+    with tarfile.open(folder / f"axe-core-{AXE}.tgz") as packed:
+        return packed.extractfile("package/axe.min.js").read().decode()
+
+
+def pages(model):
+    """Every kind of page."""
+    ledger_free = release(model)
+    yield "topics", page.render(ledger_free, labels=named(model), counts=counted(model))
+    yield "counts", page.render(counted(model))
+    yield "words", page.render(release(Vocabulary(("a", "knee"), (5.0, 4.0))))
+    yield "none", page.render(replace(ledger_free, guarantee=replace(guarantee(), strength=Strength.NONE)))
+    demo = demo_corpus()
+    corpus = Corpus.from_texts(demo.texts[:900], demo.authors[:900])
+    plan = Plan.topics(mechanism="atlas", n_topics=20, epsilon=1.0, delta=1e-6, unit=Unit.AUTHOR).build()
+    yield "themes", page.render(charged(Unrecorded(), plan, corpus.bounded(), secure_rng()))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(browser, tmp_path, model, axe, scheme):
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    )
+    for name, text in pages(model):
+        show(browser, tmp_path, text)
+        browser.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        browser.execute_script(axe)
+        found = browser.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+        wrong = [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found["violations"]]
+        assert wrong == [], name
+        assert len(found["passes"]) > 10
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

@@ -1,20 +1,22 @@
 """Overview, trends, maps and tree: what they show, what they refuse, and nothing that gets out of its place."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_report import EVIL, guarantee, release, topic_model
+from test_report import EVIL, Reader, guarantee, release, topic_model
 
 from dptopics import CountTable, InputError, Ledger, Release, Strength, Unit
 from dptopics.privacy import events as ev
 from dptopics.privacy.card import show
 from dptopics.privacy.guarantee import composed
 from dptopics.release import report as page
+from dptopics.release.counts import Estimate
 from dptopics.release.margins import cube
 from dptopics.release.release import Record
-from dptopics.release.report.charts import time_axis
+from dptopics.release.report.charts import changes, time_axis
 from dptopics.release.report.promise import together
 from dptopics.release.topic_model import fingerprint
 from dptopics.release.topic_sizes import TopicSizes
@@ -44,55 +46,154 @@ def counts_of(model, groups=("north", "south", "other"), strength=Strength.PROVE
         axes=("topic", "ward", "month"),
         values=((*map(str, range(model.n_topics)), "none"), groups, MONTHS),
         cube=cube(cells),
-        weights=np.ones(8),
         noise=3.0,
         model=fingerprint(model.topic_word, model.vocabulary.words),
     )
     return Release(value=table, guarantee=guarantee(strength=strength), settings={"mechanism": "counts"})
 
 
-def test_the_overview_comes_first(topics):
+def test_the_page_opens_with_its_sentence_then_sizes_words_and_the_guarantee(topics):
     text = page.render(topics)
-    assert text.index('id="overview"') < text.index('id="topics"') < text.index('id="guarantee"')
-    assert text.count("data-topic=") == topics.value.n_topics
-    assert "95 % interval" not in text.split('id="topics"')[0]
+    places = [text.index(f'id="{part}"') for part in ("words", "tree", "guarantee", "origin", "data")]
+    assert places == sorted(places)
+    assert "<h1>What people wrote about: six subjects</h1>" in text
+    assert "95 % interval" not in text.split('id="words"')[0]
+    assert "The sizes of topics were not counted." in text
+    assert "Seeing this page improves the odds of guessing whether one author is in the data or not at most" in text
 
 
-def test_sizes_have_intervals_where_the_noise_on_them_is_known(topics):
-    sizes = TopicSizes(noisy=np.array([500.0, 90, 80, 70, 3, -4, 2]), noise=np.full(7, 10.0), unit="author")
-    text = page.render(replace(topics, value=replace(topics.value, sizes=sizes)))
-    assert "Authors (95 % interval)" in text
-    for shown in ("500 (480 to 520)", "3 (0 to 23)", "0 (0 to 16)", "About 741 (689 to 793) authors in total"):
-        assert shown in text
+def sized(topics, noisy=(500.0, 90, 180, 70, 3, -4, 2)):
+    sizes = TopicSizes(noisy=np.array(noisy), noise=np.full(len(noisy), 10.0), unit="author")
+    return replace(topics, value=replace(topics.value, sizes=sizes))
+
+
+def test_sizes_are_sorted_and_printed_with_their_intervals(topics):
+    text = page.render(sized(topics))
+    words = Reader(text).words
+    assert "Authors (95 % interval)" in words
+    for shown in ("500 (480 to 520)", "3 (0 to 23)", "0 (0 to 16)", "About 841 (789 to 893) authors in total"):
+        assert shown in words
+    first = words.split("The words of each topic")[0]
+    assert [first.index(f"topic {k} ") for k in (0, 2, 1, 3, 4, 5)] == sorted(
+        first.index(f"topic {k} ") for k in range(6)
+    )
+
+
+def test_the_sentence_counts_what_the_noise_leaves_no_doubt_about(topics):
+    text = page.render(sized(topics))
+    assert "<h1>What about 841 people wrote about: four subjects</h1>" in text
+    folded = text.split("<details>")[1].split("</details>")[0]
+    assert "2 more whose interval reaches 0" in folded
+    assert folded.count("<li>") == 2
+    documents = replace(sized(topics), guarantee=replace(guarantee(), unit=Unit.DOCUMENT))
+    sizes = replace(documents.value.sizes, unit="document")
+    text = page.render(replace(documents, value=replace(documents.value, sizes=sizes)))
+    assert "<h1>What about 841 texts are about: four subjects</h1>" in text
+
+
+def test_title_day_and_source_stand_above(topics):
+    record = Record(version="1", day="2026-03-01", title="Notes <2026>", description="Notes of one clinic.")
+    text = page.render(replace(topics, record=record))
+    assert "<title>Notes &lt;2026&gt;</title>" in text
+    header = text.split("<header>")[1].split("</header>")[0]
+    assert header.startswith('<h1>Notes &lt;2026&gt;</h1><p class="lead">What people wrote about: six subjects.</p>')
+    assert "<p>Released on 1 March 2026. Notes of one clinic.</p>" in header
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 200])
+def test_any_number_of_topics(n):
+    made = release(topic_model([f"word{i:03}" for i in range(120)], max(n, 1)))
+    if n == 0:
+        none = replace(made.value, topic_word=np.empty((0, 120)), topic_share=np.empty(0), noise_std=np.empty(0))
+        made = replace(made, value=none)
+    text = page.render(made)
+    many = {0: "no subjects", 1: "one subject", 2: "two subjects", 200: "200 subjects"}[n]
+    assert f"<h1>What people wrote about: {many}</h1>" in text
+    assert text.count("<figure>") == sum(map(bool, made.value.top_words(1)))
+
+
+def test_twenty_topics_fit_in_400_kilobytes():
+    made = release(topic_model([f"word{i:04}" for i in range(5000)], 20))
+    assert len(page.render(made, counts=counts_of(made.value)).encode()) <= 400_000
+
+
+def test_names_of_any_length_and_direction(topics):
+    names = ["long " * 60, "שלום", "🎉👩‍👩‍👧", "مرحبا", "a", "b"]
+    text = page.render(topics, labels=labels_of(topics.value, names))
+    text.encode()
+    assert f"<bdi>{('long ' * 60)[:79]}…</bdi>" in text
+    for name in names[1:4]:
+        assert f"<bdi>{name}</bdi>" in text
+
+
+def test_a_map_only_where_the_plane_shows_most_of_the_distances(topics):
+    assert 'id="map"' not in page.render(topics)
+    rng = np.random.default_rng(0)
+    of_three = rng.dirichlet(np.full(3, 0.5), 8) @ rng.dirichlet(np.full(60, 0.1), 3)
+    flat = replace(topic_model([f"w{i:02}" for i in range(60)], 8), topic_word=of_three)
+    text = page.render(release(flat))
+    assert 'id="map"' in text
+    assert "of what tells them apart" in text
 
 
 def test_one_kind_of_size_on_a_page(topics):
-    sizes = TopicSizes(noisy=np.array([500.0, 90, 80, 70, 3, -4, 2]), noise=np.full(7, 10.0), unit="author")
-    text = page.render(replace(topics, value=replace(topics.value, sizes=sizes)), counts=counts_of(topics.value))
-    assert "500 (480 to 520)" not in text
-    assert "of the text" not in text
-    assert "Share" not in text.split('id="guarantee"')[0]
+    words = Reader(page.render(sized(topics), counts=counts_of(topics.value))).words
+    assert "500 (480 to 520)" not in words
+    assert "841" not in words
 
 
 def test_names_stand_in_overview_tree_and_data(topics):
     names = [EVIL[0], "knees", "skin", "sleep", "bills", ""]
     text = page.render(topics, labels=labels_of(topics.value, names))
     assert EVIL[0] not in text
-    assert "1: knees" in text.split('id="tree"')[1]
+    assert ">knees</text>" in text.split('id="tree"')[1]
+    assert "<bdi>knees</bdi>" in text.split('id="words"')[1]
     data = json.loads(text.split('id="data">')[1].split("</script>")[0])
     assert data["topics"][1]["label"] == "knees"
     assert data["topics"][0]["label"] == EVIL[0]
 
 
-def test_counts_give_sizes_trends_and_maps(topics):
+def test_counts_give_sizes_trends_and_groups(topics):
     counts = counts_of(topics.value)
     text = page.render(topics, counts=counts)
     first = counts.value.count(topic="0")
-    assert f"{round(first.value):,} (" in text.split('id="topics"')[0]
-    assert text.count('<polygon class="band"') == topics.value.n_topics
+    assert f"<b>{round(first.value):,}</b> <span>(" in text.split('id="words"')[0]
+    assert text.count('<polygon class="band"') == topics.value.n_topics + 1
     assert "These counts are a separate release, and cost ε = " in text
-    assert "Topic by ward" in text
+    assert 'id="by-1"' in text
     assert "NOT FOR RELEASE" not in text
+
+
+def test_shares_within_groups_have_their_intervals_printed(topics):
+    counts = counts_of(topics.value)
+    share = counts.value.share({"topic": "0", "ward": "south"}, of={"ward": "south"})
+    words = Reader(page.render(topics, counts=counts)).words
+    low, high = np.floor(1000 * share.low) / 10, np.ceil(1000 * share.high) / 10
+    assert f"south {100 * share.value:.1f} % ({low:.1f} to {high:.1f})" in words
+    south = counts.value.count(topic="0", ward="south")
+    assert f"{round(south.value)} ({np.floor(south.low):.0f} to {np.ceil(south.high):.0f})" in words  # in the table
+
+
+def test_a_group_of_almost_nobody_gets_no_shares(topics):
+    counts = counts_of(topics.value)
+    cells = counts.value.cube[:-1, :-1, :-1].copy()
+    cells[:, 1] = 0.1
+    text = page.render(topics, counts=replace(counts, value=replace(counts.value, cube=cube(cells))))
+    assert text.count("too few to say") == topics.value.n_topics + 1
+
+
+def test_changes_are_sorted_and_signed():
+    rows = [("shrank", Estimate.of(-40.0, 25.0)), ("grew", Estimate.of(1200.0, 25.0)), ("same", Estimate.of(0.2, 25.0))]
+    text = changes(rows)
+    places = [text.index(name) for name in ("grew", "same", "shrank")]
+    assert places == sorted(places)
+    words = Reader(text).words
+    assert "grew +1,200 (+1,190 to +1,210)" in words
+    assert "shrank -40 (-50 to -30)" in words
+    sizes = re.findall(r'class="size" d="M([\d.]+) 1.5H([\d.]+)V', text)
+    zero = 100 * 49.8 / (1209.8 + 49.8)
+    assert float(sizes[0][0]) == pytest.approx(zero, abs=0.01)
+    assert float(sizes[2][1]) == pytest.approx(zero, abs=0.01)  # to the left of zero
 
 
 def test_counts_that_promise_nothing_mark_the_page(topics):
@@ -104,7 +205,7 @@ def test_counts_that_promise_nothing_mark_the_page(topics):
 def test_a_page_of_counts_has_trends_too(topics):
     text = page.render(counts_of(topics.value))
     assert text.count('<polygon class="band"') == topics.value.n_topics + 1
-    assert 'id="overview"' not in text
+    assert "<h1>How many people, by topic, ward and month</h1>" in text
 
 
 def test_a_suppressed_period_leaves_a_gap(topics):
@@ -112,7 +213,7 @@ def test_a_suppressed_period_leaves_a_gap(topics):
     holes = counts.value.cube.copy()
     holes[0, -1, 1] = np.nan
     text = page.render(topics, counts=replace(counts, value=replace(counts.value, cube=holes)))
-    assert text.count('<polygon class="band"') == topics.value.n_topics + 1
+    assert text.count('<polygon class="band"') == topics.value.n_topics + 2
 
 
 def test_time_is_told_by_its_values(topics):
@@ -195,22 +296,21 @@ def test_a_ledger_that_holds_both_marks_both(topics, tmp_path):
 
 
 def test_words_stand_in_the_order_of_the_terminal(topics):
-    """Of one release there is one order, by relevance, in the overview, in the table and on the terminal."""
-    text = page.render(topics)
-    for k, words in enumerate(topics.value.top_words(10)):
-        listed = ", ".join(f"<bdi>{word}</bdi>" for word in words)
-        assert f">{listed}</td>" in text.split('id="all-topics"')[1]
-        first = ", ".join(f"<bdi>{word}</bdi>" for word in words[:6])
-        assert first in text.split('id="overview"')[1].split(f'data-topic="{k}"')[1].split("</tr>")[0]
+    """Of one release there is one order, by relevance, on the page and on the terminal."""
+    figures = page.render(topics).split('id="words"')[1].split("</section>")[0].split("<figure>")[1:]
+    rows = [words for words in topics.value.top_words(10) if words]
+    shown = [re.findall(r'class="name"><bdi>(.*?)</bdi>', figure) for figure in figures]
+    assert sorted(shown) == sorted(rows)
 
 
-def test_the_page_names_the_mechanism_as_its_record_does(topics):
+def test_the_page_names_the_mechanism(topics):
     plan = {"mechanism": "embedded", "job": "topics", "vocabulary": "common", "prior": None, "text": None}
     plan |= {"max_docs": None, "max_words": None, "unit": "author"}
     record = Record(version="1", day="2026-01-01", plan=plan)
     text = page.render(replace(topics, record=record))
-    assert "mechanism <q>embedded</q>" in text
+    assert "mechanism embedded" in text
     assert "vocabulary-then-topics" not in text
+    assert "<dt>Mechanism</dt><dd>vocabulary-then-topics</dd>" in page.render(topics)  # older releases
 
 
 @pytest.mark.parametrize("deltas", [(1e-6, 1e-6), (1e-4, 1e-8)])

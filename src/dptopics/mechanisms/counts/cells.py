@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import ceil, inf, prod, sqrt
+from math import ceil, inf, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from dptopics.core.axes import cell_names, check_table
 from dptopics.core.errors import InputError
 from dptopics.core.rules import check_rules
 from dptopics.core.settings import check_fields, number, whole
-from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
+from dptopics.data.bounded import BoundedCorpus
 from dptopics.mechanisms.counts.people import Entries, Filled, People
 from dptopics.mechanisms.mechanism import Calibrated, Job, check_unit
 from dptopics.mechanisms.queries import grid_for, noisy_sum
@@ -35,21 +35,6 @@ PUBLIC_CELLS = (
 )
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """The cells of a unit's documents in every table, with the weight of that table."""
-
-    place: NDArray[np.int32]  # [table, cell]: row of the sum
-    weight: NDArray[np.float64]
-    height: int
-    width: ClassVar[int] = 1
-
-    def __call__(self, block: Block) -> UnitRows:
-        start, cells = block.doc_start[block.unit_start] - block.doc_start[0], block.word
-        rows = np.ascontiguousarray(self.place[:, cells].T).ravel()
-        return UnitRows(start * self.weight.size, rows, np.tile(self.weight, cells.size)[:, None])
-
-
 UNCUT = 50  # values of a single axis, up to which nobody is cut by default
 USUAL_CELLS = 4  # what a unit is taken to fill, before anything is known
 
@@ -63,11 +48,11 @@ class CountsWithMargins(Calibrated):
     ``max_cells`` nobody is cut in a table of one axis with up to 50 values; otherwise a first query, a histogram of how
     many entries units fill, for ``over_share`` of the budget (in μ²), chooses the bound with the narrowest intervals.
     How many units had more is measured with the table, and part of every interval. ``rules`` ask about ``facts`` of
-    texts instead of topics. With ``documents``, documents are counted, at most so many of each unit: these add up, so
-    that margins and cells are made to agree by least squares. Proof: docs/guarantees/counts.md
+    texts instead of topics. With ``documents``, documents are counted, at most so many of each unit. Proof:
+    docs/guarantees/counts.md
 
     >>> mechanism = CountsWithMargins.calibrated(epsilon=1.0, delta=1e-6, values=(tuple("abcdefghij"),))
-    >>> round(mechanism.guarantee.epsilon, 6), round(mechanism.noise_std(topic=True), 1)
+    >>> round(mechanism.guarantee.epsilon, 6), round(mechanism.noise_std, 1)
     (1.0, 14.0)
     """
 
@@ -89,7 +74,7 @@ class CountsWithMargins(Calibrated):
     number_range: tuple[float, ...] = ()  # its public bounds
     job: ClassVar[Job] = Job.COUNTS
     name: ClassVar[str] = "margins"
-    paper: ClassVar[str] = "ours; of documents: after McKenna et al. 2018, Xiao et al. 2023"
+    paper: ClassVar[str] = "ours"
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -106,11 +91,14 @@ class CountsWithMargins(Calibrated):
         if self.rules and (len(self.rules) != self.shape[0] or self.documents is not None):
             raise InputError("there must be one rule for each value of the first axis, and documents must be left out.")
         check_rules(self.rules, self.facts)
-        object.__setattr__(self, "number_range", tuple(number("number_range", end) for end in self.number_range))
-        if bool(self.number) != bool(self.number_range) or (self.number and (self.rules or not self.people)):
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
+        ends = tuple(number("number_range", end) for end in self.number_range)
+        object.__setattr__(self, "number_range", ends)
+        if bool(self.number) != bool(ends) or (self.number and (self.rules or not self.people)):
             raise InputError("a column of numbers and its range go together, with counts of people by topic.")
-        low, high = self.number_range if len(self.number_range) == 2 else (0.0, 0.0)
-        if self.number and not -inf < low < high < inf:
+        if self.number and not (len(ends) == 2 and -inf < ends[0] < ends[1] < inf):
             raise InputError(f"the range of {self.number!r} must be two numbers, the lower one first.")
 
     @property
@@ -125,18 +113,14 @@ class CountsWithMargins(Calibrated):
 
     @property
     def people(self) -> bool:
-        """Whether units are counted, each once in an entry, instead of documents, which add up."""
+        """Whether units with several entries are counted, each once in an entry, instead of documents."""
         return bool(self.rules) or (self.unit is Unit.AUTHOR and self.documents is None)
 
     @cached_property
     def entries(self) -> Entries:
         """What a unit fills."""
-        return Entries(self.shape, self.facts if self.rules else self.shape[0], self.rules, bool(self.number))
-
-    @cached_property
-    def weights(self) -> NDArray[np.float64]:
-        """Of the table of each margin, the cells' (the last) is one; of people, all are one."""
-        return np.ones(2 ** len(self.shape)) if self.people else margins.chosen_weights(self.shape)
+        facts = self.facts if self.rules else self.shape[0]
+        return Entries(self.shape, facts, self.rules, bool(self.number), None if self.people else self.documents or 1)
 
     @property
     def sensitivity_factor(self) -> float:
@@ -158,10 +142,7 @@ class CountsWithMargins(Calibrated):
 
     def bound(self, most: int) -> float:
         """L2 norm of what a unit adds, at most, rounded up so that no count is ever scaled down."""
-        if self.people:
-            norm = sqrt(People(self.entries, most).square)
-        else:
-            norm = (self.documents or 1) * float(np.linalg.norm(self.weights))  # all of them in one cell
+        norm = sqrt(People(self.entries, most).square)
         grid = 2 * grid_for(norm * self.sensitivity_factor, self.cell_sigma)  # its own grid is this one or its half
         return ceil(norm / grid) * grid
 
@@ -184,15 +165,10 @@ class CountsWithMargins(Calibrated):
             *events, assumptions=(PUBLIC_QUESTIONS if self.rules else PUBLIC_CELLS,), limits=(SMALL_GROUPS,)
         )
 
-    def noise_std(self, **kept: bool) -> float:
-        """Standard deviation of an entry of a margin, by the axes that it keeps: ``noise_std(topic=True)``.
-
-        Where the data choose how many cells a unit counts in, it is taken to be four.
-        """
-        if self.people:
-            return self.noise(self.usual)
-        which = margins.margins(len(self.axes)).index(tuple(kept.get(axis, False) for axis in self.axes))
-        return self.noise(1) * sqrt(float(margins.variances(self.shape, self.weights)[which]))
+    @property
+    def noise_std(self) -> float:
+        """Standard deviation of every number; four rows of each table for a unit, where the data choose that."""
+        return self.noise(self.usual)
 
     def noise(self, most: int) -> float:
         """Standard deviation of each measurement."""
@@ -234,13 +210,13 @@ class CountsWithMargins(Calibrated):
         with progress.part(0.3, 1.0):
             sums = noisy_sum(
                 corpus,
-                self._statistic(most),
+                People(self.entries, most),
                 bound=self.bound(most),
                 sigma=self.cell_sigma,
                 rng=rng,
                 sensitivity_factor=self.sensitivity_factor,
             )
-        table = self._table(self._cells(sums[:, 0]), most, self.noise(most))
+        table = self._table(sums[:, 0], most, self.noise(most))
         if self.number:
             sums_of = np.where(np.isnan(table.cube), np.nan, self._cube(sums[:, 1]))
             table = replace(table, number=self.number, number_range=self.number_range, numbers=sums_of)
@@ -258,22 +234,19 @@ class CountsWithMargins(Calibrated):
         ]
         return tried[int(np.argmin(widths))]
 
-    def _table(self, cells: NDArray[np.float64], most: int, noise: float, **more: Any) -> CountTable:
-        cube = self._cube(cells) if self.people else margins.cube(cells)
-        cut = self.people and People(self.entries, most).cut
+    def _table(self, sums: NDArray[np.float64], most: int, noise: float, **more: Any) -> CountTable:
+        cube, cut = self._cube(sums), People(self.entries, most).cut
         return CountTable(
             axes=self.axes,
             values=self.values,
             cube=np.where(cube < self.min_units, np.nan, cube) if self.min_units else cube,
-            weights=self.weights,
             noise=noise,
             max_cells=most,
             min_units=self.min_units,
-            over=float(cells[-1]) if cut else None,
+            over=float(sums[-1]) if cut else None,
             over_noise_std=noise if cut else None,
             unit=str(self.unit),
             documents=self.documents,
-            distinct=self.people,
             asked=self.asked,
             model=self.model,
             **more,
@@ -287,32 +260,3 @@ class CountsWithMargins(Calibrated):
             cube[part] = sums[first : first + size].reshape(margins.shape_of(self.shape, axes))
             first += size
         return cube
-
-    @property
-    def _tables(self) -> list[tuple[margins.Axes, tuple[int, ...]]]:
-        """Axes and shape of every table that is measured."""
-        sets = zip(margins.margins(len(self.shape)), self.weights, strict=True)
-        return [(axes, margins.shape_of(self.shape, axes)) for axes, weight in sets if weight]
-
-    def _statistic(self, most: int) -> "People | _Measured":
-        if self.people:
-            return People(self.entries, most)
-        first = np.cumsum([0, *(prod(shape) for _, shape in self._tables)])
-        index = np.unravel_index(np.arange(prod(self.shape)), self.shape)
-        place = [
-            low + np.ravel_multi_index(tuple(i * keep for i, keep in zip(index, axes, strict=True)), shape)
-            for low, (axes, shape) in zip(first, self._tables, strict=False)
-        ]
-        used = self.weights[np.flatnonzero(self.weights)]
-        return _Measured(np.array(place, np.int32), used, int(first[-1]))
-
-    def _cells(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The cells that fit all tables of documents best; measurements of people as they are."""
-        if self.people:
-            return sums
-        first = np.cumsum([0, *(prod(shape) for _, shape in self._tables)])
-        spans = zip(first, first[1:], self._tables, strict=False)
-        tables = iter(sums[low:high].reshape(shape) for low, high, (_, shape) in spans)
-        every = (margins.shape_of(self.shape, axes) for axes in margins.margins(len(self.shape)))
-        measured = [next(tables) if weight else np.zeros(s) for weight, s in zip(self.weights, every, strict=True)]
-        return margins.least_squares(self.shape, self.weights, measured)

@@ -1,9 +1,9 @@
-"""Each unit once in every entry of a table, and of its margins, that is theirs: what a count of people is made of."""
+"""What units fill of a table and its margins: each once in every entry that is theirs, or each of their documents."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ class Entries:
     facts: int
     rules: tuple[str, ...] = ()
     valued: bool = False  # documents have a number, in the first column of their vectors
+    documents: int | None = None  # of each unit that count, where documents are counted and not units
 
     @property
     def n_cells(self) -> int:
@@ -54,12 +55,24 @@ class Entries:
         start, cells, _ = unit_words(block.unit_start, block.doc_start, block.word, self.n_cells, 0)
         unit, n_units = np.repeat(np.arange(start.size - 1), np.diff(start)), start.size - 1
         number = np.zeros(cells.size)
-        if self.valued and block.vectors is not None:
+        if self.documents is not None:
+            return n_units, np.zeros(n_units, np.int64), self._of_documents(block)
+        if self.valued and block.vectors is not None and block.vectors.size:
             cells, documents = block.word, np.diff(block.doc_start)
             unit = np.repeat(np.repeat(np.arange(n_units), np.diff(block.unit_start)), documents)
             number = np.repeat(np.clip(np.nan_to_num(block.vectors[:, 0].astype(np.float64)), -1.0, 1.0), documents)
         content = np.zeros(n_units, np.uint64)
         np.add.at(content, unit, siphash(cells.astype(np.uint64), _KEY, _KEY))
+        return n_units, content.astype(np.int64), self._tables(unit, cells, number)
+
+    def _of_documents(self, block: Block) -> list[Filling]:
+        """Each document by itself, for its unit."""
+        unit = np.repeat(np.arange(block.unit_start.size - 1), np.diff(block.unit_start))
+        document = np.repeat(np.arange(unit.size), np.diff(block.doc_start))
+        found = self._tables(document, block.word, np.zeros(document.size))
+        return [one._replace(unit=unit[one.unit]) for one in found]
+
+    def _tables(self, unit: Ints, cells: NDArray[Any], number: NDArray[np.float64]) -> list[Filling]:
         fact, *others = np.unravel_index(cells, (self.facts, *self.shape[1:]))
         found = []
         for axes in margins.margins(len(self.shape)):
@@ -68,7 +81,7 @@ class Entries:
                 if kept:
                     group, n_groups = group * n + place, n_groups * n
             found.append(self._filled(unit, fact if axes[0] else None, group, n_groups, number))
-        return n_units, content.astype(np.int64), found
+        return found
 
     def _filled(
         self, unit: Ints, fact: Ints | None, group: Ints, n_groups: int, number: NDArray[np.float64]
@@ -128,7 +141,7 @@ class People:
     @property
     def cut(self) -> bool:
         """Whether a table has more entries than a unit counts in."""
-        return self.most < max(self.entries.sizes)
+        return self.entries.documents is None and self.most < max(self.entries.sizes)
 
     @property
     def height(self) -> int:
@@ -137,7 +150,9 @@ class People:
 
     @property
     def square(self) -> int:
-        """The squared norm of a unit's ones, at most."""
+        """The squared norm of what a unit adds, at most: of documents, if all of them fill one entry."""
+        if self.entries.documents is not None:
+            return self.entries.documents**2 * len(self.entries.sizes)
         return sum(min(self.most, size) for size in self.entries.sizes) * self.width + self.cut
 
     def __call__(self, block: Block) -> UnitRows:
@@ -145,7 +160,7 @@ class People:
         n_units, content, tables = self.entries.of(block)
         units, rows, means, low = [], [], [], 0
         for size, (unit, entry, mean) in zip(self.entries.sizes, tables, strict=True):
-            if self.most < size:
+            if self.cut and self.most < size:
                 lottery = siphash(content[unit].astype(np.uint64) ^ entry.astype(np.uint64), _KEY, _KEY)
                 order = np.lexsort((entry, lottery, unit))
                 unit, entry, mean = unit[order], entry[order], mean[order]

@@ -14,14 +14,15 @@ from dptopics.core.periods import Earlier
 from dptopics.core.settings import number, whole
 from dptopics.data.bounded import BoundedCorpus, PeriodCorpus
 from dptopics.mechanisms.counts.cells import USUAL_CELLS, CountsWithMargins
+from dptopics.mechanisms.counts.people import People
 from dptopics.mechanisms.queries import grid_for, noisy, private_query
 from dptopics.privacy.events import Noise
 from dptopics.privacy.guarantee import Guarantee, Unit
 from dptopics.release.counts import CountTable
-from dptopics.release.margins import STEPS as WEIGHT_STEPS
 from dptopics.release.release import Release
 
 STEPS = 256  # of coefficients
+BOUND_STEPS = 64  # of the bound: exact sums are kept in them
 Floats = NDArray[np.float64]
 
 
@@ -89,7 +90,7 @@ def best_for_totals(n: int, most: int) -> Strategy:
 
 
 MOST_PERIODS = 1000
-_STEP = 1 / (WEIGHT_STEPS * STEPS)  # of sums of weighted counts times coefficients
+_STEP = 1 / (BOUND_STEPS * STEPS)  # of sums times coefficients
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +103,7 @@ class CountsOfPeriod(CountsWithMargins):
 
     >>> week = CountsOfPeriod.calibrated(epsilon=1.0, delta=1e-6, values=(tuple("abcde"),), at="W02", max_periods=4,
     ...     periods=tuple(f"W{week:02}" for week in range(1, 53)))
-    >>> round(week.guarantee.epsilon, 6), round(week.noise_std(topic=True), 1)
+    >>> round(week.guarantee.epsilon, 6), round(week.noise_std, 1)
     (1.0, 20.7)
     """
 
@@ -159,9 +160,9 @@ class CountsOfPeriod(CountsWithMargins):
         return min(self.max_cells or USUAL_CELLS, max(self.entries.sizes))
 
     def bound(self, most: int) -> float:
-        """As for one table; for running totals in whole steps of the weights, in which exact sums are kept."""
+        """As for one table; for running totals in whole steps, in which exact sums are kept."""
         exact = super().bound(most)
-        return ceil(exact * WEIGHT_STEPS) / WEIGHT_STEPS if self.running else exact
+        return ceil(exact * BOUND_STEPS) / BOUND_STEPS if self.running else exact
 
     def noise(self, most: int) -> float:
         """Standard deviation of what the table is made of: a measurement, or a running total."""
@@ -192,25 +193,25 @@ class CountsOfPeriod(CountsWithMargins):
             return super().__call__(corpus, rng)
         self.check(corpus)
         earlier = corpus.earlier if isinstance(corpus, PeriodCorpus) else Earlier.none()
-        new = np.stack([self._cells(sums) for sums in self._measured_since(corpus, earlier, rng)])
+        new = self._measured_since(corpus, earlier, rng)
         totals = self.strategy.totals(np.concatenate([earlier.cells.reshape(-1, *new.shape[1:]), new]))
         return Release.of(self._table(totals, self.usual, self.noise(self.usual), latest=new), self, rng)
 
-    def _table(self, cells: NDArray[np.float64], most: int, noise: float, **more: Any) -> CountTable:
+    def _table(self, sums: NDArray[np.float64], most: int, noise: float, **more: Any) -> CountTable:
         series = {"n_periods": len(self.periods), "max_periods": self.max_periods}
         since = self.periods[0] if self.running else ""
-        return super()._table(cells, most, noise, period=self.at, since=since, **series, **more)
+        return super()._table(sums, most, noise, period=self.at, since=since, **series, **more)
 
     def _measured_since(self, corpus: BoundedCorpus, earlier: Earlier, rng: Generator) -> NDArray[np.float64]:
         """Sums of all periods so far, times coefficients, plus fresh noise: a row for each period not measured yet.
 
-        Everything is whole numbers of one step: weights have steps of 1/64, coefficients of 1/256.
+        Everything is whole numbers of one step.
         """
         grid = grid_for(self.bound(self.usual) * self.sensitivity_factor, self.cell_sigma)
-        bound, statistic = self.bound(self.usual), self._statistic(self.usual)
+        bound, statistic = self.bound(self.usual), People(self.entries, self.usual)
 
         def draw() -> NDArray[np.float64]:
-            now = corpus.bounded_sum(statistic, bound=bound, grid=1 / WEIGHT_STEPS)[:, 0]
+            now = corpus.bounded_sum(statistic, bound=bound, grid=1 / BOUND_STEPS)[:, 0]
             exact = self.strategy.measured(earlier.counts(self.place, now), len(earlier.exact)) * round(_STEP / grid)
             sensitivity = bound * self.sensitivity_factor / grid
             drawn = noisy(exact, kind=Noise.GAUSSIAN, sensitivity=sensitivity, multiplier=self.cell_sigma, rng=rng)

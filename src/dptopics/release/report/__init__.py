@@ -10,8 +10,9 @@ from dptopics.core.errors import InputError
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
-from dptopics.release.report.content import contents
-from dptopics.release.report.page import More, assemble, check_counts
+from dptopics.release.report.content import check_counts, contents
+from dptopics.release.report.content import check_labels as check_labels
+from dptopics.release.report.page import More, assemble
 from dptopics.release.report.promise import check_audit
 from dptopics.release.topic_model import TopicModel
 
@@ -43,13 +44,12 @@ def render(
         check_audit(release, audit)
     if not isinstance(release.value, TopicModel) and (labels is not None or counts is not None):
         raise InputError("labels and counts belong to topics, and this release has none. Leave them out.")
-    counted = None if counts is None else counts.value_of(CountTable)
-    if counted is not None:
-        check_counts(release.value, counted)
+    if counts is not None:
+        check_counts(release.value, counts.value_of(CountTable))
     more = More(ledger=ledger, audit=audit, counts=counts)
     shown = _WORDS_SHOWN
     while True:
-        data = contents(release.value, shown, labels, counted)
+        data = contents(release.value, shown, labels)
         page = assemble(release, data, more, _asset("page.css"), _asset("page.js"))
         if len(page.encode()) <= LARGEST_PAGE:
             return page

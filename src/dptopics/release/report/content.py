@@ -1,4 +1,4 @@
-"""The released value as plain data for the page: topics with a map, or a table of words."""
+"""The released value as plain data for the page: topics with their sizes and places, a table of words, or counts."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -6,37 +6,34 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
+from dptopics.core.errors import InputError
 from dptopics.release.counts import CountTable
 from dptopics.release.labels import OFFLINE, theme_names
-from dptopics.release.report import page
-from dptopics.release.report.charts import counts
-from dptopics.release.topic_model import TopicModel
+from dptopics.release.topic_model import TopicModel, fingerprint
 
 STEPS = 10  # of the relevance slider: at each, the words shown are exactly those of TopicModel.top_words
 _MOST_CELLS = 60_000  # weights up to which a word's weight is kept for every topic
 _MOST_WEIGHTS = 100_000  # beyond, fewer words of each topic are shown
+_LONGEST_SENTENCE = 300
 _MOST_LETTERS = 80  # longer words are cut: columns of a count matrix can have any name
 _MOST_ROWS = 40_000  # of a table, before it is halved
 _FIRST = 10  # words of each topic in tables, in their order of relevance
 _MOST_LOGARITHMS = 2e8
 
 
-def contents(
-    value: Any, shown: int, labels: Mapping[str, Any] | None = None, counted: CountTable | None = None
-) -> dict[str, Any]:
-    """Plain data of a value; ``shown``: words per topic, which scales tables. ``labels`` and ``counted``: checked."""
+def contents(value: Any, shown: int, labels: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Plain data of a value; ``shown``: words per topic, which scales tables."""
     if isinstance(value, TopicModel):
         found = topics(value, shown)
-        names = theme_names(value) if labels is None else page.check_labels(value, labels)
-        for topic, name, large in zip(found["topics"], names, page.sizes(value, counted), strict=True):
-            topic.update(label=_cut(name), size=large)
-        labelled = (OFFLINE if any(names) else "") if labels is None else str(labels.get("model", ""))
-        return found | page.sized(value, counted) | {"labelled": labelled}
+        made = [(name, "") for name in theme_names(value)] if labels is None else check_labels(value, labels)
+        for topic, (name, sentence) in zip(found["topics"], made, strict=True):
+            topic.update(label=_cut(name), sentence=sentence[:_LONGEST_SENTENCE])
+        offline = OFFLINE if any(name for name, _ in made) else ""
+        return found | {"labelled": offline if labels is None else str(labels.get("model", ""))}
     if isinstance(value, CountTable):
-        return counts(value)
+        return {"kind": value.kind, "total": value.cube.size}
     vocabulary = value.vocabulary
     numbers = value.arrays()
     size: Any = numbers.get("probability", vocabulary.weights)
@@ -67,7 +64,7 @@ def topics(model: TopicModel, shown: int) -> dict[str, Any]:
         kept[:, used] = above[:, used]
     place = np.cumsum(kept.any(axis=0)) - 1
     used = np.flatnonzero(kept.any(axis=0))
-    points, index = layout(weight, mean), model.vocabulary.index
+    (points, plane), index = layout(weight, mean), model.vocabulary.index
     first = [[index[word] for word in row] for row in model.top_words(_FIRST)]  # as the terminal lists them
     rows = []
     for k in range(model.n_topics):
@@ -87,11 +84,31 @@ def topics(model: TopicModel, shown: int) -> dict[str, Any]:
         "total": len(model.vocabulary),
         "shown": shown,
         "steps": STEPS,
-        "complete": bool(used.size * model.n_topics <= _MOST_CELLS),
         "words": [_cut(model.vocabulary.words[i]) for i in used],
         "mean": _short(mean[used]),
+        "plane": round(plane, 3),
         "topics": rows,
     }
+
+
+def check_labels(model: TopicModel, labels: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Names and sentences of a model's topics, if they are of this model and no drafts (``dptopics label --out``)."""
+    try:
+        named = {int(one["topic"]): (str(one["label"]), str(one.get("sentence", ""))) for one in labels["labels"]}
+        made_of = labels["topics"]
+    except (KeyError, TypeError, ValueError):
+        raise InputError("these are not labels. Give the file that dptopics label --out wrote.") from None
+    if made_of != fingerprint(model.topic_word, model.vocabulary.words):
+        raise InputError("these labels are of other topics. Name the topics of this release: dptopics label RELEASE.")
+    if not labels.get("accepted", True):
+        raise InputError("nobody has accepted these descriptions. Read them: dptopics describe RELEASE --accept FILE.")
+    return [named.get(k, ("", "")) for k in range(model.n_topics)]
+
+
+def check_counts(model: TopicModel, counts: CountTable) -> None:
+    """Counts must be of this model's topics."""
+    if counts.model != fingerprint(model.topic_word, model.vocabulary.words) or counts.axes[0] != "topic":
+        raise InputError("these counts are not of this release's topics. Count with it: dptopics count RELEASE DATA.")
 
 
 def _kept(
@@ -110,13 +127,16 @@ def _kept(
     return kept & above
 
 
-def layout(weight: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Topics in the plane by classical scaling of Jensen-Shannon distances, within [−1, 1].
+def layout(weight: NDArray[np.float64], mean: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Topics in the plane by classical scaling of Jensen-Shannon distances, within [−1, 1]; how much the plane shows.
 
-    The distance is the root of the divergence: a metric that classical scaling fits without negative eigenvalues. Of
-    very many words the most common are distinguished and the rest count as one, which can only shorten distances.
+    That is the plane's part of the sum of squared distances. The distance is the root of the divergence: a metric that
+    classical scaling fits without negative eigenvalues. Of very many words the most common are distinguished and the
+    rest count as one, which can only shorten distances.
     """
     n = weight.shape[0]
+    if n < 2:
+        return np.zeros((n, 2)), 0.0
     most = max(200, int(_MOST_LOGARITHMS / n**2))
     if weight.shape[1] > most:
         common = np.argpartition(-mean, most)[:most]
@@ -130,11 +150,12 @@ def layout(weight: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np
     centred = squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()
     points = np.zeros((n, 2))
     with threadpool_limits(1):  # threads slow down small matrices
-        values, vectors = eigh(-centred / 2, subset_by_index=[max(0, n - 2), n - 1])
+        values, vectors = np.linalg.eigh(-centred / 2)
     for axis in range(min(2, n - 1)):
         along = vectors[:, -1 - axis] * np.sqrt(max(0.0, float(values[-1 - axis])))
         points[:, axis] = along * (np.sign(along[np.argmax(np.abs(along))]) or 1.0)  # the same page every time
-    return points / max(float(np.abs(points).max()), 1e-12)
+    shown = float(np.square(points).sum() / max(float(squared.sum()) / (2 * n), 1e-300))
+    return points / max(float(np.abs(points).max()), 1e-12), min(1.0, shown)
 
 
 def _xlogx(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dptopics.core.errors import InputError
 from dptopics.core.settings import difference
-from dptopics.privacy.card import remarks, rows, secret, show
+from dptopics.privacy.card import folds, remarks, rows, secret, show
 from dptopics.privacy.guarantee import Guarantee, Strength, composed
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
@@ -52,7 +52,16 @@ class Promise:
     def badge(self) -> str:
         """The prices in short."""
         price = "; ".join(f"{name}: {_price(one)}" if name else _price(one) for name, one in self.said)
-        return f'<a class="badge {self.colour}" href="#guarantee">{escape(price)}</a>'
+        return f'<a class="badge {self.colour}" href="#guarantee">The guarantee: {escape(price)}</a>'
+
+    def sentence(self) -> str:
+        """What the page can tell an attacker at most, where its parts have one price."""
+        (_, promise), *others = self.said
+        if others or promise.strength is Strength.NONE:
+            return ""
+        if_true = "If the claim is true, seeing" if promise.strength is Strength.CLAIMED else "Seeing"
+        fold = f"{folds(promise.epsilon)}-fold"
+        return f"{if_true} this page improves the odds of guessing {escape(secret(promise))} at most {fold}. "
 
     def section(self) -> str:
         """The card with its table of beliefs, then the origin of the parts."""
@@ -87,14 +96,13 @@ class Promise:
         )
 
     def _origin(self) -> str:
-        """Version, day, plan and ledger, where recorded."""
+        """Version, day, plan and ledger, where recorded; else the mechanism."""
         found = []
         for name, part in self.parts:
-            said = "".join(f"<dt>{escape(head)}</dt><dd>{escape(text)}</dd>" for head, text in part.record.rows())
+            rows = part.record.rows() or [("Mechanism", str(part.settings.get("mechanism", "unknown")))]
+            said = "".join(f"<dt>{escape(head)}</dt><dd>{escape(text)}</dd>" for head, text in rows)
             head = f"<h3>The {escape(name)}</h3>" if len(self.parts) > 1 else ""
-            found += [f"{head}<dl>{said}</dl>"] if said else []
-        if not found:
-            return ""
+            found.append(f"{head}<dl>{said}</dl>")
         head = '<section id="origin" aria-labelledby="origin-title"><h2 id="origin-title">Where it comes from</h2>'
         return f"{head}{''.join(found)}</section>"
 

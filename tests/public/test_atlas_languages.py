@@ -1,0 +1,115 @@
+"""The atlas in other languages: the same themes, words that the reader gives, and texts placed by these words alone."""
+
+import numpy as np
+import pytest
+
+from dptopics import Corpus, Plan, TextSettings
+from dptopics.core.errors import InputError
+from dptopics.privacy.guarantee import Unit
+from dptopics.public.atlas import _SHIPPED, has_atlas, shipped
+from dptopics.public.atlas_words import AtlasWords
+from dptopics.public.embeddings import embedding
+from dptopics.release.labels import label, theme_names
+
+OTHERS = [name for name in _SHIPPED if name != "english"]
+others = pytest.mark.parametrize("language", OTHERS)
+
+
+@others
+def test_themes_are_those_of_the_english_atlas(language):
+    """The same in all languages, so that releases compare."""
+    keys = [theme.key for theme in shipped(language).themes]
+    assert len(keys) == len(set(keys)) >= 300
+    assert set(keys) <= set(shipped("english").names)
+    assert sorted(keys) == sorted(theme.key for theme in shipped(OTHERS[0]).themes)
+
+
+@others
+def test_every_theme_has_words_that_the_reader_gives(language):
+    text = TextSettings(language=language)
+    few = {}
+    for theme in shipped(language).themes:
+        read = {word for entry in theme.words for word in text.words(entry)}
+        if len(read) < 20:
+            few[theme.name] = len(read)
+    assert few == {}
+    assert all(len(theme.words) >= 25 for theme in shipped(language).themes)
+
+
+@others
+def test_a_theme_is_nearest_to_its_own_words(language):
+    model, atlas, text = AtlasWords(language), shipped(language), TextSettings(language=language)
+    right = 0
+    for number, theme in enumerate(atlas.themes):
+        said = model.together([word for entry in theme.words for word in text.words(entry)]).sum(axis=0)
+        right += int(np.argmax(said[: len(atlas.themes)])) == number
+    assert right >= 0.98 * len(atlas.themes)
+
+
+def test_words_find_their_themes_by_stem_and_part():
+    model, names = AtlasWords("german"), shipped("german").names
+    tennis, cut, joined, nothing = model(["tennis", "Apothekerinnen", "tennishalle", "beim"])
+    assert names[int(np.argmax(tennis[: len(names)]))] == "Tennis"
+    assert "Rezepte" in names[int(np.argmax(cut[: len(names)]))]
+    assert names[int(np.argmax(joined[: len(names)]))] == "Tennis"
+    assert np.linalg.norm(tennis) > np.linalg.norm(joined) > 0
+    assert not nothing.any()
+    alone = model(["apotheke"])
+    assert np.array_equal(alone, model(["tennis", "apotheke"])[1:])  # a row knows nothing of the others
+    assert np.array_equal(model(["tennis apotheke"])[0], tennis + alone[0])
+
+
+def test_the_default_of_a_language_is_its_own_atlas():
+    plan = Plan.topics(n_topics=5, epsilon=1.0, delta=1e-5, unit="author", text=TextSettings(language="de"))
+    assert plan.mechanism == "embedded"
+    assert plan.settings["embedding"].name == "atlas-words:german"
+    assert plan.settings["atlas"].value.language == "german"
+    again = Plan.from_dict(plan.to_dict())
+    assert again.differences(plan) == []
+    assert again.settings["embedding"] == embedding("atlas-words:de")
+    other = Plan.topics(n_topics=5, epsilon=1.0, delta=1e-5, unit="author", text=TextSettings(language="finnish"))
+    assert (other.mechanism, has_atlas("finnish")) == ("mixture", False)
+
+
+def test_a_model_of_another_language_is_refused():
+    english = TextSettings()
+    with pytest.raises(InputError, match="another language"):
+        Plan.topics(n_topics=5, epsilon=1.0, delta=1e-5, unit="author", text=english, embedding="atlas-words:german")
+    with pytest.raises(InputError, match="no atlas for language 'finnish'"):
+        embedding("atlas-words:finnish")
+
+
+GERMAN = {
+    "Fußball": "Der Stürmer schoss in der zweiten Halbzeit zwei Tore, der Trainer lobte die Mannschaft nach dem Sieg.",
+    "Rezepte und Apotheke": "Die Apotheke hatte meine Tabletten nicht vorrätig, ich brauche ein neues Rezept vom Arzt.",
+    "Bahn": "Der Zug hatte Verspätung, am Bahnhof wusste der Schaffner nichts von unserem Anschluss am Gleis nebenan.",
+    "Hunde": "Unser Hund bellt beim Gassi gehen jeden Welpen an, in der Hundeschule zieht er an der Leine.",
+    "Wohnungssuche und Miete": "Der Vermieter erhöht die Miete, unsere Wohnung hat vierzig Quadratmeter im Altbau.",
+    "Schule": "Die Lehrerin gab der Klasse im Unterricht das Zeugnis, alle Schüler freuten sich auf die Schulferien.",
+}  # fmt: skip
+
+
+def test_german_texts_of_a_few_hundred_people_get_german_themes():
+    texts = [text for text in GERMAN.values() for _ in range(60)]
+    corpus = Corpus.from_texts(
+        texts, [f"p{number}" for number in range(len(texts))], settings=TextSettings(language="de")
+    )
+    plan = Plan.topics(n_topics=6, epsilon=2.0, delta=1e-5, unit="author", text=corpus.text)
+    topics = plan.build()(corpus.bounded(unit=Unit.AUTHOR), np.random.default_rng(3)).value
+    assert topics.themes is not None
+    shown = {topics.themes.names[number] for number in topics.themes.shown}
+    assert len(shown & set(GERMAN)) >= 5
+    assert len(set(theme_names(topics))) == topics.n_topics
+    place = topics.assign(list(GERMAN.values()))
+    assert len(set(place.tolist())) >= 5
+
+
+def test_topics_of_themes_alone_have_labels():
+    """No word stands above the noise, but the themes have names."""
+    texts = [text for text in GERMAN.values() for _ in range(40)]
+    corpus = Corpus.from_texts(texts, settings=TextSettings(language="de"))
+    plan = Plan.topics(n_topics=4, epsilon=1.0, delta=1e-5, unit="document", text=corpus.text)
+    release = plan.build()(corpus.bounded(unit=Unit.DOCUMENT), np.random.default_rng(1))
+    found = label(release).labels
+    assert all(one.label in shipped("german").names for one in found)
+    assert not any(one.words for one in found)
