@@ -161,6 +161,17 @@ def table(stored: dict[str, dict[str, list[float]]]) -> str:
     return "\n".join(lines)
 
 
+def growing_table(stored: dict[str, dict[str, float]]) -> str:
+    """NMI on other texts by how many were learned from; the last row: the mean of what has all sizes up to 8,000."""
+    lines = ["| learned from | " + " | ".join(f"{n:,}" for n in GROWING) + " |", "|---|" + "---|" * len(GROWING)]
+    rows = dict(stored["growing"])
+    whole = [row for row in rows.values() if "8000" in row]
+    rows["mean of five"] = {n: sum(row[n] for row in whole) / len(whole) for n in whole[-1]}
+    for name, row in rows.items():
+        lines.append(f"| {name} | " + " | ".join(f"{row[str(n)]:.3f}" if str(n) in row else "" for n in GROWING) + " |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Run what is missing, and show it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

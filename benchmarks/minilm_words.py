@@ -4,10 +4,11 @@
 
 Words: the common ones of English (``wordfreq``), the pieces of the model's tokenizer, by which other words are put
 together, and those of the public atlas. 192 principal axes of the common words. Written to
-src/dptopics/resources/minilm_words.npz.
+src/dptopics/resources/minilm_words.npz. Beside it atlas_minilm.npz: the texts of the atlas, each embedded as a whole.
 """
 
 import re
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,11 @@ def main() -> None:
     listed = np.frombuffer("\n".join(words).encode(), np.uint8)
     np.savez_compressed(TARGET, words=listed, rows=in_bytes(vectors @ axes), projection=axes.astype(np.float32))
     print(len(words), "words,", TARGET.stat().st_size, "bytes")
+    texts = [one for theme in shipped("english").themes for one in theme.texts]
+    name = np.frombuffer(sha256("\n".join(texts).encode()).digest(), np.uint8)
+    np.savez_compressed(
+        TARGET.with_name("atlas_minilm.npz"), texts=name, rows=in_bytes(unit(model(texts).astype(float)))
+    )
 
 
 if __name__ == "__main__":

@@ -22,7 +22,13 @@ def page(name):
 
 def test_topics_of_few_texts():
     results = json.loads((ROOT / "benchmarks/results/atlas.json").read_text())
-    assert atlas.table(results) in page("docs/guarantees/atlas.md")
+    shown = page("docs/guarantees/atlas.md")
+    assert atlas.table(results) in shown
+    assert atlas.growing_table(results) in shown
+    wrong = {corpus: f"{row[2]:.0%}".replace("%", " % on ") + corpus for corpus, row in results["wrong"].items()}
+    text = " ".join(shown.split())
+    assert all(row in text for row in wrong.values() if not row.startswith("0"))
+    assert all(f"{sum(row) / len(row):.3f} on {name.split()[0]}" in text for name, row in results["minilm"].items())
 
 
 def test_planted_holes():

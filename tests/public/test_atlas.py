@@ -6,6 +6,8 @@ from dptopics import cli
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings
 from dptopics.public.atlas import MOST_THEMES, Atlas, Theme, parsed, read_atlas, shipped
+from dptopics.public.embeddings import unit
+from dptopics.public.minilm import MiniLM, of_atlas
 from dptopics.public.minilm_words import _known
 from dptopics.release.labels import theme_vectors
 
@@ -19,6 +21,16 @@ words: nurse, corridor ward
 ## Food on the ward
 words: lunch soup tray
 """
+
+
+def test_what_minilm_says_of_the_atlas_is_kept():
+    texts = [one for theme in ATLAS.themes for one in theme.texts]
+    kept = of_atlas(texts)
+    assert kept is not None, "the atlas changed: python benchmarks/minilm_words.py"
+    some = range(0, len(texts), 1500)
+    said = MiniLM()([texts[k] for k in some])
+    assert (unit(said.astype(float)) * unit(kept[some].astype(float))).sum(axis=1) == pytest.approx(1, abs=1e-3)
+    assert of_atlas([*texts[:-1], "another sentence"]) is None
 
 
 def test_what_ships_is_complete():

@@ -19,6 +19,7 @@ from dptopics.mechanisms.topics.embedded_space import Documents, of_words
 from dptopics.mechanisms.topics.gaussian import even_shares
 from dptopics.public.atlas import Atlas
 from dptopics.public.embeddings import Embedding, unit
+from dptopics.public.minilm import of_atlas
 from dptopics.release.themes import Themes
 
 Floats = NDArray[np.float64]
@@ -128,7 +129,8 @@ def _public_block(
     each = np.arange(len(texts) + 1)
     if not embedding.of_words:
         nothing = np.zeros(len(texts) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32)
-        return Block(each, *nothing, embedding(texts))
+        kept = of_atlas(texts) if embedding.name.startswith("minilm") else None
+        return Block(each, *nothing, embedding(texts) if kept is None else kept)
     index = vocabulary.index
     found = [[index[word] for word in row if word in index] for row in _read(tuple(texts), text or TextSettings())]
     tokens = np.array([word for row in found for word in row], np.int32)

@@ -166,7 +166,7 @@ class Split(NamedTuple):
         return cls(0.76 - rounds, rounds, 0.0)
 
 
-ROUNDS = 4  # of k-means, for few units
+ROUNDS = (8, 4)  # of k-means, for few units: of models of texts, of words
 _CAUTION = 1.1  # noise in them counts so many times: a sum must say more than that to move a topic
 _WORDS_OF_A_TEXT = 50  # distinct ones, where nobody asked
 _WORDS_OF_A_THEME = 8
@@ -357,7 +357,7 @@ class EmbeddedTopics(GaussianTopics):
         axes = theme_axes(placed.centres, np.maximum(weight, 1e-9))
         seen = Along(placed.documents, axes)
         moving = Moving.at(grouped_themes(unit(placed.centres[kept] @ axes), weight[kept] + 1e-9, self.n_topics))
-        rounds = ROUNDS if split.rounds else 0
+        rounds = ROUNDS[self.embedding.of_words] if split.rounds else 0
         for step in range(rounds):
             with progress.part(0.4 + 0.4 * step / rounds, 0.4 + 0.4 * (step + 1) / rounds):
                 sigma = budget.of(split.rounds / rounds)
