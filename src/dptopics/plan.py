@@ -140,7 +140,8 @@ class Plan:
         if isinstance(n_topics, str):
             n_topics, settings["auto"] = _most_topics(n_topics, name, kinds), True
         names = (*mechanisms(Job.VOCABULARY), COMMON, EXTENDED)
-        words = words_or_name(vocabulary or _usual_words(kinds[0], text), text, names=names)
+        usual = _usual_words(kinds[0], text)
+        words = words_or_name(usual if vocabulary is None else vocabulary, text, names=names)
         settings["atlas"] = _atlas(settings, kinds, words, text)
         if max_vocabulary is None:
             max_vocabulary = kinds[0].usual_max_vocabulary

@@ -122,7 +122,7 @@ class Guarantee:
 
     @property
     def unrefuted(self) -> "Guarantee | None":
-        """Itself, unless what it claims is refuted: then it allows and forbids nothing."""
+        """Itself; None if what it claims is refuted, so that it allows and forbids nothing."""
         return None if self.strength is Strength.NONE else self
 
     @property
