@@ -158,7 +158,7 @@ def _all_counts(table_of: CountTable, axis: int, names: Sequence[str]) -> str:
     if len(names) * len(values) > _MOST_CELLS:
         return "<p>All counts are in counts.csv of the release.</p>"
     rows = [
-        (name, *(" ".join(Bar.counted("", number(table_of, {0: k, axis: j}))[4:6]) for j in range(len(values))))
+        (name, *(" ".join(Bar.counted("", number(table_of, {0: k, axis: j}))[4:6]).strip() for j in range(len(values))))
         for k, name in enumerate(names)
     ]
     title = f"{table_of.title(margin=True)} by {table_of.axes[axis]}"
