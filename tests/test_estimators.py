@@ -227,7 +227,9 @@ def test_texts_are_embedded_by_default():
     counts = np.tile(np.eye(6, dtype=int), (50, 1))
     plain = PrivateTopics(n_topics=2, epsilon=20.0, unit="document", vocabulary="public").fit(counts)
     assert plain.release_.settings["topics"]["mechanism"] == "mixture"  # columns without a name have no vectors
-    foreign = PrivateTopics(n_topics=2, epsilon=20.0, text="german").fit(TEXTS, authors=AUTHORS)
+    german = PrivateTopics(n_topics=2, epsilon=20.0, text="german").preview(900)
+    assert german.themes
+    foreign = PrivateTopics(n_topics=2, epsilon=20.0, text="swedish").fit(TEXTS, authors=AUTHORS)
     assert foreign.release_.settings["topics"]["mechanism"] == "mixture"
 
 
@@ -345,7 +347,7 @@ def test_how_many_topics_there_are():
 
 def test_built_in_embeddings_are_refused_for_languages_they_do_not_know(tmp_path):
     ledger = Ledger.create(tmp_path / "l.ledger", epsilon=30, delta=1e-5)
-    for language in ("de", "german"):
+    for language in ("sv", "swedish"):
         with pytest.raises(InputError, match=r"minilm-words knows English only.*mixture"):
             PrivateTopics(2, mechanism="embedded", text=language, ledger=ledger).fit(TEXTS, authors=AUTHORS)
     assert not ledger.receipts()

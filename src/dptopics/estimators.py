@@ -186,7 +186,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         else:
             data = self._data(X, text, authors, **rows)
         name = self.mechanism or usual_mechanism(data.text)
-        model = self._embedding(name, data.with_vectors or embeddings is not None)
+        model = self._embedding(name, data.with_vectors or embeddings is not None, data.text)
         if data.on_spark and model is not None and not model.of_words and not data.with_vectors:
             raise InputError("on Spark, embeddings come from a column: embed the texts there, name it (embeddings=).")
         unit = data.unit if self.unit is None else Unit(self.unit)
@@ -253,7 +253,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def preview(self, people: int) -> Preview:
         """What to expect of so many units, from the settings alone: nothing is read, and nothing is spent."""
         name, unit = self.mechanism or usual_mechanism(self._text()), Unit(self.unit or Unit.AUTHOR)
-        plan = self._plan(name, self._text(), unit, None, self._embedding(name, computed=False), None)
+        plan = self._plan(name, self._text(), unit, None, self._embedding(name, False, self._text()), None)
         return expected(plan, people)
 
     def label(self, by: str | Name | None = None, **how: Any) -> Labels:
@@ -305,13 +305,13 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         own |= {"mechanism": name, "text": text, "unit": unit, "vocabulary": self._vocabulary(known)}
         return Plan.topics(**own, embedding=model, **self._settings(X, unit))
 
-    def _embedding(self, mechanism: str, computed: bool) -> Embedding | None:
+    def _embedding(self, mechanism: str, computed: bool, text: TextSettings | None) -> Embedding | None:
         kinds = [mechanism_class(Job.TOPICS, part.strip()) for part in mechanism.split(",")]
         if not any("embedding" in kind.accepts() for kind in kinds):
             if self.embedding is not None or computed:
                 raise InputError(f"mechanism {mechanism!r} uses no embeddings. Leave them out, or use 'embedded'.")
             return None
-        model = public_model(self.embedding)
+        model = public_model(self.embedding, getattr(text, "language", "english"))
         if computed and model.of_words:
             raise InputError(
                 "embeddings of documents need their model too, for the words: pass embedding=the model they come from."

@@ -263,7 +263,7 @@ def test_ledger(run, notes, tmp_path):
         (("--mechanism", "magic"), "no mechanism 'magic'"),
         (("--vocabulary", "nowhere.txt"), "word list of that name"),
         (("--language", "klingon"), "no stop words for language 'klingon'"),
-        (("--language", "de", "--mechanism", "embedded"), "minilm-words knows English only"),
+        (("--language", "sv", "--mechanism", "embedded"), "minilm-words knows English only"),
         (("--ledger", "nothing.ledger"), "there is no ledger"),
         (("--out", "missing/folder"), "does not exist"),
         (("--max-docs", 0), "max_docs must be at least 1"),
