@@ -23,7 +23,7 @@ from dptopics.core.text import TextSettings, language_name
 
 MOST_THEMES = 5000
 _MOST_LETTERS = 80  # of a name
-_SHIPPED = ("english", "german", "japanese")
+_SHIPPED = ("english", "german", "japanese", "chinese", "french")
 
 
 @dataclass(frozen=True)
