@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
@@ -11,6 +12,7 @@ import audit_holes
 import minilm
 import weekly
 from dptopics import TextSettings
+from dptopics.public.atlas import _SHIPPED
 from dptopics.public.embeddings import common_words
 
 ROOT = Path(__file__).parents[2]
@@ -123,3 +125,11 @@ def test_the_tutorial_shows_one_release():
     released = re.findall(r"^│ \d+ +│ +\d+% +│ ((?:\w+, ){5})", parts[4], re.MULTILINE)
     loaded = parts[9].split("```text\n")[1].split("\n```")[0]
     assert [row.split()[1:] for row in loaded.splitlines()] == [row.rstrip(", ").split(", ") for row in released]
+
+
+def test_other_languages_beside_lda():
+    shown = page("docs/howto/languages.md")
+    for name, row in json.loads((ROOT / "benchmarks/results/languages.json").read_text()).items():
+        themes, ours, lda = (mean(row[field]) for field in ("themes", "nmi", "lda_nmi"))
+        assert f"| {themes:.0f} | {ours:.2f} | {lda:.2f} |" in shown, name
+    assert [name for name in _SHIPPED if name.capitalize() not in shown] == []

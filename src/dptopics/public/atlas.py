@@ -23,7 +23,7 @@ from dptopics.core.text import TextSettings, language_name
 
 MOST_THEMES = 5000
 _MOST_LETTERS = 80  # of a name
-_SHIPPED = ("english", "german", "japanese", "chinese", "french")
+_SHIPPED = ("english", "chinese", "french", "german", "italian", "japanese", "polish", "portuguese", "spanish")
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ class CountTable(Tabular):
     >>> table.difference({"topic": "0"}, {"topic": "1"}).value
     0.0
     >>> [round(x, 2) for x in table.share({"topic": "0", "ward": "north"}, of={"ward": "north"})]
-    [0.69, 0.67, 0.71]
+    [0.75, 0.71, 0.79]
     """
 
     axes: tuple[str, ...]

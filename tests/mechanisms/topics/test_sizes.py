@@ -92,8 +92,9 @@ def test_terminal_page_files_and_python_say_the_same(tmp_path, messages):
     assert sizes.note in (folder / "README.txt").read_text("utf-8")
     for k in range(model.n_topics):
         found = sizes.estimate(k)
-        assert sizes.of(k) in terminal
-        assert page.count(sizes.of(k)) >= 3  # overview, table, data
+        of = sizes.of(k)
+        assert of in terminal
+        assert f"<b>{of.split()[0]}</b> <span>{of.partition(' ')[2]}</span>" in page
         assert rows[k + 1] == f"{k},{found.value:.1f},{floor(found.low)},{ceil(found.high)}"
         assert plain["topics"][k]["size"] == pytest.approx(sizes.estimate(k)._asdict())
     assert rows[-1].startswith("none,")
