@@ -14,7 +14,7 @@ from typing import Any
 
 from store import made
 
-from dptopics import Corpus, Plan
+from dptopics import Corpus, Plan, TextSettings
 from dptopics.audit.poison import PLAIN, Victim, audit_by_poison, of_plan
 
 RESULTS = Path(__file__).parent / "results"
@@ -25,13 +25,18 @@ COMMAND = "python experiments/poison.py --data FOLDER"
 CODE = (
     "experiments/poison.py",
     "src/dptopics/audit/poison.py",
-    "src/dptopics/audit/poison.py",
+    "src/dptopics/mechanisms/topics/embedded.py",
     "src/dptopics/mechanisms/topics/mixture.py",
     "src/dptopics/mechanisms/vocabulary/threshold.py",
 )
 
 
-def ours(epsilon: float) -> Victim:
+def default(epsilon: float) -> Victim:
+    plan = Plan.topics(n_topics=10, epsilon=epsilon, delta=DELTA, unit="author", text=TextSettings())
+    return of_plan(plan)
+
+
+def mixture(epsilon: float) -> Victim:
     plan = Plan.topics(
         mechanism="mixture", vocabulary="weighted", n_topics=10, epsilon=epsilon, delta=DELTA, unit="author"
     )
@@ -40,7 +45,7 @@ def ours(epsilon: float) -> Victim:
 
 def victims() -> list[Victim]:
     """The last one claims next to nothing: an attack that failed there too would be blind."""
-    return [*PLAIN, ours(1.0), ours(4.0), ours(100.0)]
+    return [*PLAIN, default(1.0), mixture(1.0), mixture(4.0), mixture(100.0)]
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -70,7 +75,7 @@ def _guessed(row: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--only", nargs="*", default=CORPORA, choices=CORPORA)
     arguments = parser.parse_args()
     path = RESULTS / "poison.json"

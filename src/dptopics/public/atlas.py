@@ -23,7 +23,9 @@ from dptopics.core.text import TextSettings, language_name
 
 MOST_THEMES = 5000
 _MOST_LETTERS = 80  # of a name
-_SHIPPED = ("english", "chinese", "french", "german", "italian", "japanese", "polish", "portuguese", "spanish")
+_SHIPPED = (
+    "english", "chinese", "dutch", "french", "german", "italian", "japanese", "polish", "portuguese", "spanish",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
