@@ -99,7 +99,11 @@ def test_german_texts_of_a_few_hundred_people_get_german_themes():
     assert topics.themes is not None
     shown = {topics.themes.names[number] for number in topics.themes.shown}
     assert len(shown & set(GERMAN)) >= 5
-    assert len(set(theme_names(topics))) == topics.n_topics
+    names, themes = theme_names(topics), topics.themes
+    assert len(set(names)) == topics.n_topics
+    for k in set(themes.topic.tolist()):  # each has the name of its largest theme
+        own = np.flatnonzero(themes.topic == k)
+        assert names[k] == themes.names[themes.shown[own[np.argmax(themes.noisy[own])]]]
     place = topics.assign(list(GERMAN.values()))
     assert len(set(place.tolist())) >= 5
 

@@ -230,8 +230,8 @@ def _tidy(answer: object, who: str) -> tuple[str, str]:
 def theme_names(topics: TopicModel) -> list[str]:
     """A name for each topic from the public atlas, no name twice; "" where nothing is known of a topic.
 
-    Topics that are groups of themes have the name of the one nearest to their centre. For others the words above the
-    noise are compared with the words of each theme, in the space of public word vectors.
+    Topics that are groups of themes have the name of their largest. For others the words above the noise are compared
+    with the words of each theme, in the space of public word vectors.
     """
     settings = topics.text or TextSettings()
     if topics.themes is not None:
@@ -250,10 +250,13 @@ def theme_names(topics: TopicModel) -> list[str]:
 
 
 def _of_themes(topics: TopicModel, themes: Themes) -> list[str]:
+    """The largest of a topic's themes; where it has none, the nearest to its centre that names no other topic."""
     assert topics.space is not None
-    own = themes.shown if len(themes.shown) >= topics.n_topics else np.arange(len(themes.names))
-    near = topics.space.centres @ themes.centres[own].T
-    return [themes.names[own[j]] for j in linear_sum_assignment(near, maximize=True)[1]]
+    n = len(themes.shown)
+    order = np.zeros(n) if themes.noisy is None else np.argsort(np.argsort(themes.noisy[:n]))
+    near = topics.space.centres @ themes.centres.T  # cosines, within ±1
+    near[themes.topic, themes.shown] += 2 + 2 * order
+    return [themes.names[j] for j in linear_sum_assignment(near, maximize=True)[1]]
 
 
 @lru_cache(maxsize=2)
