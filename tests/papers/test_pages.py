@@ -16,8 +16,6 @@ store, tables = importlib.import_module("store"), importlib.import_module("table
 pictures = importlib.import_module("pictures")
 
 RESULTS = sorted({path.name for path in store.FOLDER.glob("*.json")} - {store.NOTES.name, pictures.NOTES.name})
-# Made before it was noted what makes a result, or by code that has changed. Run the experiment again, and take it off.
-NOT_NOTED_YET = {"poison.json"}
 
 
 def tables_of_figures(page):
@@ -45,15 +43,8 @@ def test_a_page_quotes_what_is_stored(name):
 
 @pytest.mark.parametrize("result", RESULTS)
 def test_no_result_is_older_than_its_code(result):
-    if result in NOT_NOTED_YET:
-        assert result not in store.read(), "it is noted now: take it off the list"
-        return
     assert result in store.read(), "run the experiment that makes it: it notes its code"
     assert store.stale(result) == [], "its code changed since: run again what 'command' says in made_by.json"
-
-
-def test_the_list_of_what_is_not_noted_holds_nothing_else():
-    assert set(RESULTS) >= NOT_NOTED_YET
 
 
 def test_every_picture_shows_what_is_stored():
