@@ -104,6 +104,10 @@ def test_german_texts_of_a_few_hundred_people_get_german_themes():
     for k in set(themes.topic.tolist()):  # each has the name of its largest theme
         own = np.flatnonzero(themes.topic == k)
         assert names[k] == themes.names[themes.shown[own[np.argmax(themes.noisy[own])]]]
+    said = topics.assign_themes(texts)  # by the rule of the sizes
+    true = np.array([said.count(title) for title in themes.cell_titles])
+    assert set(said) <= set(themes.cell_titles)
+    assert np.abs(themes.noisy - true).max() < 5 * themes.noise_std
     place = topics.assign(list(GERMAN.values()))
     assert len(set(place.tolist())) >= 5
 

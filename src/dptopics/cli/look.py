@@ -170,7 +170,7 @@ class Namer(o.Group):
         "Who writes: ollama:MODEL, openai:URL (any server of that protocol), gguf:FILE (a model in a file; extra "
         "'gguf'), or module:function with --allow module. It sees the released words and nothing else.",
         "--with",
-        shown="the nearest themes of the public atlas, offline",
+        shown="themes of the public atlas, offline",
     )
     model: str | None = o.option("Model at an openai: server.")
     allow: list[str] | None = o.option("Module whose function may be run for --with.")

@@ -1,6 +1,6 @@
 """Names for released topics, from their released words and nothing else: post-processing, nothing is spent.
 
-Offline, a topic gets the name of the nearest theme of the public atlas. A language model receives the released words,
+Offline, a topic gets the name of a theme of the public atlas. A language model receives the released words,
 quoted as data, and the instruction; both are stored, the words with every label. Each topic is asked about by itself.
 """
 
@@ -50,8 +50,8 @@ _EXAMPLES = (
     ("goal match striker referee", "Football matches", "People write about goals and referees in football matches."),
     ("flour oven dough yeast", "Baking bread", "People write about dough and yeast, and how to bake bread."),
 )
-NAMED = "Names are those of the nearest themes of a public list."
-OFFLINE = "the nearest themes of the public atlas"
+NAMED = "Names are those of themes of a public list."
+OFFLINE = "themes of the public atlas"
 _SERVERS = ("ollama", "openai", "gguf")
 _OLLAMA = "http://localhost:11434/v1"
 _COMMON = 8000  # public words that represent the language
@@ -99,7 +99,7 @@ def label(
 
     Args:
         release: topics; only their words are used.
-        by: None for the nearest theme of the public atlas, offline; a function from a list of words to a name, or its
+        by: None for themes of the public atlas, offline; a function from a list of words to a name, or its
             ``module:function``; ``ollama:MODEL``; ``openai:URL``, any server of the OpenAI protocol; or ``gguf:FILE``.
         model: the model's name at an ``openai:`` server.
         allow: modules whose functions may be called by name. No other code is imported.
