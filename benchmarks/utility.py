@@ -27,7 +27,7 @@ from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_s
 from dptopics import Corpus, TextSettings, TopicModel
 from dptopics.core.errors import DptopicsError
 from dptopics.evaluate import diversity, npmi
-from dptopics.kernels.embedded import mean_of_words, projected
+from dptopics.kernels.embedded import FULL, mean_of_words, projected
 from dptopics.mechanisms.topics.embedded_space import of_words
 from dptopics.plan import Plan
 from dptopics.public.embeddings import common_words, embedding, unit
@@ -138,7 +138,7 @@ def clusters(data: Data, seed: int, folder: Path) -> dict[str, Any]:
     counts = data.corpus.counts(words)
     public = of_words(words, embedding(), TextSettings())
     space = public.space(128, public.frequency / public.frequency.sum(), 0.0, 1.0)
-    places = mean_of_words(counts.doc_start, counts.word, counts.count, space.word_means, np.zeros(128))
+    places = mean_of_words(counts.doc_start, counts.word, counts.count, space.word_means, np.zeros(128)) / FULL
     main = KMeans(data.n_topics, n_init=1, random_state=seed).fit_predict(unit(places - places.mean(axis=0)))
     used = data.matrix(words) > 0
     share = np.array([np.asarray(used[main == k].sum(axis=0)).ravel() for k in range(data.n_topics)], float)

@@ -26,6 +26,12 @@ def commands():
             yield name, command
 
 
+def test_the_list_of_commands_says_what_each_says_of_itself():
+    group = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        assert " ".join(command.help.split("\n\n")[0].split()) == group.get_command(None, name).help
+
+
 def test_fit_shows_what_people_use_on_one_screen():
     said = run("fit", "--help").output
     assert len(said.splitlines()) <= 60

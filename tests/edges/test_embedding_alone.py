@@ -5,6 +5,7 @@ import pytest
 
 from dptopics import Corpus, PrivateTopics, Vocabulary
 from dptopics.core.errors import InputError, PrivacyError, PrivacyWarning
+from dptopics.data.bounded import Placed
 from dptopics.mechanisms.topics import embedded_space
 from dptopics.mechanisms.topics.embedded import OWN_VECTORS, EmbeddedTopics
 from dptopics.mechanisms.topics.embedded_space import Documents, Sums
@@ -97,7 +98,7 @@ def moved(corpus, neighbour):
     space = public.space(WIDTH, np.full(5, 0.2), 0.2, 1.0)
     documents = Documents(space, False, np.zeros(space.projection.shape[1]))
     bound, grid = 1.25**0.5, 2.0**-20
-    statistic = Sums(documents, np.zeros((1, space.projection.shape[1])))
+    statistic = Placed(Sums(np.zeros((1, space.projection.shape[1]))), documents)
     one, two = (c.bounded().bounded_sum(statistic, bound=bound, grid=grid) for c in (corpus, neighbour))
     return float(np.linalg.norm((one - two).astype(float))) * grid / bound
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dptopics.kernels.embedded import mean_of_words, nearest, projected, votes
+from dptopics.kernels.embedded import FULL, cosines, in_steps, mean_of_words, near_themes, nearest, projected, votes
 
 
 def unit(x):
@@ -29,7 +29,7 @@ def test_mean_of_words(documents):
         mine = slice(start[d], start[d + 1])
         mean = unit((np.sqrt(count[mine])[:, None] * vectors[word[mine]].astype(float)).sum(axis=0))
         expected = unit(mean - middle) if mine.start < mine.stop else np.zeros(4)
-        np.testing.assert_allclose(found[d], expected, atol=1e-12)
+        np.testing.assert_allclose(found[d] / FULL, expected, atol=0.6 / FULL)
 
 
 def test_projected():
@@ -40,7 +40,7 @@ def test_projected():
     found = projected(raw, mean, axes, middle)
     for d in (0, 1, 3, 4):
         expected = unit(unit((unit(raw[d].astype(float)) - mean) @ axes) - middle)
-        np.testing.assert_allclose(found[d], expected, atol=1e-6)
+        np.testing.assert_allclose(found[d] / FULL, expected, atol=0.6 / FULL)
     assert not found[2].any()
 
 
@@ -55,13 +55,27 @@ def test_a_document_is_the_same_in_any_block(documents):
 
 def test_nearest():
     rng = np.random.default_rng(4)
-    documents, centres = rng.normal(size=(50, 6)), rng.normal(size=(7, 6))
+    documents, centres = (in_steps(np.array([unit(row) for row in rng.normal(size=(n, 60))])) for n in (50, 7))
     documents[3] = 0
-    found = nearest(documents, np.ascontiguousarray(centres.T))
-    expected = np.argmax(documents @ centres.T, axis=1)
+    exact = documents.astype(np.int64) @ centres.astype(np.int64).T
+    expected = exact.argmax(axis=1)
     expected[3] = -1
-    np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(nearest(np.ones((1, 2)), np.ones((2, 3))), [0])  # the first of equals
+    np.testing.assert_array_equal(nearest(documents, centres), expected)
+    np.testing.assert_allclose(cosines(documents, centres), exact / FULL**2, atol=1e-15)
+    found, near = near_themes(documents, centres, 3)
+    order = np.argsort(-exact, axis=1, kind="stable")[:, :3]
+    order[3] = -1
+    np.testing.assert_array_equal(found, order)
+    np.testing.assert_allclose(near, np.where(order < 0, 0, np.take_along_axis(exact, order, 1) / FULL**2))
+    same = in_steps(np.full((3, 4), 0.5))
+    np.testing.assert_array_equal(nearest(same[:1], same), [0])  # the first of equals
+
+
+def test_the_product_of_equal_unit_vectors_fits_32_bits():
+    for width in (1, 3, 128, 1024):
+        one = in_steps(np.full((1, width), width**-0.5))
+        assert nearest(one, one).tolist() == [0]
+        assert cosines(one, one)[0, 0] == pytest.approx(1, abs=0.02)
 
 
 @pytest.mark.parametrize("most", [1, 2, 8])

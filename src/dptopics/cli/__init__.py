@@ -6,16 +6,17 @@ Commands import what they need when they run, so that --help and a mistyped opti
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from dptopics.cli import audit, check, count, fit, ledger, local, look, officers, words
 from dptopics.cli.options import Ranked, expanded, info
 from dptopics.cli.streams import guarded, where_saved
 from dptopics.cli.terminal import err, out, warn
@@ -24,8 +25,100 @@ from dptopics.core.errors import BudgetExceeded, DptopicsError, PrivacyWarning, 
 _RENAMED = {"groups": "vocabulary --column", "arpa": "ngrams --arpa"}  # one release long
 
 
+# What --help says of each command; its module is imported when it is run.
+_COMMANDS = {
+    "demo": ("look", "Show the difference privacy makes, on 20,000 invented patient messages."),
+    "check": (
+        "check",
+        "Tell the owner, before anything is charged, what was understood of a table and what to expect. Not for "
+        "release.",
+    ),
+    "fit": ("fit", "Release topics of a table of texts: the main job."),
+    "count": ("count", "Count who wrote about each topic, by group and time, with 95 % intervals."),
+    "ask": ("count", "Of how many people is it true? Yes-or-no questions about what people wrote, all at one price."),
+    "drift": (
+        "look",
+        "Say from weekly counts whether it is time for new topics. Reads releases only, and spends nothing.",
+    ),
+    "compare": ("look", "Say what rose and what fell between two releases. Reads releases only, and spends nothing."),
+    "label": ("look", "Name topics from their released words. Nothing is spent, and no data are read."),
+    "describe": (
+        "look",
+        "A title and a sentence for each topic by a language model: drafts, from released words, until you accept "
+        "them.",
+    ),
+    "show": ("look", "Show a release and its guarantee."),
+    "transform": ("look", "Topic shares of new texts. They describe single texts: not for release."),
+    "report": (
+        "look",
+        "Write a release as one HTML page to look at: topics, words, error bars, guarantee. Spends no budget.",
+    ),
+    "atlas": ("look", "List the public themes that topics of few people are made of. No data are read."),
+    "vocabulary": ("words", "Release the words that many authors use, or the values of a column that many have."),
+    "ngrams": ("words", "Release how probable n-grams are: counts for language models, with a public prior."),
+    "mechanisms": (
+        "look",
+        "List the mechanisms, whom they protect and how far that is proved; or the settings of one, for --set.",
+    ),
+}
+_GROUPS = {
+    "ledger": ("ledger", "Keep count of what all releases of the same data have spent."),
+    "audit": (
+        "audit",
+        "Attack a model, or test what a mechanism claims, before somebody else does. Not for release.",
+    ),
+    "officer": ("officers", "For those who answer for a release: none of it reads data or spends."),
+    "local": ("local", "Collect without a trusted owner: clients randomise, the server learns."),
+}
+_OF_GROUP = {
+    "ledger": ("create", "show", "charge", "same_people"),
+    "audit": ("claim", "membership", "poison", "monitor"),
+    "officer": ("approve", "sign", "verify", "registry"),
+    "local": ("create", "randomize", "fit", "serve", "seal", "send"),
+}
+
+
+_ALL = _COMMANDS | _GROUPS
+
+
+@cache
+def _loaded(name: str) -> Any:
+    """A command or a group with all its options."""
+    module, about = _ALL[name]
+    functions = import_module(f"{__name__}.{module}")
+    of_group: dict[str, Any] = {"help": about, "no_args_is_help": True} if name in _GROUPS else {}
+    made = typer.Typer(add_completion=False, **of_group)
+    for one in _OF_GROUP.get(name, (name,)):
+        made.command(cls=Ranked)(expanded(getattr(functions, one)))
+    found = typer.main.get_command(made)
+    found.name = name
+    return found
+
+
+class Loaded(Mapping[str, Any]):
+    """Commands with all their options, each made when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        return _loaded(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_ALL)
+
+    def __len__(self) -> int:
+        return len(_ALL)
+
+
 class Commands(TyperGroup):
-    """Former names of commands still work, and say the new one."""
+    """Commands by name. Former names still work, and say the new one."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how)
+        self.commands: Any = Loaded()
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """What --help says of it."""
+        found = _ALL.get(cmd_name)
+        return None if found is None else TyperCommand(cmd_name, help=found[1])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that a line names."""
@@ -33,7 +126,8 @@ class Commands(TyperGroup):
             warn(f"'dptopics {args[0]}' is now 'dptopics {new}'. The former name goes with the next release.")
             command, option = new.split()
             args = [command, *(option if one == "--out" and args[0] == "arpa" else one for one in args[1:])]
-        return super().resolve_command(ctx, args)
+        name, _, left = super().resolve_command(ctx, args)
+        return name, None if name is None else _loaded(name), left
 
 
 app = typer.Typer(
@@ -42,39 +136,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # its tracebacks show local variables, that is, data
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_COMMANDS = (
-    look.demo, check.check, fit.fit, count.count, count.ask, look.drift, look.compare, look.label, look.describe,
-    look.show, look.transform, look.report, look.atlas, words.vocabulary, words.ngrams, look.mechanisms,
-)  # fmt: skip
-_GROUPS: dict[str, tuple[str, tuple[Callable[..., None], ...]]] = {
-    "ledger": (
-        "Keep count of what all releases of the same data have spent.",
-        (ledger.create, ledger.show, ledger.charge, ledger.same_people),
-    ),
-    "audit": (
-        "Attack a model, or test what a mechanism claims, before somebody else does. Not for release.",
-        (audit.claim, audit.membership, audit.poison, audit.monitor),
-    ),
-    "officer": (
-        "For those who answer for a release: none of it reads data or spends.",
-        (officers.approve, officers.sign, officers.verify, officers.registry),
-    ),
-    "local": (
-        "Collect without a trusted owner: clients randomise, the server learns.",
-        (local.create, local.randomize, local.fit, local.serve, local.seal, local.send),
-    ),
-}
-
-
-def _add(commands: Iterable[Callable[..., None]], to: typer.Typer) -> typer.Typer:
-    for command in commands:
-        to.command(cls=Ranked)(expanded(command))
-    return to
-
-
-_add(_COMMANDS, app)
-for name, (about, commands) in _GROUPS.items():
-    app.add_typer(_add(commands, typer.Typer(help=about, no_args_is_help=True)), name=name)
 
 
 def _version(asked: bool) -> None:

@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from dptopics.core import progress
-from dptopics.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from dptopics.core.vocabulary import Vocabulary
+    from dptopics.privacy.guarantee import Guarantee
     from dptopics.release.counts import CountTable
     from dptopics.release.ngrams import NgramTable
     from dptopics.release.release import Record
@@ -152,7 +152,7 @@ def show_value(value: Any, n: int, min_z: float | None = None, many: str = "word
     show[value.kind](value, n)
 
 
-def show_card(guarantee: Guarantee, record: "Record | None" = None) -> None:
+def show_card(guarantee: "Guarantee", record: "Record | None" = None) -> None:
     """A guarantee as a framed card, and below it where the release comes from."""
     out.print(Panel(guarantee.card(width=min(96, out.width - 4)), expand=False), highlight=False)
     for name, text in [] if record is None else record.rows():

@@ -5,9 +5,9 @@ against being replaced (the line *Content* of the card); one person under k name
 """
 
 from collections.abc import Iterable
+from numbers import Integral
 from unicodedata import normalize
 
-import numpy as np
 import regex
 
 from dptopics.core.errors import InputError
@@ -43,16 +43,21 @@ def clean_name(name: str) -> str:
         while name != before:  # until it is stable: a composed character may fold again
             before, name = name, " ".join(_UNSEEN.sub("", " ".join(name.split())).split())
             name = normalize("NFKC", normalize("NFKC", name).casefold())
-    whole = _WHOLE.fullmatch(name)
+    whole = _WHOLE.fullmatch(name) if "." in name else None
     return name if whole is None else whole[1]
 
 
 def no_author(value: object, real: frozenset[str] = frozenset()) -> bool:
     """Whether it is blank or a placeholder (which would merge many people), and not one of the clean names ``real``."""
     if isinstance(value, str):
-        name = clean_name(value)
-        return name not in real and _AROUND.sub("", name) in PLACEHOLDERS
+        return is_placeholder(clean_name(value), real)
     return missing(value)
+
+
+def is_placeholder(name: str, real: frozenset[str]) -> bool:
+    """The same of a clean name."""
+    bare = name[:1].isalnum() and name[-1:].isalnum()
+    return name not in real and (name if bare else _AROUND.sub("", name)) in PLACEHOLDERS
 
 
 def missing(value: object) -> bool:
@@ -73,7 +78,7 @@ def author_name(author: object, row: int, real: frozenset[str] = frozenset()) ->
         raise InputError(f"row {row} has no author{PLACEHOLDER_TOLD}. Fill it in, or leave the row out.")
     if isinstance(author, str):
         return clean_name(author)
-    if isinstance(author, int | np.integer) and not isinstance(author, bool):
+    if isinstance(author, Integral) and not isinstance(author, bool):
         return str(author)
     raise InputError(
         f"row {row}: an author must be a string or a whole number, got {type(author).__name__}. Convert the column."

@@ -334,9 +334,12 @@ class TextSettings:
 
 def _without_links(text: str) -> str:
     """Replaces each link by a sign that ends words and phrases."""
-    if any(sign in text for sign in ("://", "www.", "WWW.")):
-        text = _WEB.sub(r"\1 | ", text)
-    return _MAIL.sub(r"\1 | ", text) if "@" in text else text
+    return text if is_free_of_links(text) else _MAIL.sub(r"\1 | ", _WEB.sub(r"\1 | ", text))
+
+
+def is_free_of_links(text: str) -> bool:
+    """Whether no sign is there that every link has."""
+    return not ("@" in text or "://" in text or "www." in text or "WWW." in text)
 
 
 @lru_cache

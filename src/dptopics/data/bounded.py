@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,13 +44,13 @@ class Bounds:
 
 class Block(NamedTuple):
     """Some units with their documents, as plain arrays. Documents of unit u: unit_start[u]:unit_start[u+1];
-    entries (word, counts) of document d: doc_start[d]:doc_start[d+1]; its embedding, if any: vectors[d]."""
+    entries (word, counts) of document d: doc_start[d]:doc_start[d+1]; its embedding or place: vectors[d]."""
 
     unit_start: NDArray[np.int64]
     doc_start: NDArray[np.int64]
     word: NDArray[np.int32]
     counts: NDArray[np.int32]
-    vectors: NDArray[np.float32] | None = None
+    vectors: NDArray[Any] | None = None
 
 
 class UnitRows(NamedTuple):
@@ -58,7 +58,7 @@ class UnitRows(NamedTuple):
 
     start: NDArray[np.int64]
     rows: NDArray[np.int32]
-    values: NDArray[np.float64]
+    values: NDArray[np.floating[Any]]
 
 
 class Statistic(Protocol):
@@ -74,6 +74,31 @@ class Statistic(Protocol):
 
     def __call__(self, block: Block) -> UnitRows:
         """The vectors of a block's units: a function of each unit alone, whatever else is in the block."""
+
+
+Place = Callable[[Block], NDArray[Any]]  # a row for each document, a function of that document alone
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A statistic that finds each document's place in ``vectors``. In memory, places are kept from sum to sum."""
+
+    statistic: Statistic
+    place: Place
+
+    @property
+    def height(self) -> int | None:
+        """As the statistic."""
+        return self.statistic.height
+
+    @property
+    def width(self) -> int:
+        """As the statistic."""
+        return self.statistic.width
+
+    def __call__(self, block: Block) -> UnitRows:
+        """Where they are not kept."""
+        return self.statistic(block._replace(vectors=self.place(block)))
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,28 @@
 """From batches of texts and authors to the arrays of a Corpus: raw text is never in memory as a whole."""
 
 import sys
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from functools import lru_cache
-from itertools import chain, islice
-from typing import Any, TypeVar
+from itertools import chain, islice, pairwise
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from dptopics.core.errors import InputError, shielded, tell_owner
-from dptopics.core.names import PLACEHOLDER_TOLD, author_name, clean_name, missing, no_author, real_names
-from dptopics.core.text import AUTO, INSIDE_WORDS, LETTERS, TextSettings
+from dptopics.core.names import (
+    PLACEHOLDER_TOLD,
+    author_name,
+    clean_name,
+    is_placeholder,
+    missing,
+    no_author,
+    real_names,
+)
+from dptopics.core.text import AUTO, INSIDE_WORDS, LETTERS, TextSettings, is_free_of_links
 from dptopics.core.vocabulary import Vocabulary, check_stated
 from dptopics.data.bounded import string_keys
 from dptopics.data.corpus import Corpus, Embed
@@ -22,6 +30,7 @@ from dptopics.kernels.counts import INSIDE, LETTER, count_tokens, cut_words
 from dptopics.public.embeddings import check_vectors, embedding
 
 Numbers = tuple[NDArray[np.int32], NDArray[np.int64]]
+Cut = tuple[Any, NDArray[np.int64], str]  # words as an Arrow dictionary, words per document, encoding
 
 # Settings about one word at a time, or about the text before it is cut. Any other may be about several words: if one is
 # set, texts are cut one by one.
@@ -29,7 +38,8 @@ _OF_ONE_WORD = frozenset({"language", "min_length", "max_length", "lemmas", "lin
 # Between documents: neither part of a word nor a letter with case, so that lower-casing stops there.
 _SEPARATOR = "\x1c"
 _PLANE = 1 << 16  # code points that are classified together
-_MOST_SIGNS = 1 << 22  # characters that are cut at once: four bytes each
+_MOST_SIGNS = 1 << 28  # characters that are cut at once: four bytes each
+_PART = 1 << 18  # characters that a thread takes
 
 
 class NumberedWords:
@@ -39,17 +49,21 @@ class NumberedWords:
         self.words: dict[str, int] = {}
         self._text = text
         self._known = None if vocabulary is None else vocabulary.index
+        self._pool = ThreadPoolExecutor()
         self._seen: dict[bytes, int] = {}  # words as the kernel gives them; -1: does not count
         others = [one for one in fields(text) if one.name not in _OF_ONE_WORD]
         self._together = text.language != AUTO and all(getattr(text, one.name) == one.default for one in others)
 
     def of(self, texts: Sequence[str]) -> Numbers:
         """The numbers of all words, document after document, and how many words each document has."""
-        if self._together and sum(map(len, texts)) <= _MOST_SIGNS:
-            joined = _SEPARATOR.join([*map(self._text.plain, texts), ""])
-            if joined.count(_SEPARATOR) == len(texts):
-                return self._cut(joined.lower(), len(texts))
-        return self._one_by_one(texts)
+        if not (self._together and texts):
+            return self._one_by_one(texts)
+        parts = list(_parts(texts))
+        found = [
+            self._one_by_one(part) if cut is None else self._numbered(*cut)
+            for part, cut in zip(parts, self._pool.map(self._cut, parts), strict=True)
+        ]
+        return np.concatenate([tokens for tokens, _ in found]), np.concatenate([lengths for _, lengths in found])
 
     def _one_by_one(self, texts: Sequence[str]) -> Numbers:
         tokens: list[int] = []
@@ -60,25 +74,42 @@ class NumberedWords:
             lengths.append(len(found))
         return np.array(tokens, np.int32), np.array(lengths, np.int64)
 
-    def _cut(self, joined: str, n_documents: int) -> Numbers:
-        signs = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
-        words, starts, lengths = cut_words(signs, _kinds(), ord(_SEPARATOR), n_documents, *self._text.lengths)
-        buffers = [None, pa.py_buffer(starts * np.int32(4)), pa.py_buffer(words)]
-        encoded = pa.Array.from_buffers(pa.binary(), starts.size - 1, buffers).dictionary_encode()
-        found = encoded.dictionary.to_pylist()
-        seen = zip(found, map(self._seen.get, found), strict=True)
-        numbers = np.array([self._new(word) if number is None else number for word, number in seen], np.int32)
-        tokens = numbers[encoded.indices.to_numpy()]
-        counts = tokens >= 0
-        documents = np.repeat(np.arange(n_documents), lengths)[counts]
-        return tokens[counts], np.bincount(documents, minlength=n_documents).astype(np.int64)
+    def _cut(self, texts: Sequence[str]) -> Cut | None:
+        """What each text's words are, by compiled code, which lets other threads work; None if that cannot be."""
+        joined = _SEPARATOR.join([*texts, ""])
+        if not (joined.isascii() and (self._text.links or is_free_of_links(joined))):
+            joined = _SEPARATOR.join([*map(self._text.plain, texts), ""])
+        if len(joined) > _MOST_SIGNS or joined.count(_SEPARATOR) != len(texts):
+            return None
+        joined = joined.lower()
+        encoding, width = ("ascii", np.uint8) if joined.isascii() else ("utf-32-le", np.uint32)
+        signs = np.frombuffer(joined.encode(encoding, "surrogatepass"), width)
+        words, starts, lengths = cut_words(signs, _kinds(), ord(_SEPARATOR), len(texts), *self._text.lengths)
+        buffers = [None, pa.py_buffer(starts * np.int32(words.itemsize)), pa.py_buffer(words)]
+        return pa.Array.from_buffers(pa.binary(), starts.size - 1, buffers).dictionary_encode(), lengths, encoding
 
-    def _new(self, word: bytes) -> int:
-        """The number of a new word, or -1."""
-        kept = self._text.kept(word.decode("utf-32-le", "surrogatepass"))
+    def _numbered(self, words: Any, lengths: NDArray[np.int64], encoding: str) -> Numbers:
+        found = words.dictionary.to_pylist()
+        seen = zip(found, map(self._seen.get, found), strict=True)
+        numbers = [self._new(word, encoding) if number is None else number for word, number in seen]
+        tokens = np.array(numbers, np.int32)[words.indices.to_numpy()]
+        counts = tokens >= 0
+        documents = np.repeat(np.arange(lengths.size), lengths)[counts]
+        return tokens[counts], np.bincount(documents, minlength=lengths.size).astype(np.int64)
+
+    def _new(self, word: bytes, encoding: str) -> int:
+        """The number of a new word, or -1. The bytes of a word in one encoding are none of another's."""
+        kept = self._text.kept(word.decode(encoding, "surrogatepass"))
         counts = kept is not None and (self._known is None or kept in self._known)
         self._seen[word] = self.words.setdefault(kept, len(self.words)) if kept is not None and counts else -1
         return self._seen[word]
+
+
+def _parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Runs of texts of about the same length, for one thread each."""
+    ends = np.cumsum([len(text) for text in texts])
+    cuts = [0, *(1 + np.searchsorted(ends, np.arange(_PART, ends[-1] if texts else 0, _PART))), len(texts)]
+    yield from (texts[low:high] for low, high in pairwise(np.unique(cuts).tolist()))
 
 
 class NumberedCells:
@@ -137,6 +168,20 @@ class GrowingArray:
         return self._data
 
 
+class AuthorNumbers(dict[str, int]):
+    """The number of each author by clean name, in the order of their first document; −1 for a placeholder."""
+
+    def __init__(self, real: frozenset[str]) -> None:
+        super().__init__()
+        self._real = real
+
+    def __missing__(self, written: str) -> int:
+        name = clean_name(written)
+        if name not in self and is_placeholder(name, self._real):
+            return -1
+        return self.setdefault(name, len(self))
+
+
 class Builder:
     """Turns batches of texts and authors into the arrays of a Corpus; without ``text``, of cells of the vocabulary."""
 
@@ -162,8 +207,7 @@ class Builder:
         self._row = self._blank = 0
         self._words: Any = NumberedCells() if text is None else NumberedWords(text, vocabulary)
         self._kind: tuple[type, ...] = (int, tuple) if text is None else (str,)
-        self._authors: defaultdict[str, int] = defaultdict()
-        self._authors.default_factory = self._authors.__len__
+        self._authors = AuthorNumbers(self._real)
         self._sizes = GrowingArray(np.int64)
         self._word = GrowingArray(np.int32)
         self._count = GrowingArray(np.int32)
@@ -192,23 +236,15 @@ class Builder:
 
     def add(self, texts: Sequence[str | int | None], authors: Sequence[str | int | None] | None) -> None:
         """Add a batch of documents: texts, or numbers of cells."""
-        numbers: list[int] = []
-        kept: list[Any] = []
-        for i, text in enumerate(texts):
-            author = None if authors is None else authors[i]
-            if type(text) in self._kind and type(author) is str:
-                name = author if author in self._authors else clean_name(author)
-                if name in self._authors or not no_author(name, self._real):
-                    numbers.append(self._authors[name])
-                    kept.append(text)
-                    continue
-            row = self._row + i + 1
-            if self._is_whole(text, authors, i, row):
-                kept.append(text)
-                if authors is not None:
-                    numbers.append(self._authors[author_name(author, row, self._real)])
+        kept: Sequence[Any] = texts
+        numbers: list[int] = [-1]
+        if set(map(type, texts)).issubset(self._kind) and (authors is None or set(map(type, authors)) == {str}):
+            numbers = [] if authors is None else list(map(self._authors.__getitem__, cast(Sequence[str], authors)))
+        if -1 in numbers:
+            kept, numbers = self._whole(texts, authors)
         tokens, lengths = self._words.of(kept)
-        self._blank += sum(isinstance(kept[i], str) and not kept[i].strip() for i in np.flatnonzero(lengths == 0))
+        without = [kept[i] for i in np.flatnonzero(lengths == 0).tolist()]
+        self._blank += sum(isinstance(text, str) and not text.strip() for text in without)
         if self._embed is not None and kept:
             self._vectors.append(check_vectors(self._embed(kept), len(kept)))
         self._row += len(texts)
@@ -217,6 +253,18 @@ class Builder:
         self._word.extend(word)
         self._count.extend(count)
         self._author.extend(np.array(numbers, np.int32))
+
+    def _whole(self, texts: Sequence[Any], authors: Sequence[Any] | None) -> tuple[list[Any], list[int]]:
+        """The complete rows among others, and their authors."""
+        kept: list[Any] = []
+        numbers: list[int] = []
+        for i, text in enumerate(texts):
+            row = self._row + i + 1
+            if self._is_whole(text, authors, i, row):
+                kept.append(text)
+                if authors is not None:
+                    numbers.append(self._authors[author_name(authors[i], row, self._real)])
+        return kept, numbers
 
     def _is_whole(self, text: object, authors: Sequence[object] | None, i: int, row: int) -> bool:
         """Whether a row is complete; an incomplete one is refused unless such rows are dropped."""

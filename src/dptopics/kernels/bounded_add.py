@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from dptopics.kernels.jit import F64, I32, I64, jit
+from dptopics.kernels.jit import F64, I32, I64, Real, jit
 
 
 @jit
-def gathered(unit: int, start: I64, rows: I32, values: F64, scale: float, work: F64, mark: I64, touched: I32) -> int:
+def gathered(unit: int, start: I64, rows: I32, values: Real, scale: float, work: F64, mark: I64, touched: I32) -> int:
     """Add up a unit's rows in ``work``; which rows they are goes to ``touched``, how many is returned."""
     width = values.shape[1]
     n = 0
@@ -49,7 +49,7 @@ def exactly(touched: I32, norm: int, work: F64, shrink: float) -> np.int64:
 
 @jit
 def bounded_add(
-    start: I64, rows: I32, values: F64, limit: float, scale: float, norm: int, work: F64, mark: I64, total: I64
+    start: I64, rows: I32, values: Real, limit: float, scale: float, norm: int, work: F64, mark: I64, total: I64
 ) -> None:
     """total += Σ over units u of trunc(clip(v_u)), clip(v) = v · min(1, limit/‖v‖), v_u = scale · Σ of u's rows.
 

@@ -1,8 +1,10 @@
 """Tokens of many documents to (word, count) entries."""
 
+from typing import Any
+
 import numpy as np
 
-from dptopics.kernels.jit import F64, I32, I64, U8, U32, jit
+from dptopics.kernels.jit import F64, I32, I64, U8, jit
 
 
 @jit
@@ -92,13 +94,13 @@ OTHER, INSIDE, LETTER = 0, 1, 2  # what a sign is: no part of a word, a part of 
 
 
 @jit
-def cut_words(signs: U32, kind: U8, separator: int, n_documents: int, low: int, high: int) -> tuple[U32, I32, I64]:
+def cut_words(signs: Any, kind: U8, separator: int, n_documents: int, low: int, high: int) -> tuple[Any, I32, I64]:
     """The words of low to high signs, one after another; where each begins (and the last ends); words per document.
 
     A word is a letter and all that follow it inside a word: what the expression ``letter inside*`` finds. ``signs``
-    are code points, with ``separator``, which is no part of any word, after each document.
+    are code points (one or four bytes each), with ``separator``, which is no part of any word, after each document.
     """
-    words = np.empty(signs.size, np.uint32)
+    words = np.empty_like(signs)
     starts = np.empty(signs.size // 2 + 2, np.int32)
     lengths = np.zeros(n_documents, np.int64)
     n, size, document, i = 0, 0, 0, 0

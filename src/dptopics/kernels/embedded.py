@@ -1,150 +1,132 @@
 """Documents as unit vectors, the centre nearest to each, and the words it votes for. One document at a time.
 
-Sums run in a fixed order, so that a document's result does not depend on what else is in the block.
+Unit vectors are whole numbers of steps of 1/``FULL``, two bytes each. Their products are sums of integers: exact in any
+order, so that a document's result depends on nothing else in the block.
 """
 
 import numpy as np
 
-from dptopics.kernels.jit import F32, F64, I32, I64, jit
+from dptopics.kernels.jit import F32, F64, I16, I32, I64, Real, jit
+
+FULL = 32767  # steps in one
+
+
+def in_steps(vectors: Real) -> I16:
+    """Unit vectors, to the nearest step."""
+    return np.asarray(np.rint(np.clip(vectors, -1, 1) * FULL), np.int16)
 
 
 @jit
-def mean_of_words(doc_start: I64, word: I32, count: I32, vectors: F32, middle: F64) -> F64:
+def mean_of_words(doc_start: I64, word: I32, count: I32, vectors: F32, middle: F64) -> I16:
     """Unit vector along x/‖x‖ − middle, x = Σ_w √n_w · vectors[w]; zero for a document without known words."""
-    documents = np.zeros((doc_start.size - 1, vectors.shape[1]))
+    documents = np.zeros((doc_start.size - 1, vectors.shape[1]), np.int16)
+    mine = np.empty(vectors.shape[1], np.float32)
     for d in range(doc_start.size - 1):
-        mine = documents[d]
+        mine[:] = 0
         for e in range(doc_start[d], doc_start[d + 1]):
-            often, row = np.sqrt(count[e]), vectors[word[e]]
+            often, row = np.float32(np.sqrt(count[e])), vectors[word[e]]
             for j in range(mine.size):
                 mine[j] += often * row[j]
-        _away(mine, middle)
+        _away(mine, middle, documents[d])
     return documents
 
 
 @jit
-def projected(raw: F32, mean: F64, projection: F64, middle: F64) -> F64:
+def projected(raw: F32, mean: F64, projection: F64, middle: F64) -> I16:
     """Unit vector along x/‖x‖ − middle, x = (raw/‖raw‖ − mean) · projection; a row of zeros stays zero."""
-    documents = np.zeros((raw.shape[0], projection.shape[1]))
+    documents = np.zeros((raw.shape[0], projection.shape[1]), np.int16)
+    mine = np.empty(projection.shape[1])
     for d in range(raw.shape[0]):
-        mine, size = documents[d], 0.0
-        for i in range(raw.shape[1]):
-            size += np.float64(raw[d, i]) ** 2
+        size = _size(raw[d])
+        mine[:] = 0
         if size > 0:
-            size = np.sqrt(size)
             for i in range(raw.shape[1]):
                 away, row = raw[d, i] / size - mean[i], projection[i]
                 for j in range(mine.size):
                     mine[j] += away * row[j]
-        _away(mine, middle)
+        _away(mine, middle, documents[d])
     return documents
 
 
 @jit
-def _away(vector: F64, middle: F64) -> None:
-    """Make it a unit vector, take the middle off, and make it one again."""
-    for j in range(vector.size if _normalise(vector) else 0):
-        vector[j] -= middle[j]
-    _normalise(vector)
-
-
-@jit
-def _normalise(vector: F64) -> bool:
-    size = 0.0
-    for j in range(vector.size):
-        size += vector[j] * vector[j]
+def _away(vector: Real, middle: F64, steps: I16) -> None:
+    """Make it a unit vector, take the middle off, make it one again, and round it to steps."""
+    size = _size(vector)
     if size == 0.0:
-        return False
-    size = np.sqrt(size)
+        return
     for j in range(vector.size):
-        vector[j] /= size
-    return True
-
-
-_TOGETHER = 8  # documents that share each look at the centres
-
-
-@jit
-def _dots(documents: F64, first: int, centres: F32, score: F32) -> None:
-    """score[i, k] = documents[first + i] · centres[:, k] in single precision, which is twice as fast.
-
-    Over centres in the inner loop, so that it can be vectorised without reordering a sum: dimensions are added one
-    after another, four in a pass, whatever other documents there are.
-    """
-    width, n_docs = centres.shape[0], min(score.shape[0], documents.shape[0] - first)
-    score[:] = 0.0
-    for j in range(0, width - 3, 4):
-        a, b, c, d = centres[j], centres[j + 1], centres[j + 2], centres[j + 3]
-        for i in range(n_docs):
-            mine, row = score[i], documents[first + i]
-            w, x, y, z = np.float32(row[j]), np.float32(row[j + 1]), np.float32(row[j + 2]), np.float32(row[j + 3])
-            for k in range(mine.size):
-                mine[k] = mine[k] + w * a[k] + x * b[k] + y * c[k] + z * d[k]
-    for j in range(width - width % 4, width):
-        for i in range(n_docs):
-            mine, y, a = score[i], np.float32(documents[first + i, j]), centres[j]
-            for k in range(mine.size):
-                mine[k] += y * a[k]
+        vector[j] = vector[j] / size - middle[j]
+    size = _size(vector)
+    for j in range(vector.size if size > 0 else 0):
+        steps[j] = np.int16(np.rint(vector[j] / size * FULL))
 
 
 @jit
-def nearest(documents: F64, centres: F64) -> I32:
-    """argmax over k of documents[d] · centres[:, k], the first of equals; −1 for a document that is zero.
+def _size(vector: Real) -> float:
+    """The norm, by four sums side by side: one would wait for itself."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = vector.size - vector.size % 4
+    for j in range(0, whole, 4):
+        a += np.float64(vector[j]) ** 2
+        b += np.float64(vector[j + 1]) ** 2
+        c += np.float64(vector[j + 2]) ** 2
+        d += np.float64(vector[j + 3]) ** 2
+    for j in range(whole, vector.size):
+        a += np.float64(vector[j]) ** 2
+    return float(np.sqrt((a + b) + (c + d)))
 
-    A function of the document alone.
-    """
+
+@jit
+def _dot(one: I16, other: I16) -> np.int32:
+    """Of unit vectors: at most ``FULL``² but for rounding, so that 32 bits are enough, and compilers know the way."""
+    total = np.int32(0)
+    for j in range(one.size):
+        total = np.int32(total + np.int32(one[j]) * np.int32(other[j]))
+    return total
+
+
+@jit
+def nearest(documents: I16, centres: I16) -> I32:
+    """argmax over k of documents[d] · centres[k], the first of equals; −1 for a document that is zero."""
     found = np.full(documents.shape[0], -1, np.int32)
-    score, single = np.empty((_TOGETHER, centres.shape[1]), np.float32), centres.astype(np.float32)
     for d in range(documents.shape[0]):
-        if d % _TOGETHER == 0:
-            _dots(documents, d, single, score)
-        mine, best = score[d % _TOGETHER], 0
-        for k in range(1, mine.size):
-            if mine[k] > mine[best]:
-                best = k
-        found[d] = best if documents[d].any() else -1
+        mine, most = documents[d], np.int32(-(2**31))
+        for k in range(centres.shape[0] if mine.any() else 0):
+            score = _dot(mine, centres[k])
+            if score > most:
+                most, found[d] = score, k
     return found
 
 
 @jit
-def near_themes(documents: F64, themes: F64, most: int) -> tuple[I32, F32]:
-    """The ``most`` nearest of the themes (columns) for each document, nearest first, and their cosines.
+def near_themes(documents: I16, themes: I16, most: int) -> tuple[I32, F64]:
+    """The ``most`` nearest of the themes for each document, nearest first, and their cosines.
 
-    −1 and zero for a document that is zero. Single precision and a fixed order, as in :func:`nearest`.
+    −1 and zero for a document that is zero.
     """
-    n_docs, n_themes = documents.shape[0], themes.shape[1]
-    found = np.full((n_docs, most), -1, np.int32)
-    near = np.zeros((n_docs, most), np.float32)
-    scores, single = np.empty((_TOGETHER, n_themes), np.float32), themes.astype(np.float32)
-    for d in range(n_docs):
-        if d % _TOGETHER == 0:
-            _dots(documents, d, single, scores)
-        mine, close, score = found[d], near[d], scores[d % _TOGETHER]
-        least = np.float32(-np.inf)
-        for k in range(n_themes if documents[d].any() else 0):
-            if score[k] <= least:
+    found = np.full((documents.shape[0], most), -1, np.int32)
+    near = np.zeros((documents.shape[0], most), np.int32)
+    for d in range(documents.shape[0]):
+        mine, close, row = found[d], near[d], documents[d]
+        for k in range(themes.shape[0] if row.any() else 0):
+            score = _dot(row, themes[k])
+            if mine[most - 1] >= 0 and score <= close[most - 1]:
                 continue
             place = most - 1
-            while place > 0 and (mine[place - 1] < 0 or score[k] > close[place - 1]):
+            while place > 0 and (mine[place - 1] < 0 or score > close[place - 1]):
                 mine[place], close[place] = mine[place - 1], close[place - 1]
                 place -= 1
-            mine[place], close[place] = k, score[k]
-            if mine[most - 1] >= 0:
-                least = close[most - 1]
-    return found, near
+            mine[place], close[place] = k, score
+    return found, near / np.float64(FULL**2)
 
 
 @jit
-def cosines(documents: F64, centres: F64) -> F64:
-    """documents[d] · centres[k], both of unit length. A matrix product may round a row by what else is in the batch."""
-    across = np.ascontiguousarray(centres.T)
-    found = np.zeros((documents.shape[0], centres.shape[0]))
+def cosines(documents: I16, centres: I16) -> F64:
+    """documents[d] · centres[k]."""
+    found = np.empty((documents.shape[0], centres.shape[0]))
     for d in range(documents.shape[0]):
-        score = found[d]
-        for j in range(documents.shape[1]):
-            x, row = documents[d, j], across[j]
-            for k in range(score.size):
-                score[k] += x * row[k]
+        for k in range(centres.shape[0]):
+            found[d, k] = _dot(documents[d], centres[k]) / np.float64(FULL**2)
     return found
 
 
@@ -165,13 +147,13 @@ def softmax(scores: F64) -> F64:
 
 
 @jit
-def with_size(documents: F64, kept: I64, size: float) -> F64:
-    """The kept rows, each with ``size`` behind it: one pass instead of two copies."""
+def with_size(documents: I16, kept: I64, size: float) -> F32:
+    """The kept rows, each with ``size`` behind it."""
     width = documents.shape[1]
-    rows = np.empty((kept.size, width + 1))
+    rows = np.empty((kept.size, width + 1), np.float32)
     for i in range(kept.size):
         for j in range(width):
-            rows[i, j] = documents[kept[i], j]
+            rows[i, j] = documents[kept[i], j] * np.float32(1.0 / FULL)
         rows[i, width] = size
     return rows
 

@@ -1,38 +1,52 @@
 """Copy documents into unit order, with words renamed or dropped, and bound the distinct words of each unit."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 from dptopics.kernels.hashing import draw, mix
 from dptopics.kernels.jit import I32, I64, U32, U64, Flags, jit
 
 Entries = tuple[I64, I32, I32]
+_PART = 1 << 16  # documents that a thread takes at once
 
 
-@jit
 def gather(order: I64, doc_start: I64, word: I32, count: I32, rename: I32) -> Entries:
     """Documents ``order`` with word w called rename[w] (dropped if negative), entries sorted by word."""
     start = np.zeros(order.size + 1, np.int64)
+    parts = [slice(i, i + _PART) for i in range(0, order.size, _PART)]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda own: _sizes(order[own], doc_start, word, rename, start[1:][own]), parts))
+        np.cumsum(start, out=start)
+        to = start, *np.empty((2, int(start[-1])), np.int32)
+        list(pool.map(lambda own: _fill(order[own], doc_start, word, count, rename, own.start, *to), parts))
+    return to
+
+
+@jit
+def _sizes(order: I64, doc_start: I64, word: I32, rename: I32, sizes: I64) -> None:
+    for i in range(order.size):
+        for e in range(doc_start[order[i]], doc_start[order[i] + 1]):
+            sizes[i] += rename[word[e]] >= 0
+
+
+@jit
+def _fill(
+    order: I64, doc_start: I64, word: I32, count: I32, rename: I32, first: int, start: I64, names: I32, counts: I32
+) -> None:
+    start = start[first : first + order.size + 1]
+    packed = np.empty(np.diff(start).max(), np.int64)
     for i in range(order.size):
         n = 0
         for e in range(doc_start[order[i]], doc_start[order[i] + 1]):
-            n += rename[word[e]] >= 0
-        start[i + 1] = start[i] + n
-    new_word = np.empty(start[-1], np.int32)
-    new_count = np.empty(start[-1], np.int32)
-    for i in range(order.size):
-        n = start[i + 1] - start[i]
-        packed = np.empty(n, np.int64)  # word in the high half, count in the low: one sort moves both
-        k = 0
-        for e in range(doc_start[order[i]], doc_start[order[i] + 1]):
             name = rename[word[e]]
-            if name >= 0:
-                packed[k] = (np.int64(name) << np.int64(32)) | np.int64(count[e])
-                k += 1
-        packed.sort()
+            if name >= 0:  # word in the high half, count in the low: one sort moves both
+                packed[n] = (np.int64(name) << np.int64(32)) | np.int64(count[e])
+                n += 1
+        packed[:n].sort()
         for k in range(n):
-            new_word[start[i] + k] = packed[k] >> np.int64(32)
-            new_count[start[i] + k] = packed[k] & np.int64(0x7FFFFFFF)
-    return start, new_word, new_count
+            names[start[i] + k] = packed[k] >> np.int64(32)
+            counts[start[i] + k] = packed[k] & np.int64(0x7FFFFFFF)
 
 
 @jit

@@ -5,8 +5,6 @@ from functools import lru_cache, partial, reduce
 from math import ceil, exp, expm1, inf, log, sqrt
 from typing import Any, TypeVar
 
-import numpy as np
-
 from dptopics.core.errors import InputError, PrivacyError
 from dptopics.privacy.events import Event, Failure, Gaussian, Laplace, RandomizedResponse, SampledGaussian, relation_of
 
@@ -38,9 +36,6 @@ _MAX_PANELS = 200
 _MAX_RESPONSES = 1000  # with more than two answers; nothing here sends so many
 
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
-
-
 def laplace_delta(epsilon: float, scale: float, mu: float = 0.0) -> float:
     """δ(ε) of one Laplace draw, together with Gaussian noise at signal-to-noise ratio ``mu``.
 
@@ -53,11 +48,13 @@ def laplace_delta(epsilon: float, scale: float, mu: float = 0.0) -> float:
     top = 1 / scale
     if mu == 0:
         return 0.0 if epsilon >= top else -expm1((epsilon - top) / 2)
+    import numpy as np
     from scipy.special import log_ndtr, ndtr
 
+    nodes, weights = np.polynomial.legendre.leggauss(20)
     panels = max(1, ceil(2 * top / mu))  # a panel spans at most one deviation of the Gaussian loss: smooth inside
-    x = ((np.arange(panels)[:, None] + (_NODES + 1) / 2) / panels).ravel()
-    weight = np.tile(_WEIGHTS / (2 * panels), panels) * np.exp(-x * top) * top / 2
+    x = ((np.arange(panels)[:, None] + (nodes + 1) / 2) / panels).ravel()
+    weight = np.tile(weights / (2 * panels), panels) * np.exp(-x * top) * top / 2
     loss = np.concatenate([[top, -top], (1 - 2 * x) * top])
     weight = np.concatenate([[0.5, exp(-top) / 2], weight])
     left = epsilon - loss
@@ -74,6 +71,8 @@ def response_delta(epsilon: float, event: RandomizedResponse) -> float:
     >>> round(response_delta(0.5, RandomizedResponse(0.25)), 6)  # 0.75 − e^0.5 · 0.25
     0.33782
     """
+    import numpy as np
+
     n = event.count
     if event.values == 2:
         from scipy.stats import binom

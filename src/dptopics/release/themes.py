@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.core.files import Arrays
-from dptopics.kernels.embedded import near_themes
+from dptopics.kernels.embedded import in_steps, near_themes
 from dptopics.release.counts import Estimate, Shown
 
 Floats = NDArray[np.float64]
@@ -66,9 +66,9 @@ class Themes:
         found[self.shown] = np.arange(len(self.shown))
         return found
 
-    def cells(self, documents: Floats) -> NDArray[np.int32]:
-        """Where each document belongs, given as unit vectors; each by itself, bit for bit."""
-        found, _ = near_themes(documents, np.ascontiguousarray(self.centres.T), min(_AMONG, len(self.centres)))
+    def cells(self, documents: NDArray[np.int16]) -> NDArray[np.int32]:
+        """Where each document belongs, given as unit vectors in steps; each by itself, bit for bit."""
+        found, _ = near_themes(documents, in_steps(self.centres), min(_AMONG, len(self.centres)))
         cell = self._cell_of[found]
         own = cell[np.arange(len(cell)), (cell >= 0).argmax(axis=1)]  # the first that is shown
         rest = len(self.shown) + self.domain_of[found[:, 0]]

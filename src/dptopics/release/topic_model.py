@@ -23,7 +23,7 @@ from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.doc_topics import doc_shares
-from dptopics.kernels.embedded import mean_of_words, projected
+from dptopics.kernels.embedded import FULL, mean_of_words, projected
 from dptopics.release.counts import Estimate
 from dptopics.release.tabular import Tabular
 from dptopics.release.themes import Themes
@@ -31,6 +31,7 @@ from dptopics.release.topic_sizes import DocumentSpace, TopicSizes
 
 SURE = 3.0  # standard deviations of the noise: words below may be due to chance
 _CHUNK_DOCUMENTS = 2048
+_NOTHING = (np.zeros(1, np.int64),) * 3  # of texts that a model of whole texts places
 _CSV_WORDS = 30
 _SPACE = ("mean", "projection", "middle", "centres")
 
@@ -138,12 +139,9 @@ class TopicModel(Tabular):
         A model made with embeddings other than the built-in ones needs the same ``embedding`` again.
         """
         texts = _checked(texts)
-        if self.space is not None and not self.space.of_words:
-            space = self.space
-            vectors = self._vectors(texts, embedding)
-            rows = [space.shares(projected(raw, space.mean, space.projection, space.middle)) for raw in vectors]
-        else:
-            rows = [self._shares(*counts) for counts in self._counted(texts)]
+        if self.space is not None:
+            return self.space.shares(self._steps(texts, embedding))
+        rows = [self._shares(*counts) for counts in self._counted(texts)]
         return np.concatenate(rows) if rows else np.empty((0, self.n_topics))
 
     def _counted(self, texts: Iterable[str]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]]:
@@ -157,14 +155,11 @@ class TopicModel(Tabular):
 
     def assign(self, texts: Iterable[str], *, embedding: Any = None) -> NDArray[np.int64]:
         """The topic with the largest share in each text, −1 without known words: the rule of sizes and counts."""
-        of_texts = self.space is not None and not self.space.of_words
-        nothing = np.zeros(1, np.int64)
-        found = (
-            [self.placed(nothing, nothing, nothing, raw) for raw in self._vectors(texts, embedding)]
-            if of_texts
-            else [self.placed(*counts, None) for counts in self._counted(_checked(texts))]
-        )
-        topic = np.concatenate([np.empty(0, np.int64), *found])
+        if self.space is not None:
+            topic = self.space.nearest(self._steps(texts, embedding))
+        else:
+            found = [self.placed(*counts, None) for counts in self._counted(_checked(texts))]
+            topic = np.concatenate([np.empty(0, np.int64), *found])
         return np.where(topic < self.n_topics, topic, -1)
 
     def assign_themes(self, texts: Iterable[str], *, embedding: Any = None) -> list[str]:
@@ -172,19 +167,33 @@ class TopicModel(Tabular):
         if self.themes is None:
             raise InputError("these topics are not made of themes. Use assign.")
         rows = self.themes.cell_titles
-        return [rows[cell] for cell in self.themes.cells(self.places(texts, embedding=embedding)).tolist()]
+        return [rows[cell] for cell in self.themes.cells(self._steps(texts, embedding)).tolist()]
 
     def places(self, texts: Iterable[str], *, embedding: Any = None) -> NDArray[np.float64]:
         """Unit vectors of new texts in the space of the topics; zeros without known words."""
-        space, means = self.space, self._word_means
+        return self._steps(texts, embedding) / FULL
+
+    def _steps(self, texts: Iterable[str], embedding: Any) -> NDArray[np.int16]:
+        space = self.space
         if space is None:
             raise InputError("these topics are distributions over words and have no centres. Use transform.")
-        found = (
-            [projected(raw, space.mean, space.projection, space.middle) for raw in self._vectors(texts, embedding)]
-            if means is None
-            else [mean_of_words(*counts, means, space.middle) for counts in self._counted(_checked(texts))]
-        )
-        return np.concatenate([np.empty((0, space.middle.size)), *found])
+        if space.of_words:
+            found = [self.places_of(*counts, None) for counts in self._counted(_checked(texts))]
+        else:
+            found = [self.places_of(*_NOTHING, raw) for raw in self._vectors(texts, embedding)]
+        return np.concatenate([np.empty((0, space.middle.size), np.int16), *found])
+
+    def places_of(
+        self, doc_start: NDArray[Any], word: NDArray[Any], count: NDArray[Any], vectors: NDArray[Any] | None
+    ) -> NDArray[np.int16]:
+        """Unit vectors, in steps, of documents already read: each depends on its document alone."""
+        space = self.space
+        assert space is not None
+        if space.of_words:
+            assert self._word_means is not None
+            return mean_of_words(doc_start, word.astype(np.int32), count, self._word_means, space.middle)
+        assert vectors is not None
+        return projected(vectors, space.mean, space.projection, space.middle)
 
     def placed(
         self, doc_start: NDArray[Any], word: NDArray[Any], count: NDArray[Any], vectors: NDArray[Any] | None
@@ -193,14 +202,10 @@ class TopicModel(Tabular):
 
         Each result depends on its document alone, bit for bit.
         """
-        space = self.space
-        if space is None or space.of_words:
-            shares, known = self._shares(doc_start, word, count), np.diff(doc_start) > 0
-        else:
-            assert vectors is not None
-            places = projected(vectors, space.mean, space.projection, space.middle)
-            shares, known = space.shares(places), np.asarray(places.any(axis=1))
-        return np.asarray(np.where(known, shares.argmax(axis=1), self.n_topics), np.int64)
+        if self.space is not None:
+            return self.space.nearest(self.places_of(doc_start, word, count, vectors))
+        shares = self._shares(doc_start, word, count)
+        return np.asarray(np.where(np.diff(doc_start) > 0, shares.argmax(axis=1), self.n_topics), np.int64)
 
     def reordered(self, order: NDArray[np.int64]) -> Self:
         """The same topics in another order, without their sizes."""
@@ -251,13 +256,12 @@ class TopicModel(Tabular):
     def _shares(self, doc_start: NDArray[Any], word: NDArray[Any], count: NDArray[Any]) -> NDArray[np.float64]:
         doc_start, word = doc_start.astype(np.int64), word.astype(np.int32)
         count, topics = count.astype(np.float64), np.ascontiguousarray(self.topic_word.T)
-        space, means = self.space, self._word_means
 
         def shares(first: int) -> NDArray[np.float64]:
             start = doc_start[first : first + _CHUNK_DOCUMENTS + 1]
-            if space is None or means is None:
-                return doc_shares(start, word, count, topics, self.alpha, 50, 1e-3)
-            return space.shares(mean_of_words(start, word, count, means, space.middle))
+            if self.space is not None:
+                return self.space.shares(self.places_of(start, word, count, None))
+            return doc_shares(start, word, count, topics, self.alpha, 50, 1e-3)
 
         with ThreadPoolExecutor() as pool:
             parts = list(pool.map(shares, range(0, doc_start.size - 1, _CHUNK_DOCUMENTS)))

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.kernels.embedded import cosines, softmax
+from dptopics.kernels.embedded import cosines, in_steps, nearest, softmax
 from dptopics.release.counts import Estimate, Share, Shown, fieller
 
 Floats = NDArray[np.float64]
@@ -117,10 +117,15 @@ class DocumentSpace:
     centres: NDArray[np.float64]
     sharpness: float | None = _SHARPNESS  # None: cosines as they are
 
-    def shares(self, documents: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Topic shares of documents given as unit vectors: softmax of cosines, equal for the zero vector.
+    def nearest(self, documents: NDArray[np.int16]) -> NDArray[np.int64]:
+        """The topic of the largest cosine, one past the last for a document without a place."""
+        found = nearest(documents, in_steps(self.centres))
+        return np.where(found < 0, len(self.centres), found).astype(np.int64)
+
+    def shares(self, documents: NDArray[np.int16]) -> NDArray[np.float64]:
+        """Topic shares of documents, unit vectors in steps: softmax of cosines, equal for the zero vector.
 
         Each row depends on its document alone, bit for bit: counts rely on that.
         """
-        found = cosines(documents, self.centres)
+        found = cosines(documents, in_steps(self.centres))
         return found if self.sharpness is None else softmax(found / self.sharpness)

@@ -13,7 +13,7 @@ from dptopics import Corpus, InputError, PrivacyWarning, PrivateTopics, TopicMod
 from dptopics.cli import app
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.mechanisms.queries import grid_for
-from dptopics.mechanisms.topics.gaussian import _Placed, sized
+from dptopics.mechanisms.topics.gaussian import _Assigned, sized
 from dptopics.mechanisms.topics.mixture import MixtureTopics
 from dptopics.plan import Plan
 from dptopics.public.demo import demo_corpus
@@ -34,7 +34,7 @@ def counted(texts, authors=None, **bounds):
     """Exact sizes under the rule."""
     corpus = Corpus.from_texts(texts, authors=authors).bounded(**bounds).limited(vocabulary=Vocabulary.of(WORDS))
     grid = grid_for(1.0, 1.0)
-    return corpus.bounded_sum(_Placed(RULE), bound=1.0, grid=grid)[:, 0] * grid
+    return corpus.bounded_sum(_Assigned(RULE), bound=1.0, grid=grid)[:, 0] * grid
 
 
 def test_an_author_counts_once_shared_out_over_their_texts():

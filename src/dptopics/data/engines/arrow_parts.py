@@ -223,7 +223,8 @@ def arranged(batches: Batches, bounds: Bounds, listed: Any) -> Batches:
     for bucket in sorted(buckets):
         part = _merged(buckets.pop(bucket))
         rename = pc.fill_null(pc.index_in(pa.array(part.words, pa.string()), value_set=listed), -1)
-        whole = arrange(part, bounds, rename.to_numpy(zero_copy_only=False).astype(np.int32), len(listed))
+        renamed = rename.to_numpy(zero_copy_only=False).astype(np.int32)
+        whole = arrange(part, bounds, renamed, len(listed), kept(part, bounds))
         for low, high in pairwise(edges(whole, _BLOCK_ENTRIES)):
             block = units(whole, low, high, None)
             arrays = {name: None if array is None else array.tobytes() for name, array in block._asdict().items()}

@@ -1,11 +1,11 @@
 """From documents to blocks of bounded units, and from blocks to bounded sums, as every engine does it."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from math import inf
 from threading import local
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dptopics.core import progress
 from dptopics.core.errors import EngineError, InputError
 from dptopics.core.vocabulary import Vocabulary
-from dptopics.data.bounded import Block, Bounds, Sample, Statistic
+from dptopics.data.bounded import Block, Bounds, Place, Placed, Sample, Statistic
 from dptopics.data.corpus import Corpus
 from dptopics.kernels.bounded_add import bounded_add
 from dptopics.kernels.gather import compact, gather, keep_words, unlike_before
@@ -93,9 +93,9 @@ def _ordered(raw: Corpus, *keys: NDArray[Any]) -> NDArray[np.int64]:
     return order
 
 
-def arrange(raw: Corpus, bounds: Bounds, rename: NDArray[np.int32], n_rows: int) -> Block:
+def arrange(raw: Corpus, bounds: Bounds, rename: NDArray[np.int32], n_rows: int, kept: Kept) -> Block:
     """All units, bounded, in the canonical order. Word w gets row rename[w] of ``n_rows``, none if negative."""
-    order, sizes, unit_key = kept(raw, bounds)
+    order, sizes, unit_key = kept
     doc_start, word, count = gather(order, raw.doc_start, raw.word, raw.count, rename)
     unit_start = offsets(sizes)
     if bounds.max_words is not None:
@@ -207,10 +207,14 @@ BLOCK_NUMBERS = 1 << 23  # in one row of all units of a block: statistics with w
 class MemoryCorpus:
     """A :class:`~dptopics.data.bounded.BoundedCorpus` in memory."""
 
-    def __init__(self, raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None = None) -> None:
+    def __init__(
+        self, raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None = None, order: Callable[[], Kept] | None = None
+    ) -> None:
         self._raw, self.bounds, self.text, self.assumptions = raw, bounds, raw.text, raw.assumptions
         self.vocabulary = raw.vocabulary if vocabulary is None else vocabulary  # an empty one is still public
         self.vector_width = None if raw.vectors is None else int(raw.vectors.shape[1])
+        self._order = cache(partial(kept, raw, bounds)) if order is None else order
+        self._places: tuple[Place, NDArray[Any]] | None = None  # the last that were asked for
 
     @cached_property
     def _block(self) -> Block:
@@ -219,7 +223,7 @@ class MemoryCorpus:
             rename = self._raw.word_rank
         else:
             rename = np.array([self.vocabulary.index.get(w, -1) for w in self._raw.words], dtype=np.int32)
-        return arrange(self._raw, self.bounds, rename, len(self.words))
+        return arrange(self._raw, self.bounds, rename, len(self.words), self._order())
 
     @property
     def _n_units(self) -> int:
@@ -235,12 +239,13 @@ class MemoryCorpus:
         return [raw.words[i] for i in raw.word_order.tolist()] if self.vocabulary is None else self.vocabulary.words
 
     def limited(self, *, vocabulary: Vocabulary | None = None, max_words: int | None = None) -> "MemoryCorpus":
-        """The same raw data, bounded again under a public vocabulary or a tighter limit."""
+        """The same raw data, bounded again under a public vocabulary or a tighter limit. Documents stay in order."""
         limits = [m for m in (max_words, self.bounds.max_words) if m is not None]
         bounds = replace(self.bounds, max_words=min(limits, default=None))
         if bounds == self.bounds and vocabulary is None:
             return self
-        return MemoryCorpus(self._raw, bounds, self.vocabulary if vocabulary is None else vocabulary)
+        self.__dict__.pop("_block", None)  # as large as the data; made again if it is asked for
+        return MemoryCorpus(self._raw, bounds, self.vocabulary if vocabulary is None else vocabulary, self._order)
 
     def bounded_sum(
         self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None, norm: int = 2
@@ -251,22 +256,33 @@ class MemoryCorpus:
         shape = (height, statistic.width)
         mine = local()
         totals: list[BoundedTotal] = []
+        asked, block = (
+            (statistic.statistic, self._placed(statistic.place))
+            if isinstance(statistic, Placed)
+            else (statistic, self._block)
+        )
 
         def add(low: int, high: int) -> int:
             if not hasattr(mine, "total"):
                 mine.total = BoundedTotal(shape, limit, grid, norm)
                 totals.append(mine.total)
-            mine.total.add(statistic, units(self._block, low, high, sample))
+            mine.total.add(asked, units(block, low, high, sample))
             return high
 
-        cuts = edges(self._block, _BLOCK_ENTRIES, BLOCK_NUMBERS // statistic.width)
-        pool = ThreadPoolExecutor(_cores())
-        try:  # in threads even for a single piece: a compiled kernel in the main thread cannot be interrupted
-            for done in pool.map(add, cuts[:-1], cuts[1:]):
-                progress.report(done / self._n_units)
-        finally:
-            pool.shutdown(cancel_futures=True)
+        cuts = edges(block, _BLOCK_ENTRIES, BLOCK_NUMBERS // statistic.width)
+        for done in in_threads(add, cuts[:-1], cuts[1:]):
+            progress.report(done / self._n_units)
         return sum((part.total for part in totals), np.zeros(shape, np.int64))
+
+    def _placed(self, place: Place) -> Block:
+        """All units, with places for vectors: those of the same ``place`` are kept for the next sum."""
+        block = self._block
+        if self._places is None or self._places[0] is not place:
+            self._places = None
+            cuts = edges(block, _BLOCK_ENTRIES)
+            parts = in_threads(lambda low, high: place(units(block, low, high, None)), cuts[:-1], cuts[1:])
+            self._places = place, joined(parts, block.doc_start.size - 1)
+        return block._replace(vectors=self._places[1])
 
     def fold(self, step: Callable[[S, Block], S], state: S, *, max_units: int | None = None) -> S:
         """See the protocol. All units pass through one thread."""
@@ -276,6 +292,26 @@ class MemoryCorpus:
             state = step(state, units(self._block, low, high, None))
             progress.report(high / self._n_units)
         return state
+
+
+def in_threads(work: Callable[[int, int], S], low: Sequence[int], high: Sequence[int]) -> Iterator[S]:
+    """In threads even for a single piece: a compiled kernel in the main thread cannot be interrupted."""
+    pool = ThreadPoolExecutor(_cores())
+    try:
+        yield from pool.map(work, low, high)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def joined(parts: Iterator[NDArray[Any]], n: int) -> NDArray[Any]:
+    """Rows of all parts, n in all: each part is gone as soon as it is copied."""
+    found, done = np.empty((n, 1), np.int16), 0
+    for part in parts:
+        if not done:
+            found = np.empty((n, part.shape[1]), part.dtype)
+        found[done : done + len(part)] = part
+        done += len(part)
+    return found
 
 
 def _cores() -> int:

@@ -14,8 +14,8 @@ from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, UnitRows
 from dptopics.kernels.counts import count_tokens
-from dptopics.kernels.embedded import near_themes, projected
-from dptopics.mechanisms.topics.embedded_space import Documents, of_words
+from dptopics.kernels.embedded import FULL, in_steps, near_themes, projected
+from dptopics.mechanisms.topics.embedded_space import Documents, Steps, of_words, seen
 from dptopics.mechanisms.topics.gaussian import even_shares
 from dptopics.public.atlas import Atlas
 from dptopics.public.embeddings import Embedding, unit
@@ -42,7 +42,6 @@ class Chart:
 
     documents: Documents
     centres: Floats  # themes × dimensions
-    across: Floats  # the same as columns
     looks: Floats  # column j: the mean place of public texts about theme j
     root: Floats  # of its Gram matrix, lower triangular
 
@@ -102,19 +101,18 @@ def _listed_chart(
     documents = Documents(space, embedding.of_words, np.zeros(space.projection.shape[1]))
     of = np.repeat(np.arange(len(atlas.themes)), [len(theme.texts) for theme in atlas.themes])
     block = _public_block([one for theme in atlas.themes for one in theme.texts], vocabulary, embedding, text)
-    documents = replace(documents, middle=documents(block).mean(axis=0))
+    documents = replace(documents, middle=documents(block).mean(axis=0) / FULL)
     placed = documents(block)
     centres = np.zeros((len(atlas.themes), placed.shape[1]))
     np.add.at(centres, of, placed)
     centres = unit(centres)
-    across = np.ascontiguousarray(centres.T)
-    found, values = soft_places(placed, across)
+    found, values = soft_places(placed, centres)
     looks = np.zeros((len(centres), len(centres)))
     np.add.at(looks, (found, of[:, None]), values)
     looks /= np.maximum(np.bincount(of), 1)
     with threadpool_limits(1):
         root = np.asarray(np.linalg.cholesky(looks.T @ looks + _RIDGE * np.eye(len(looks))), float)
-    return Chart(documents, centres, across, looks, root)
+    return Chart(documents, centres, looks, root)
 
 
 @lru_cache(maxsize=2)
@@ -138,11 +136,10 @@ def _public_block(
     return Block(each, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), word, count)
 
 
-def soft_places(documents: Floats, across: Floats) -> tuple[NDArray[np.int32], Floats]:
+def soft_places(documents: Steps, themes: Floats) -> tuple[NDArray[np.int32], Floats]:
     """The nearest themes of each document with their squared cosines, L2 norm one; theme 0 with zero for no place."""
-    most = min(NEAR, across.shape[1])
-    found, near = near_themes(documents, across, most)
-    square = np.maximum(near.astype(np.float64), 0.0) ** 2
+    found, near = near_themes(documents, in_steps(themes), min(NEAR, len(themes)))
+    square = np.maximum(near, 0.0) ** 2
     size = np.sqrt((square**2).sum(axis=1, keepdims=True))
     return np.maximum(found, 0), square / np.where(size > 0, size, 1.0)
 
@@ -164,17 +161,17 @@ class Units:
 class Places:
     """The mean place of a unit's documents among the themes."""
 
-    chart: Chart
+    centres: Floats
     width: ClassVar[int] = 1
 
     @property
     def height(self) -> int:
         """A row for each theme."""
-        return len(self.chart.centres)
+        return len(self.centres)
 
     def __call__(self, block: Block) -> UnitRows:
         """Non-negative, of norm at most one."""
-        found, values = soft_places(self.chart.documents(block), self.chart.across)
+        found, values = soft_places(seen(block), self.centres)
         shares = values * even_shares(block)[:, None]
         return UnitRows(block.unit_start * found.shape[1], found.ravel(), shares.reshape(-1, 1))
 
@@ -183,7 +180,6 @@ class Places:
 class Belonging:
     """The share of a unit's documents in each cell of :meth:`Themes.cells`: shown themes, the rest of each domain."""
 
-    documents: Documents
     themes: Themes
     width: ClassVar[int] = 1
 
@@ -194,7 +190,7 @@ class Belonging:
 
     def __call__(self, block: Block) -> UnitRows:
         """Shares that add up to one: L1 norm one, so L2 norm at most one."""
-        cell = self.themes.cells(self.documents(block))
+        cell = self.themes.cells(seen(block))
         return UnitRows(block.unit_start, cell, even_shares(block)[:, None])
 
 
@@ -205,7 +201,7 @@ class Along:
     documents: Documents
     axes: Floats
 
-    def __call__(self, block: Block) -> Floats:
+    def __call__(self, block: Block) -> Steps:
         """One row for each document, by itself."""
         found = self.documents(block).astype(np.float32)
         return projected(found, np.zeros(len(self.axes)), self.axes, np.zeros(self.axes.shape[1]))

@@ -12,7 +12,7 @@ from dptopics.core import progress
 from dptopics.core.errors import InputError
 from dptopics.core.settings import whole
 from dptopics.core.vocabulary import Vocabulary
-from dptopics.data.bounded import BoundedCorpus
+from dptopics.data.bounded import BoundedCorpus, Placed
 from dptopics.mechanisms.budget import Asked, Budget
 from dptopics.mechanisms.mechanism import check_words
 from dptopics.mechanisms.topics import embedded_space
@@ -351,17 +351,17 @@ class EmbeddedTopics(GaussianTopics):
         placed = public_chart(atlas, vocabulary, self.embedding, corpus.text, *space)
         with progress.part(0.1, 0.4):
             sigma = budget.of(split.look)
-            noisy = asked.sum(Places(placed), sigma)[:, 0]
+            noisy = asked.sum(Placed(Places(placed.centres), placed.documents), sigma)[:, 0]
         weight, shown = placed.weights(noisy, sigma, LIKELY), placed.shown(noisy, sigma)
         kept = np.union1d(np.flatnonzero(weight > LEAST_TEXTS), shown)
         axes = theme_axes(placed.centres, np.maximum(weight, 1e-9))
-        seen = Along(placed.documents, axes)
+        along = Along(placed.documents, axes)
         moving = Moving.at(grouped_themes(unit(placed.centres[kept] @ axes), weight[kept] + 1e-9, self.n_topics))
         rounds = ROUNDS[self.embedding.of_words] if split.rounds else 0
         for step in range(rounds):
             with progress.part(0.4 + 0.4 * step / rounds, 0.4 + 0.4 * (step + 1) / rounds):
                 sigma = budget.of(split.rounds / rounds)
-                sums = asked.sum(Sums(seen, moving.centres, size_weight=0.0), sigma, signed=True)
+                sums = asked.sum(Placed(Sums(moving.centres, 0.0), along), sigma, signed=True)
                 moving = moving.by(sums[:, :-1], sigma * _CAUTION)
         centres = unit(moving.centres @ axes.T)
         words = self._voted(asked, placed, centres, size, split.words)
@@ -379,7 +379,7 @@ class EmbeddedTopics(GaussianTopics):
         )
         with progress.part(0.8, 0.97):
             sigma = budget.of(budget.left / 2)
-            noisy = asked.sum(Belonging(placed.documents, themes), sigma)[:, 0]
+            noisy = asked.sum(Placed(Belonging(themes), placed.documents), sigma)[:, 0]
         shares = np.bincount(topic, weights=weight, minlength=len(centres)) + 1.0
         model = TopicModel(
             topic_word=np.ascontiguousarray(words.share.T),
@@ -391,7 +391,8 @@ class EmbeddedTopics(GaussianTopics):
             themes=replace(themes, noisy=noisy, noise_std=sigma),
             space=self._space(placed.documents, centres),
         )
-        return sized(model, corpus, sigma=budget.pay(budget.of(budget.left)), rng=asked.rng)
+        sigma = budget.pay(budget.of(budget.left))
+        return sized(model, corpus, sigma=sigma, rng=asked.rng, place=placed.documents)
 
     def _voted(self, asked: Asked, placed: Chart, centres: Floats, size: float, share: float) -> Weights:
         """Words of each topic: voted for, or without a share of the budget as public words have it, none for sure."""
@@ -402,7 +403,7 @@ class EmbeddedTopics(GaussianTopics):
             return Weights(expected / expected.sum(axis=0), np.ones(len(centres)), none)
         sigma = asked.budget.of(share)
         score = scores(space, centres, _WORDS_OF_A_TEXT, self.steepness, trust_in_model(each, sigma))
-        table = asked.sum(Votes(placed.documents, centres, score, self.most_words), sigma)
+        table = asked.sum(Placed(Votes(centres, score, self.most_words), placed.documents), sigma)
         return weights(posterior(table, sigma, expected), sigma, expected, np.zeros(len(expected), bool))
 
     def _space(self, documents: Documents, centres: Floats) -> DocumentSpace:
@@ -431,14 +432,14 @@ class EmbeddedTopics(GaussianTopics):
         with progress.part(0.18, 0.2):
             wanted = ceil(self.spread * n_topics) + self.more_clusters
             candidates = public.candidates(space, self.candidates)
-            near = asked.sum(Nearest(documents, candidates), self.start_sigma)[:, 0]
+            near = asked.sum(Placed(Nearest(candidates), documents), self.start_sigma)[:, 0]
             centres = grouped(candidates, near, 2 * self.start_sigma, min(wanted, len(candidates)))
         seeds = embedded_space.of_seeds(self.seed_words, self.embedding, space) if self.seed_words else centres[:0]
         centres = np.concatenate([seeds, centres[: len(centres) - len(seeds)]])
         moving, sizes = Moving.at(centres), np.zeros(len(centres))
         for step in range(self.steps):
             with progress.part(0.2 + 0.6 * step / self.steps, 0.2 + 0.6 * (step + 1) / self.steps):
-                statistic = Sums(documents, moving.centres)
+                statistic = Placed(Sums(moving.centres), documents)
                 sums = asked.sum(statistic, self.step_sigma, bound=SUMS_BOUND, signed=True)
                 moving, sizes = moving.by(sums[:, :-1], self.step_sigma * SUMS_BOUND), sums[:, -1] / SIZE_WEIGHT
                 moving = moving.leaning(seeds, LEAN)
@@ -448,17 +449,17 @@ class EmbeddedTopics(GaussianTopics):
             n_words = words_of_a_document(used, size)
             trust = trust_in_model(size / len(clusters.centres), self.word_sigma)
             score = scores(space, clusters.centres, n_words, self.steepness, trust)
-            table = asked.sum(Votes(documents, clusters.centres, score, self.most_words), self.word_sigma)
+            table = asked.sum(Placed(Votes(clusters.centres, score, self.most_words), documents), self.word_sigma)
         seen = used > SEEN * self.frequency_sigma
         model = self._model(table, seen, clusters, documents, vocabulary, corpus)
         if not self.size_share:
             progress.report(1.0)
             return model
-        return sized(model, corpus, sigma=asked.budget.pay(self.size_sigma), rng=asked.rng)
+        return sized(model, corpus, sigma=asked.budget.pay(self.size_sigma), rng=asked.rng, place=documents)
 
     def _middle(self, asked: Asked, documents: Documents) -> tuple[Documents, float]:
         """Documents seen from their noisy mean (most models put all texts on one side), and their noisy number."""
-        statistic = Sums(documents, np.zeros((1, documents.middle.size)))
+        statistic = Placed(Sums(np.zeros((1, documents.middle.size))), documents)
         sums = asked.sum(statistic, self.step_sigma, bound=SUMS_BOUND, signed=True)[0]
         size = max(float(sums[-1]) / SIZE_WEIGHT, 1.0)
         mean = sums[:-1] / size

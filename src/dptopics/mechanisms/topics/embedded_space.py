@@ -1,6 +1,6 @@
 """Words in a public space: its axes, and candidates for centres. From public numbers and released ones alone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import ClassVar
@@ -12,11 +12,12 @@ from threadpoolctl import threadpool_limits
 from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, UnitRows
-from dptopics.kernels.embedded import mean_of_words, nearest, projected, votes, with_size
+from dptopics.kernels.embedded import in_steps, mean_of_words, nearest, projected, votes, with_size
 from dptopics.mechanisms.topics.gaussian import posterior_mean
 from dptopics.public.embeddings import Embedding, frequencies, unit, word_weights
 
 Floats = NDArray[np.float64]
+Steps = NDArray[np.int16]  # unit vectors in steps (kernels/embedded.py)
 
 _FREQUENT = 8000  # words that candidates are made of
 _TELLING = 1e-4  # frequency from which on a word counts for half in the axes
@@ -129,7 +130,7 @@ class Documents:
     of_words: bool
     middle: Floats
 
-    def __call__(self, block: Block) -> Floats:
+    def __call__(self, block: Block) -> Steps:
         """One row for each document; zeros where it has no place."""
         if self.of_words:
             return mean_of_words(block.doc_start, block.word, block.counts, self.space.word_means, self.middle)
@@ -137,11 +138,16 @@ class Documents:
         return projected(block.vectors, self.space.mean, self.space.projection, self.middle)
 
 
+def seen(block: Block) -> Steps:
+    """Places of documents, of a statistic inside ``Placed``."""
+    assert block.vectors is not None
+    return block.vectors
+
+
 @dataclass(frozen=True)
 class Nearest:
     """One for the candidate nearest to each document."""
 
-    documents: Documents
     candidates: Floats
     width: ClassVar[int] = 1
 
@@ -152,7 +158,7 @@ class Nearest:
 
     def __call__(self, block: Block) -> UnitRows:
         """A one in the row of the nearest."""
-        found = nearest(self.documents(block), np.ascontiguousarray(self.candidates.T))
+        found = nearest(seen(block), in_steps(self.candidates))
         start, kept = _kept(block, found)
         return UnitRows(start, found[kept], np.ones((kept.size, 1)))
 
@@ -161,7 +167,6 @@ class Nearest:
 class Sums:
     """A document's unit vector and a weight for its size, in the row of its cluster."""
 
-    documents: Callable[[Block], Floats]
     centres: Floats
     size_weight: float = SIZE_WEIGHT
 
@@ -177,8 +182,8 @@ class Sums:
 
     def __call__(self, block: Block) -> UnitRows:
         """The vector and the weight: norm ``SUMS_BOUND`` together."""
-        vectors = self.documents(block)
-        found = nearest(vectors, np.ascontiguousarray(self.centres.T))
+        vectors = seen(block)
+        found = nearest(vectors, in_steps(self.centres))
         start, kept = _kept(block, found)
         return UnitRows(start, found[kept], with_size(vectors, kept, self.size_weight))
 
@@ -187,7 +192,6 @@ class Sums:
 class Votes:
     """A document's votes for words, in the column of its topic."""
 
-    documents: Documents
     centres: Floats
     score: NDArray[np.float32]
     most: int
@@ -200,7 +204,7 @@ class Votes:
 
     def __call__(self, block: Block) -> UnitRows:
         """At most ``most`` words of the highest scores, norm one together."""
-        found = nearest(self.documents(block), np.ascontiguousarray(self.centres.T))
+        found = nearest(seen(block), in_steps(self.centres))
         start, word, weight = votes(block.doc_start, block.word, found, self.score, self.most)
         values = np.zeros((word.size, self.width))
         values[np.arange(word.size), np.repeat(found, np.diff(start))] = weight

@@ -15,7 +15,7 @@ from dptopics.core.errors import InputError
 from dptopics.core.settings import check_fields, whole
 from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
-from dptopics.data.bounded import Block, BoundedCorpus, UnitRows
+from dptopics.data.bounded import Block, BoundedCorpus, Place, Placed, UnitRows
 from dptopics.mechanisms.mechanism import Calibrated, Job, check_words
 from dptopics.mechanisms.queries import noisy_sum
 from dptopics.privacy.card import SMALL_GROUPS
@@ -26,10 +26,11 @@ from dptopics.release.topic_sizes import TopicSizes
 
 
 @dataclass(frozen=True)
-class _Placed:
+class _Assigned:
     """The share of a unit's documents in each topic; the last row is for documents that have none."""
 
     model: TopicModel
+    known: bool = False  # their places
     width: ClassVar[int] = 1
 
     @property
@@ -39,7 +40,12 @@ class _Placed:
 
     def __call__(self, block: Block) -> UnitRows:
         """Shares that add up to one: L1 norm one, so L2 norm at most one."""
-        topic = self.model.placed(block.doc_start, block.word, block.counts, block.vectors)
+        if self.known:
+            assert self.model.space is not None
+            assert block.vectors is not None
+            topic = self.model.space.nearest(block.vectors)
+        else:
+            topic = self.model.placed(block.doc_start, block.word, block.counts, block.vectors)
         return UnitRows(block.unit_start, topic.astype(np.int32), even_shares(block)[:, None])
 
 
@@ -49,15 +55,18 @@ def even_shares(block: Block) -> NDArray[np.float64]:
     return np.repeat(1 / np.maximum(documents, 1), documents)
 
 
-def sized(model: TopicModel, corpus: BoundedCorpus, *, sigma: float, rng: Generator) -> TopicModel:
-    """The topics with their noisy sizes, the largest first by what was known before.
+def sized(
+    model: TopicModel, corpus: BoundedCorpus, *, sigma: float, rng: Generator, place: Place | None = None
+) -> TopicModel:
+    """The topics with their noisy sizes, the largest first by what was known before. ``place``: as the topics place.
 
     No topic is dropped after the count, and none is numbered by it: the one that is counted largest is so by its noise
     too, and its interval would not hold.
     """
     model = model.reordered(np.argsort(-model.topic_share, kind="stable"))
     with progress.part(0.97, 1.0):
-        noisy = noisy_sum(corpus, _Placed(model), bound=1.0, sigma=sigma, rng=rng)[:, 0]
+        statistic = _Assigned(model) if place is None else Placed(_Assigned(model, known=True), place)
+        noisy = noisy_sum(corpus, statistic, bound=1.0, sigma=sigma, rng=rng)[:, 0]
     sizes = TopicSizes(noisy=noisy, noise=np.full(noisy.size, sigma), unit=str(corpus.bounds.unit))
     return replace(model, sizes=sizes, topic_share=sizes.weights)
 
