@@ -1,5 +1,6 @@
 """From batches of texts and authors to the arrays of a Corpus: raw text is never in memory as a whole."""
 
+import ctypes
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -290,7 +291,9 @@ class Builder:
     def build_named(self, kind: type[C]) -> tuple[C, list[str]]:
         """The corpus and its authors' names. An empty one is accepted: its owner is told, its releases are noise."""
         tell_if_empty(self._row, self._sizes.size, self._word.size, self._text, self._vocabulary)
-        return self.arrays(kind)
+        made = self.arrays(kind)
+        _give_back()
+        return made
 
     def arrays(self, kind: type[C]) -> tuple[C, list[str]]:
         """The same for a part of a corpus, which may be empty."""
@@ -316,6 +319,13 @@ class Builder:
             assumptions=() if self._text is None else self._text.assumptions,
         )
         return corpus, names
+
+
+def _give_back() -> None:
+    """Return what reading needed and has freed to the system: what follows needs as much again."""
+    pa.default_memory_pool().release_unused()
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+        trim(0)
 
 
 def tell_if_empty(
