@@ -271,20 +271,18 @@ def assumed(subject: TopicsOf | Asked, by: Sequence[Axis]) -> tuple[str, ...]:
     return (*subject.assumptions, *(line for axis in by for line in axis.assumptions))
 
 
-_BY_CHANCE = 0.05
-
-
 def far_below(model: TopicModel) -> float | None:
     """The cosine below which a text is far from every topic; None for topics without centres.
 
-    For K centres in d dimensions, 1 − (1 − P(cosine of a random direction with one of them > this))^K is 5 %.
+    A random direction is nearer than this to one of the K centres as seldom as noise lifts a word: with the probability
+    of SURE standard deviations, 0.1 %. A new subject is one direction, so that its texts are near all at once.
     """
     if model.space is None:
         return None
-    from scipy.stats import beta
+    from scipy.stats import beta, norm
 
     half = (model.space.centres.shape[1] - 1) / 2
-    return float(2 * beta.isf(1 - (1 - _BY_CHANCE) ** (1 / model.n_topics), half, half) - 1)
+    return float(2 * beta.isf(1 - norm.cdf(SURE) ** (1 / model.n_topics), half, half) - 1)
 
 
 def topic_or_far(
