@@ -88,9 +88,6 @@ class TopicsOf:
         """The topic of each text."""
         return topic_or_far(self.model, texts, self.far, embedding=self.embedding)
 
-    def tell(self) -> None:
-        """Nothing: topics do not fail."""
-
 
 @dataclass(frozen=True, eq=False)
 class Asked:
@@ -110,10 +107,12 @@ class Asked:
         for fact in self.questions.facts:
             if fact.kind == "regex":
                 check_pattern(fact.what)
-        if self._of("topic") and self.topics is None:
-            raise InputError("a question about a topic needs the release of these topics: --topics RELEASE (topics=).")
         for fact in self._of("topic"):
-            if not fact.what.isdecimal() or self.topics is None or int(fact.what) >= self.topics.n_topics:
+            if self.topics is None:
+                raise InputError(
+                    "a question about a topic needs the release of its topics: --topics RELEASE (topics=)."
+                )
+            if not fact.what.isdecimal() or int(fact.what) >= self.topics.n_topics:
                 raise InputError(f"there is no topic {fact.what} in this release.")
         names = shipped("english").names if self._of("theme") else ()
         for fact in self._of("theme"):
