@@ -317,11 +317,10 @@ def _groups(axis: Axis, values: Counter[str]) -> Groups:
     folded = {value.casefold() for value in listed}
     matched: Counter[str] = Counter()
     almost = 0
-    for value, many in values.items():
-        plain = plain_value(value)
-        if plain in listed:
-            matched[plain] += many
-        elif plain.casefold() in folded:
+    for (value, many), place in zip(values.items(), axis.places(list(values)).tolist(), strict=True):
+        if place < len(listed):
+            matched[listed[place]] += many
+        elif plain_value(value).casefold() in folded:
             almost += many
     found = {"matched": matched.total(), "occurring": len(matched), "but_for_capitals": almost}
     return Groups(column=axis.column, listed=len(listed), **found)

@@ -163,9 +163,9 @@ def publish_counts(
         asked = asked_columns(by, columns, subject)
         numbers = plan.settings.get("number")
         if columns.session is not None:
-            if numbers or (isinstance(subject, Asked) and plan.unit is Unit.DOCUMENT):
+            if numbers or (isinstance(subject, Asked) and (plan.max_docs or plan.unit is Unit.DOCUMENT)):
                 raise InputError("on Spark, questions are about authors, and there are no means. Leave --engine out.")
-            table = spark_cells(data, asked, subject, by, columns, assumptions)
+            table = spark_cells(data, asked, subject, by, columns, assumptions=assumptions)
             warn_owner(table, plan)
             return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
         asked += [numbers] if numbers else []
@@ -188,7 +188,8 @@ def told_corpus(
     """The table in memory, bounded as a plan says; its owner is told what was read."""
     read: dict[str, Any] = {"author": columns.author, "drop_missing": columns.drop_missing}
     corpus = corpus_of_cells(rows, subject, subject.cells, by, author_is=columns.author_is, **read, **how)
-    subject.tell()
+    if isinstance(subject, Asked):
+        subject.tell()
     if columns.tell is not None:
         for line in filter(None, (corpus.account(), forecast(corpus, plan))):
             columns.tell(line)
@@ -204,12 +205,7 @@ def _plain(value: Any) -> Any:
 
 
 def spark_cells(
-    data: Any,
-    asked: list[str],
-    subject: TopicsOf | Asked,
-    by: Sequence[Axis],
-    columns: Columns,
-    assumptions: tuple[str, ...] = (),
+    data: Any, asked: list[str], subject: TopicsOf | Asked, by: Sequence[Axis], columns: Columns, **how: Any
 ) -> SparkTable:
     """The cells of a table on Spark: topics and places are told on executors, text by text, as in memory."""
     cells, authors = subject.cells, columns.author is not None
@@ -222,7 +218,7 @@ def spark_cells(
         drop_missing=columns.drop_missing,
         author_is=columns.author_is,
         session=columns.session,
-        assumptions=assumptions,
+        **how,
     )
 
 
@@ -357,7 +353,6 @@ def release_period(
     totals up to the period instead of its counts. Other arguments as for :func:`release_counts`.
 
     >>> import numpy as np, pyarrow as pa, tempfile
-    >>> from dptopics import TopicModel, Vocabulary
     >>> model = TopicModel(
     ...     topic_word=np.array([[0.9, 0.1], [0.1, 0.9]]), topic_share=np.array([0.5, 0.5]),
     ...     vocabulary=Vocabulary.of(["asthma", "skin"]), alpha=0.1)

@@ -40,15 +40,14 @@ class Preview:
     """What to expect. Numbers are rough: within a factor of two for texts like those of the language at large."""
 
     units: int
-    threshold: float | None  # in units that must use a word, on average
-    words: int | None  # that are chosen privately; None where these are not most of the words
-    topics: int | None
-    noise_std: float | None  # of the noise on a word's number of votes or counts
+    threshold: float | None = None  # in units that must use a word, on average
+    words: int | None = None  # that are chosen privately; None where these are not most of the words
+    topics: int | None = None
+    noise_std: float | None = None  # of the noise on a word's number of votes or counts
     size_noise_std: float | None = None  # of the noise on the size of a topic, in units
     advice: str = ""
     cells: int | None = None  # of a table of counts
-    cell_noise_std: float | None = None  # of the noise on the count of one cell
-    topic_noise_std: float | None = None  # of the noise on a topic's count over all groups and periods
+    cell_noise_std: float | None = None  # of the noise on each count, of a cell or over all groups and periods
     themes: int | None = None  # of a public atlas, where the units are few
     listed: bool = False  # whether there is a public list of words, which need no votes
 
@@ -78,8 +77,7 @@ class Preview:
             lines.append(
                 f"- {self.cells:,} cells, with about {self.units / self.cells:,.1f} units each if all were equal"
             )
-            lines.append(f"- noise on the count of a cell: standard deviation {self.cell_noise_std:,.1f}")
-            lines.append(f"- noise on a topic's count over all groups: standard deviation {self.topic_noise_std:,.1f}")
+            lines.append(f"- noise on every count, also over all groups: standard deviation {self.cell_noise_std:,.1f}")
         return "\n".join([*lines, self.advice, *([] if self.topics is None else [self.calibrated])])
 
     @property
@@ -101,8 +99,8 @@ class Preview:
             parts.append(f"each to within ± {Z95 * self.size_noise_std:,.0f} {unit}s (95 %)")
         elif self.size_noise_std is not None and self.topics:
             parts.append(f"sizes of topics to within ± {Z95 * self.size_noise_std:,.0f} {unit}s (95 %)")
-        if self.topic_noise_std is not None:
-            parts.append(f"counts to within ± {Z95 * self.topic_noise_std:,.0f} {unit}s (95 %)")
+        if self.cell_noise_std is not None:
+            parts.append(f"counts to within ± {Z95 * self.cell_noise_std:,.0f} {unit}s (95 %)")
         return f"At this size expect {', '.join(parts)}. {self.advice}" if parts else ""
 
 
@@ -120,38 +118,26 @@ def expected(plan: Plan, units: int) -> Preview:
     noise = mechanism.word_noise if plan.job is Job.TOPICS else None
     each = _NEEDED.get(plan.mechanism, _NEEDED_ELSE)
     themed = mechanism.themes_expected(units) if plan.job is Job.TOPICS else None
+    found = Preview(units=units, threshold=needed, listed=listed)
     if themed is not None:
-        given: dict[str, Any] = {"threshold": needed, "words": None, "topics": None, "noise_std": None}
-        found = Preview(units=units, themes=themed[0], size_noise_std=themed[1], listed=listed, **given)
+        found = replace(found, themes=themed[0], size_noise_std=themed[1])
         return replace(found, advice=_of_themes(found))
     topics = None if noise is None else found_topics(each * noise, plan.n_topics or 1, units)
     if topics is not None and words is not None:
         topics = min(topics, words // _WORDS_OF_A_TOPIC)  # they are made of words
-    found = Preview(
-        units=units,
-        threshold=needed,
-        words=words,
-        topics=topics,
-        noise_std=noise,
-        size_noise_std=mechanism.size_noise if plan.job is Job.TOPICS else None,
-        listed=listed,
-    )
+    size = mechanism.size_noise if plan.job is Job.TOPICS else None
+    found = replace(found, words=words, topics=topics, noise_std=noise, size_noise_std=size)
     return replace(found, advice=_advice(plan, found))
 
 
 def _of_counts(mechanism: Any, units: int) -> Preview:
     """Noise is known exactly; how units spread over cells is not."""
-    others = mechanism.axes[1:]
-    cells, topics = prod(mechanism.shape), mechanism.shape[0]
-    cell = mechanism.noise_std
-    topic = cell
-    advice = _ENOUGH
-    if units / topics < 4 * topic:
+    cells, noise, advice = prod(mechanism.shape), mechanism.noise_std, _ENOUGH
+    if units / mechanism.shape[0] < 4 * noise:
         advice = "Too few units even for whole topics: count fewer topics, or get more units."
-    elif others and units / cells < 2 * cell:
+    elif mechanism.axes[1:] and units / cells < 2 * noise:
         advice = "Most cells would be noise, totals would not: use fewer groups or longer periods, or read totals."
-    given: dict[str, Any] = {"threshold": None, "words": None, "topics": None, "noise_std": None}
-    return Preview(units=units, advice=advice, cells=cells, cell_noise_std=cell, topic_noise_std=topic, **given)
+    return Preview(units=units, advice=advice, cells=cells, cell_noise_std=noise)
 
 
 def found_topics(needed: float, n_topics: int, units: int) -> int:

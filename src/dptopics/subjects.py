@@ -88,9 +88,6 @@ class TopicsOf:
         """The topic of each text."""
         return topic_or_far(self.model, texts, self.far, embedding=self.embedding)
 
-    def tell(self) -> None:
-        """Nothing: topics do not fail."""
-
 
 @dataclass(frozen=True, eq=False)
 class Asked:
@@ -110,10 +107,12 @@ class Asked:
         for fact in self.questions.facts:
             if fact.kind == "regex":
                 check_pattern(fact.what)
-        if self._of("topic") and self.topics is None:
-            raise InputError("a question about a topic needs the release of these topics: --topics RELEASE (topics=).")
         for fact in self._of("topic"):
-            if not fact.what.isdecimal() or self.topics is None or int(fact.what) >= self.topics.n_topics:
+            if self.topics is None:
+                raise InputError(
+                    "a question about a topic needs the release of its topics: --topics RELEASE (topics=)."
+                )
+            if not fact.what.isdecimal() or int(fact.what) >= self.topics.n_topics:
                 raise InputError(f"there is no topic {fact.what} in this release.")
         names = shipped("english").names if self._of("theme") else ()
         for fact in self._of("theme"):
@@ -271,20 +270,18 @@ def assumed(subject: TopicsOf | Asked, by: Sequence[Axis]) -> tuple[str, ...]:
     return (*subject.assumptions, *(line for axis in by for line in axis.assumptions))
 
 
-_BY_CHANCE = 0.05
-
-
 def far_below(model: TopicModel) -> float | None:
     """The cosine below which a text is far from every topic; None for topics without centres.
 
-    For K centres in d dimensions, 1 − (1 − P(cosine of a random direction with one of them > this))^K is 5 %.
+    A random direction is nearer than this to one of the K centres as seldom as noise lifts a word: with the probability
+    of SURE standard deviations, 0.1 %. A new subject is one direction, so that its texts are near all at once.
     """
     if model.space is None:
         return None
-    from scipy.stats import beta
+    from scipy.stats import beta, norm
 
     half = (model.space.centres.shape[1] - 1) / 2
-    return float(2 * beta.isf(1 - (1 - _BY_CHANCE) ** (1 / model.n_topics), half, half) - 1)
+    return float(2 * beta.isf(1 - norm.cdf(SURE) ** (1 / model.n_topics), half, half) - 1)
 
 
 def topic_or_far(

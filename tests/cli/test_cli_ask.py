@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import sys
 
 import numpy as np
@@ -190,3 +191,100 @@ def test_ratios_of_groups_and_texts_that_are_near():
     assert found.low < (4000 / 7000) / (2000 / 5000) < found.high
     assert found.high - found.low < 0.3
     assert abs(table_.count(question="near").value - 6000) < 100
+
+
+RATED = ("ask", "rated.csv", "--text", "note", "--author", "patient", "--epsilon", 3, "--delta", 1e-6)
+STARS = {"insulin": "5", "refund": "1.5", "nothing": "none"}
+
+
+@pytest.fixture
+def rated(tmp_path):
+    """Six thousand people: a third with insulin and five stars, a third with refunds, in the south twice as often."""
+    with open(tmp_path / "rated.csv", "w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(("note", "patient", "ward", "stars"))
+        for i in range(6000):
+            word = ("insulin", "refund", "nothing")[i % 3]
+            rows.writerow((f"my {word} {SECRET}", i, "south" if (i // 3) % (2 if word == "refund" else 3) else "north",
+                           STARS[word]))  # fmt: skip
+    (tmp_path / "wards.txt").write_text("north\nsouth\n", "utf-8")
+
+
+def test_groups_stand_beside_the_first_one(run, rated, tmp_path):
+    code, out, message = run(
+        *RATED, "--mention", "insulin,refund", "--by", "ward", "--groups", "wards.txt", "--out", "a"
+    )
+    assert code == 0, message
+    found = CountTable.load(tmp_path / "a")
+    share, times = found.shares_by("ward", "refund", "south")
+    assert times.low < (1000 / 3667) / (1000 / 2333) < times.high
+    assert "Beside north" in out
+    (line,) = [one for one in out.splitlines() if "refund" in one and "south" in one]
+    assert str(times) in line
+    assert f"{share.low:.1%} to {share.high:.1%}" in line
+    assert run("report", "a", "--out", "page.html")[0] == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "Shares beside that in north" in page
+    assert str(times) in page
+
+
+def test_a_histogram_of_a_column_of_numbers(run, rated, tmp_path):
+    by = ("--mention", "insulin,refund", "--by", "stars", "--bins", "1,2,3,4,5")
+    with under_noised(0.0):
+        code, out, message = run(*RATED, *by, "--number", "stars", "--range", "1,5", "--out", "a")
+    assert code == 0, message
+    found = CountTable.load(tmp_path / "a")
+    assert found.values[1] == ("1 to below 2", "2 to below 3", "3 to below 4", "4 to below 5", "5 or more", "other")
+    many = {name: [round(found.count(question=name, stars=one).value) for one in found.values[1]]
+            for name in ("insulin", "refund", "(all)")}  # fmt: skip
+    # Without a number nothing counts, since means are asked for.
+    assert many == {
+        "insulin": [0, 0, 0, 0, 2000, 0],
+        "refund": [2000, 0, 0, 0, 0, 0],
+        "(all)": [2000, 0, 0, 0, 2000, 0],
+    }
+    assert found.mean(question="refund").value == pytest.approx(1.5, abs=0.01)
+    assert "Share of the row" in out
+    assert run("report", "a", "--out", "page.html")[0] == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "share of its chart's own people" in page
+    assert "Shares beside" not in page
+    # The same from a plan, which knows its bins.
+    (tmp_path / "plan.json").write_text(json.dumps(bundle.load("a").record.plan))
+    again = ("ask", "rated.csv", "--text", "note", "--author", "patient", "--mention", "insulin,refund", "--plan")
+    with under_noised(0.0):
+        code, _, message = run(*again, "plan.json", "--by", "stars", "--out", "b")
+    assert code == 0, message
+    assert np.allclose(CountTable.load(tmp_path / "b").cube, found.cube, atol=0.1)
+    two = ("--by", "stars", "--by", "ward")
+    for more, told in (
+        (("--by", "stars", "--bins", "1,2,2"), "each above the one before; got [1.0, 2.0, 2.0]"),
+        (("--by", "stars", "--bins", "1,x"), "--bins must be numbers, as 1,5; got '1,x'"),
+        ((*two, "--bins", "1,2", "--groups", "ward=wards.txt"), "say which column --bins is about"),
+        ((*two, "--bins", "stars=1,2"), "--by ward needs the list of its values"),
+    ):
+        assert told in run(*RATED, "--mention", "insulin", *more, "--out", "c")[2], more
+
+
+def test_texts_instead_of_people(run, tmp_path):
+    with under_noised(0.0):
+        code, out, message = run(*BASE, "--mention", "insulin,asthma", "--documents", 2, "--out", "a")
+    assert code == 0, message
+    found = CountTable.load(tmp_path / "a")
+    assert [round(found.count(question=one).value) for one in ("insulin", "asthma", "(all)")] == [400, 200, 800]
+    assert "Texts of which it is true" in out
+    assert "At most 2 texts of each author count" in out
+    assert (tmp_path / "a" / "counts.csv").read_text("utf-8").startswith("question,texts,low,high")
+    more = ("--number", "ward", "--range", "1,5")
+    assert "leave documents out" in run(*BASE, "--mention", "insulin", "--documents", 2, *more, "--out", "b")[2]
+    assert "questions are about authors" in run(*BASE, "--mention", "insulin", "--documents", 2, "--engine", "spark",
+                                                "--out", "b")[2] or not shutil.which("java")  # fmt: skip
+
+
+def test_a_column_may_be_asked_about_and_counted_by(run, tmp_path):
+    (tmp_path / "q.toml").write_text("[north]\ncolumn = 'ward'\nis = 'north'", "utf-8")
+    with under_noised(0.0):
+        code, _, message = run(*BASE, "--questions", "q.toml", "--by", "ward", "--groups", "wards.txt", "--out", "a")
+    assert code == 0, message
+    found = CountTable.load(tmp_path / "a")
+    assert [round(found.count(question="north", ward=one).value) for one in ("north", "other")] == [200, 0]

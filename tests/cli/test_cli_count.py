@@ -94,7 +94,7 @@ def test_from_topics_to_counts(run, tmp_path):
         (("--by", "nowhere", "--groups", "wards.txt"), "there is no column 'nowhere'"),
         (("--by", "ward", "--by", "ward", "--groups", "ward=wards.txt"), "axes of different names"),
         (("--by", "topic", "--groups", "wards.txt"), "the axis 'topic' is always there"),
-        (("--groups", "wards.txt"), "say which column a public list is of"),
+        (("--groups", "wards.txt"), "say which column --groups is about"),
         (("--max-cells", 0), "max_cells must be at least 1"),
     ],
 )
@@ -324,7 +324,7 @@ def test_a_preview_of_counts_reads_nothing(run, tmp_path):
     code, out, _ = run(*BASE, *WEEK, "--at", "2026-W02", "--max-periods", 4, "--preview", "--people", 50,
                        "--json", "--out", "counts")  # fmt: skip
     assert code == 0
-    assert json.loads(out)["topic_noise_std"] == pytest.approx(16.9, abs=0.1)
+    assert json.loads(out)["cell_noise_std"] == pytest.approx(16.9, abs=0.1)
     assert "Too few units" in json.loads(out)["advice"]
     assert not list(tmp_path.glob("*series*"))
 

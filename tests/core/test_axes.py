@@ -2,7 +2,7 @@
 
 import pytest
 
-from dptopics.core.axes import OTHER, Axis, cell_names
+from dptopics.core.axes import OTHER, Axis, cell_names, edges_of
 from dptopics.core.errors import InputError
 
 
@@ -28,9 +28,26 @@ def test_groups_are_as_listed_and_other_comes_last(tmp_path):
     assert wards.places([" north ", "NORTH", None, ["x"], "other"]).tolist() == [1, 2, 2, 2, 2]
 
 
+def test_numbers_fall_into_public_bins():
+    stars = Axis.bins("stars", [1, 2, 3.5])
+    assert stars.values == ("1 to below 2", "2 to below 3.5", "3.5 or more", OTHER)
+    rows = [1, "1.99", 2.0, "3.5", 1e9, "inf", 0.99, "-3", None, "", "nan", "three", "3,5", [4]]
+    assert stars.places(rows).tolist() == [0, 0, 1, 2, 2, 2, *[3] * 8]
+    assert edges_of(stars.values) == (1.0, 2.0, 3.5)
+    third = Axis.bins("x", [1 / 3, 2 / 3])
+    assert edges_of(third.values) == third.edges  # to the last digit
+    for values in (("north", "south", OTHER), ("1 to below 2", "3 or more", OTHER), ("1", OTHER), (OTHER,)):
+        assert edges_of(values) == ()
+
+
 @pytest.mark.parametrize(
     "make",
     [
+        lambda: Axis.bins("stars", [1]),
+        lambda: Axis.bins("stars", [5, 1]),
+        lambda: Axis.bins("stars", [1, 1, 2]),
+        lambda: Axis.bins("stars", [1, float("nan")]),
+        lambda: Axis.bins("stars", [1, float("inf")]),
         lambda: Axis.groups("ward", []),
         lambda: Axis.groups("ward", "north"),
         lambda: Axis.periods("year:date", first="2026-01-01", last="2026-01-02"),

@@ -191,7 +191,9 @@ def compositions():
         asked = {"rules": ("f0 and not f1", "f0 or f1"), "facts": 2}  # of as many facts as TABLE has topics
         found += [Case(Job.COUNTS, name, unit=unit, settings=more) for name in counts for more in ({}, asked)]
         if unit is Unit.AUTHOR:
-            found.append(Case(Job.COUNTS, "margins", unit=unit, settings={"number": "x", "number_range": (1.0, 5.0)}))
+            numbers = {"number": "x", "number_range": (1.0, 5.0)}
+            more = (numbers, numbers | asked, asked | {"documents": 4})
+            found += [Case(Job.COUNTS, "margins", unit=unit, settings=one) for one in more]
     return found
 
 

@@ -21,13 +21,16 @@ class Axes(o.Group):
     """Columns and dates to count by."""
 
     by: list[str] | None = o.option(
-        "Column to count by, with a public list (--groups); or month:COLUMN, week:COLUMN, day:COLUMN for "
-        "dates such as 2026-01-31, with a public range (--from, --to). Up to three.",
+        "Column to count by, with a public list (--groups) or, for numbers, --bins; or month:COLUMN, week:COLUMN, "
+        "day:COLUMN for dates such as 2026-01-31, with a public range (--from, --to). Up to three.",
         beside_plan=True,
     )
     groups: list[str] | None = o.option(
         "Public list of a column's values, one on each line: FILE, or COLUMN=FILE; or the folder of a "
         "release by 'dptopics vocabulary --column'. All others count as 'other'."
+    )
+    bins: list[str] | None = o.option(
+        "Public bins of a column of numbers: 1,2,3,4,5, or COLUMN=0,18,65. From each to below the next, and 65 or more."
     )
     first: str | None = o.option("First day of the range.", "--from")
     last: str | None = o.option("Last day of the range.", "--to")
@@ -42,33 +45,30 @@ class Axes(o.Group):
 
         by = self.by or []
         periods = {one for one in by if one.partition(":")[0] in list(Period) and ":" in one}
-        lists = dict(self._lists([one for one in by if one not in periods]))
-        table.check_public(*lists.values())
+        others = self._of_columns([one for one in by if one not in periods], table)
         range_: dict[str, Any] = {"first": self.first, "last": self.last} if dated else {"first": None, "last": None}
         days = range_ | {"date_format": self.date_format}
-        return [Axis.periods(one, **days) if one in periods else _groups(one, lists[one]) for one in by]
+        return [Axis.periods(one, **days) if one in periods else others[one] for one in by]
 
-    def _lists(self, columns: list[str]) -> Iterator[tuple[str, str]]:
-        """The public list of each column."""
-        given, left = self.groups or [], set(columns)
-        for one in given:
-            column, named, path = one.partition("=")
-            if not (named and column in columns):
-                if len(columns) != 1 or len(given) != 1:
-                    raise InputError("say which column a public list is of: --groups COLUMN=FILE, with --by COLUMN.")
-                column, path = columns[0], one
-            left.discard(column)
-            yield column, path
-        if missing := [column for column in columns if column in left]:
+    def _of_columns(self, columns: list[str], table: "Table") -> "dict[str, Axis]":
+        """Each with its public bins or its public list."""
+        from dptopics.core.axes import Axis
+
+        bins = dict(_named("--bins", self.bins, columns))
+        lists = dict(_named("--groups", self.groups, [column for column in columns if column not in bins]))
+        if missing := [column for column in columns if column not in lists | bins]:
             raise InputError(
-                f"--by {missing[0]} needs the list of its values that are public: --groups {missing[0]}=FILE. Values "
-                "that are taken from the data may be those of single persons: release them first (dptopics "
-                f"vocabulary --column {missing[0]})."
+                f"--by {missing[0]} needs the list of its values that are public: --groups {missing[0]}=FILE. "
+                "Values that are taken from the data may be those of single persons: release them first "
+                f"(dptopics vocabulary --column {missing[0]}); or, of numbers, say their --bins."
             )
+        table.check_public(*lists.values())
+        binned = {column: Axis.bins(column, numbers("--bins", edges)) for column, edges in bins.items()}
+        return binned | {column: _groups(column, path) for column, path in lists.items()}
 
     def of_plan_in(self, plan: "Plan") -> "list[Axis]":
         """The axes of a plan: it says which values they have, ``--by`` in which columns they are."""
-        from dptopics.core.axes import Axis
+        from dptopics.core.axes import Axis, edges_of
         from dptopics.core.periods import Period
 
         parts = ((one, *one.partition(":")) for one in self.by or [])
@@ -81,7 +81,8 @@ class Axes(o.Group):
             period = Period(kind) if column else None
             own: dict[str, Any] = {"first": days[0], "last": days[1]} if period is not None and days else {}
             own |= {} if period is None else {"date_format": self.date_format}
-            axes.append(Axis(name=name, column=column or name, values=tuple(values), period=period, **own))
+            own |= {"values": tuple(values), "edges": edges_of(values)}
+            axes.append(Axis(name=name, column=column or name, period=period, **own))
         if named:
             raise InputError("--by names a column that the plan does not count by.")
         return axes
@@ -117,6 +118,25 @@ class Series(o.Group):
         return Calendar(
             period=kind, first=axes.first, last=axes.last, column=column or None, date_format=axes.date_format
         )
+
+
+def _named(option: str, given: list[str] | None, columns: list[str]) -> Iterator[tuple[str, str]]:
+    """What an option says of each column: COLUMN=…, or of the only one."""
+    for one in given or []:
+        column, named, value = one.partition("=")
+        if not (named and column in columns):
+            if len(columns) != 1 or len(given or []) != 1:
+                raise InputError(f"say which column {option} is about: {option} COLUMN=…, with --by COLUMN.")
+            column, value = columns[0], one
+        yield column, value
+
+
+def numbers(option: str, given: str) -> tuple[float, ...]:
+    """Numbers with commas between."""
+    try:
+        return tuple(map(float, given.split(",")))
+    except ValueError:
+        raise InputError(f"{option} must be numbers, as 1,5; got {given!r}.") from None
 
 
 def _groups(column: str, path: str) -> "Axis":

@@ -1,11 +1,12 @@
 """Count how many people wrote about each topic, by group and time."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dptopics.cli import options as o
-from dptopics.cli.axes import Axes, Series
+from dptopics.cli.axes import Axes, Series, numbers
 from dptopics.cli.publishing import Releasing, stoppable
 from dptopics.cli.settings import read_settings
 from dptopics.cli.source import AnyTable, allow_tokenizer, named_tokenizer, say
@@ -21,11 +22,22 @@ class CountsRelease(Releasing):
     left_out = frozenset({"accept_unproven"})
 
 
-_MAX_CELLS: int | None = o.option(
-    "Rows of each table that a person counts in, kept by a hash. Noise grows with it.",
-    shown="of up to 50 rows all; by groups, what a private look finds best; in a series 2",
-)
-_MIN_UNITS: int = o.option("Leave out counts that are below this after the noise.", default=0)
+@dataclass(frozen=True, kw_only=True)
+class Counted(o.Group):
+    """What is counted of each person."""
+
+    documents: int | None = o.option(
+        "Count texts instead of people, at most so many of each author. Noise grows with it."
+    )
+    min_units: int = o.option("Leave out counts that are below this after the noise.", default=0)
+    number: str | None = o.option("Column of numbers: their mean by topic or question and group, with intervals.")
+    number_range: str | None = o.option("Its public bounds, as 1,5. Numbers are clipped to them.", "--range")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """For the plan."""
+        found: dict[str, Any] = {"documents": self.documents, "min_units": self.min_units, "number": self.number}
+        return found | ({} if self.number_range is None else {"number_range": numbers("--range", self.number_range)})
 
 
 def count(
@@ -34,13 +46,11 @@ def count(
     release: CountsRelease,
     axes: Axes,
     series: Series,
-    max_cells: int | None = _MAX_CELLS,
-    documents: int | None = o.option(
-        "Count texts instead of people, at most so many of each author. Noise grows with it."
+    counted: Counted,
+    max_cells: int | None = o.option(
+        "Rows of each table that a person counts in, kept by a hash. Noise grows with it.",
+        shown="of up to 50 rows all; by groups, what a private look finds best; in a series 2",
     ),
-    min_units: int = _MIN_UNITS,
-    number: str | None = o.option("Column of numbers: their mean by topic and group, with intervals."),
-    number_range: str | None = o.option("Its public bounds, as 1,5. Numbers are clipped to them.", "--range"),
     settings: o.Set = None,
     tokenizer: o.TokenizerName = None,
 ) -> None:
@@ -48,12 +58,7 @@ def count(
     from dptopics.subjects import topics_of
 
     allow_tokenizer(tokenizer)
-    own: dict[str, Any] = {"max_cells": max_cells, "documents": documents, "min_units": min_units, "number": number}
-    if number_range is not None:
-        try:
-            own["number_range"] = tuple(map(float, number_range.split(",")))
-        except ValueError:
-            raise InputError(f"--range must be two numbers, as 1,5; got {number_range!r}.") from None
+    own = {"max_cells": max_cells, **counted.settings}
     _counted(lambda: topics_of(release_folder), table, release, axes, series, settings, own)
 
 
@@ -62,6 +67,7 @@ def ask(
     release: CountsRelease,
     axes: Axes,
     series: Series,
+    counted: Counted,
     questions: Path | None = o.option("File of questions (TOML).", beside_plan=True),
     mention: list[str] | None = o.option(
         "How many people mention it? Words or phrases, with commas between; insulin* for all words that begin so.",
@@ -77,7 +83,6 @@ def ask(
     max_answers: int | None = o.option(
         "Questions that a person counts for, kept by a hash.", shown="of up to 50 all; else by a private look"
     ),
-    min_units: int = _MIN_UNITS,
     settings: o.Set = None,
     tokenizer: o.TokenizerName = None,
 ) -> None:
@@ -95,7 +100,7 @@ def ask(
     listed = Questions.of(said if questions is None else questions)
     of = None if topics is None else topics_of(topics)
     asked = Asked(listed, of, embedding, allow or ())
-    _counted(lambda: asked, table, release, axes, series, settings, {"max_cells": max_answers, "min_units": min_units})
+    _counted(lambda: asked, table, release, axes, series, settings, {"max_cells": max_answers, **counted.settings})
 
 
 def _counted(
@@ -128,14 +133,8 @@ def _counted(
     by = by if release.plan_file is None else axes.of_plan_in(plan)
     if release.previewed(plan):
         return
-    columns = Columns(
-        text=table.text,
-        author=table.author,
-        drop_missing=table.drop_missing,
-        author_is=tuple(table.author_is or ()),
-        session=table.session(),
-        tell=say,
-    )
+    read: dict[str, Any] = {"drop_missing": table.drop_missing, "author_is": tuple(table.author_is or ())}
+    columns = Columns(text=table.text, author=table.author, session=table.session(), tell=say, **read)
     data = table.source if table.engine is o.EngineName.SPARK else table.data
     how: dict[str, Any] = {**release.named, "people": release.people, "out": release.folder}
     with stoppable() as phase:

@@ -15,10 +15,8 @@ from dptopics.cli import options as o
 from dptopics.cli.settings import show_settings
 from dptopics.cli.source import Texts, allow_tokenizer
 from dptopics.cli.streams import saved
-from dptopics.cli.terminal import err, out, print_json, progress_bar, show_card, show_value, warn, working
+from dptopics.cli.terminal import MOST_ROWS, err, out, print_json, progress_bar, show_card, show_value, warn, working
 from dptopics.core.errors import InputError
-
-MOST_ROWS = 40  # on the terminal
 
 
 def show(

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import isnan
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -18,12 +18,13 @@ from dptopics.core import progress
 if TYPE_CHECKING:
     from dptopics.core.vocabulary import Vocabulary
     from dptopics.privacy.guarantee import Guarantee
-    from dptopics.release.counts import CountTable
+    from dptopics.release.counts import CountTable, Share
     from dptopics.release.ngrams import NgramTable
     from dptopics.release.release import Record
     from dptopics.release.themes import Themes
     from dptopics.release.topic_model import TopicModel
 
+MOST_ROWS = 40  # of a table
 out = Console()
 err = Console(stderr=True)
 
@@ -116,28 +117,49 @@ def show_words(vocabulary: "Vocabulary", n: int, many: str = "words") -> None:
 
 
 def show_counts(table: "CountTable", n: int) -> None:
-    """Counts of the first axis with their intervals, and what the bound leaves out."""
-    from dptopics.release.counts import Shown
+    """Counts of the first axis with their intervals, then those of groups, and what the bound leaves out."""
+    from dptopics.release.report.charts import time_axis
 
     said = zip(table.values[0], table.asked, strict=False)
-    asked = {name: one for name, one in said if one != f'{{"mention": "{name}"}}'}
-    means = [f"Mean {escape(table.number)} (95 %)"] if table.number else []
-    shown = Table(
-        table.axes[0].capitalize(), table.title(margin=True), "95 % interval", f"Share of {table.whole}", *means
-    )
+    asked = {name: f"{name}: {one}" for name, one in said if one != f'{{"mention": "{name}"}}'}
+    means = [f"Mean {escape(table.number)} (95 %)"] * bool(table.number)
+    counted = table.title(margin=True), "95 % interval"
+    shown = Table(table.axes[0].capitalize(), *counted, f"Share of all {table.counted}", *means)
     for value in table.values[0]:
-        found = table.count(**{table.axes[0]: value})
-        name = escape(f"{value}: {asked[value]}" if asked.get(value) else value)
-        if isnan(found.value):
-            shown.add_row(name, "-", "suppressed")
-            continue
-        whole, share = Shown.of(found), table.share({table.axes[0]: value}, of={})
-        part = "-" if share is None else f"{share.low:.1%} to {share.high:.1%}"
-        mean = table.mean(**{table.axes[0]: value}) if table.number else None
+        where = {table.axes[0]: value}
+        mean = table.mean(**where) if table.number else None
         told = [] if mean is None else [f"{mean.value:.2f} ({mean.low:.2f} to {mean.high:.2f})"]
-        shown.add_row(name, f"{whole.value:,}", whole.interval, part, *told)
+        shown.add_row(escape(asked.get(value, value)), *_numbers(table, where, table.share(where, of={})), *told)
     out.print(shown)
+    for place, axis in enumerate(table.axes):
+        if place not in (0, time_axis(table)):
+            _show_groups(table, axis, Table(table.axes[0].capitalize(), escape(axis), *counted))
     out.print(escape(table.bounded), highlight=False)
+
+
+def _show_groups(table: "CountTable", axis: str, shown: Table) -> None:
+    """Shares by group with their ratio to the first one; by bins of numbers, shares of each row's own people."""
+    from dptopics.core.axes import edges_of
+
+    groups = table.values[table.axes.index(axis)]
+    for head in ["Share of the row"] if edges_of(groups) else ["Share of all there", f"Beside {escape(groups[0])}"]:
+        shown.add_column(head)
+    pairs = list(product(table.values[0], groups))
+    for value, group in pairs[:MOST_ROWS]:
+        share, times = table.shares_by(axis, value, group)
+        numbers = _numbers(table, {table.axes[0]: value, axis: group}, share)
+        shown.add_row(escape(value), escape(group), *numbers, *([] if times is None else [str(times)]))
+    out.print(shown)
+    if len(pairs) > MOST_ROWS:
+        out.print(f"The other {len(pairs) - MOST_ROWS:,} rows are in counts.csv.", highlight=False)
+
+
+def _numbers(table: "CountTable", where: dict[str, str], share: "Share | None") -> tuple[str, str, str]:
+    """A count, its interval and a share."""
+    from dptopics.release.report.charts import Bar
+
+    bar = Bar.counted("", table.count(**where))
+    return bar.shown, bar.interval.strip("()"), "-" if share is None else f"{share.low:.1%} to {share.high:.1%}"
 
 
 def show_value(value: Any, n: int, min_z: float | None = None, many: str = "words") -> None:

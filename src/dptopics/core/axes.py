@@ -4,11 +4,13 @@ Every value that is not listed counts as "other": refusing it or leaving it out 
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cached_property
-from math import prod
+from itertools import pairwise
+from math import inf, isnan, nan, prod
 from pathlib import Path
 from typing import Any, Self
 
@@ -49,6 +51,9 @@ class Axis:
     >>> month = Axis.periods("month:seen", first="2026-01-15", last="2026-03-01")
     >>> month.values, month.places(["2026-02-28T23:59+01:00", "28/2/2026", "2026-01-14"]).tolist()
     (('2026-01', '2026-02', '2026-03', 'other'), [1, 3, 3])
+    >>> hours = Axis.bins("hours", [0, 20, 38.5])
+    >>> hours.values, hours.places([19.9, "40", "full-time", -1]).tolist()
+    (('0 to below 20', '20 to below 38.5', '38.5 or more', 'other'), [0, 2, 3, 3])
     """
 
     name: str
@@ -58,6 +63,7 @@ class Axis:
     first: date | None = None  # day that counts, on an axis of periods
     last: date | None = None
     date_format: str | None = None  # as in strptime, of dates that are not written as 2026-01-31
+    edges: tuple[float, ...] = ()  # where bins begin, on an axis of numbers
     of_text: Callable[[str], object] | None = None
 
     @classmethod
@@ -94,6 +100,16 @@ class Axis:
         return cls.groups(column, read_list(path, "list of groups"))
 
     @classmethod
+    def bins(cls, column: str, edges: Iterable[float]) -> Self:
+        """A column of numbers in public bins: from each of these numbers to below the next, and from the last on."""
+        found = tuple(map(float, edges))
+        if len(found) < 2 or not all(low < high for low, high in pairwise((*found, inf))):
+            raise InputError(f"bins need two numbers or more, each above the one before; got {list(found)}.")
+        named = [repr(edge).removesuffix(".0") for edge in found]
+        values = (*(f"{low} to below {high}" for low, high in pairwise(named)), f"{named[-1]} or more", OTHER)
+        return cls(name=column, column=column, values=values, edges=found)
+
+    @classmethod
     def periods(
         cls, by: str, *, first: str | date | None, last: str | date | None, date_format: str | None = None
     ) -> Self:
@@ -123,7 +139,7 @@ class Axis:
         """Where each row of the column counts. Dates count by the day as written, whatever the time zone."""
         if self.of_text is not None:
             column = [OTHER if value is None else self._facet(value) for value in column]
-        read = plain_value if self.period is None else self._period
+        read = self._bin if self.edges else plain_value if self.period is None else self._period
         texts = [value if isinstance(value, str) else "" if value is None else str(value) for value in column]
         known = {text: self._index.get(read(text), len(self._index)) for text in set(texts)}
         return np.array([known[text] for text in texts], np.int64)
@@ -136,12 +152,33 @@ class Axis:
         except Exception:
             return OTHER
 
+    def _bin(self, text: str) -> str:
+        number = number_of(text)
+        return OTHER if isnan(number) else self.values[bisect_right(self.edges, number) - 1]  # below all: the last
+
     def _period(self, text: str) -> str:
         assert self.period is not None
         day = read_day(text, self.date_format)
         if day is None or (self.first is not None and day < self.first) or (self.last is not None and day > self.last):
             return OTHER
         return self.period.of(day)
+
+
+def edges_of(values: Sequence[str]) -> tuple[float, ...]:
+    """Where the bins of an axis begin, by its values; none where it has no bins."""
+    try:
+        edges = tuple(float(value.split()[0]) for value in values[:-1])
+        return edges if Axis.bins("", edges).values == tuple(values) else ()
+    except (ValueError, IndexError):
+        return ()
+
+
+def number_of(value: Any) -> float:
+    """What a cell holds as a number; NaN for what is none."""
+    try:
+        return float(value)
+    except (OverflowError, TypeError, ValueError):
+        return nan
 
 
 def plain_value(value: Any) -> str:

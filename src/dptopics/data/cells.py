@@ -5,7 +5,7 @@ What bounds the words of units then bounds their cells: a unit keeps so many by 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import isnan, nan, prod
+from math import isnan, prod
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dptopics.core.axes import OTHER, Axis, cell_names, plain_value
+from dptopics.core.axes import OTHER, Axis, cell_names, number_of, plain_value
 from dptopics.core.errors import tell_owner
 from dptopics.core.names import no_author, real_names
 from dptopics.data.builder import Builder
@@ -153,21 +153,15 @@ def corpus_of_values(
 
 def _scaled(column: Sequence[Any], low: float, high: float) -> list[float]:
     """Numbers clipped to a range and scaled to −1 to 1; NaN for what is no number."""
-
-    def number(value: Any) -> float:
-        try:
-            found = float(value)
-        except (TypeError, ValueError):
-            return nan
-        return nan if isnan(found) else (min(max(found, low), high) - (low + high) / 2) / ((high - low) / 2)
-
-    return [number(value) for value in column]
+    middle, half = (low + high) / 2, (high - low) / 2
+    return [(min(max(number_of(value), low), high) - middle) / half for value in column]
 
 
 def _numbered(cells: list[Any], values: list[float]) -> list[Any]:
     """Pairs of a document's cells, none where it has no number, and its number."""
     pairs = zip(cells, values, strict=True)
-    return [None if cell is None else ((), 0.0) if isnan(value) else ((cell,), value) for cell, value in pairs]
+    own = ((cell if cell is None or isinstance(cell, tuple) else (cell,), value) for cell, value in pairs)
+    return [None if cell is None else ((), 0.0) if isnan(value) else (cell, value) for cell, value in own]
 
 
 def _cells_of(

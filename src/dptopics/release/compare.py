@@ -84,10 +84,8 @@ def _meaning(value: Any) -> tuple[Any, ...]:
 def _rows(value: Any) -> Mapping[str, Estimate]:
     """Every number of a release by the name of its row."""
     if isinstance(value, CountTable):
-        numbers = {
-            _named(value, index): value.estimate(index) for index in product(*(range(n + 1) for n in value.shape))
-        }
-        return {name: one for name, one in numbers.items() if not isnan(one.value)}
+        places = product(*(range(n + 1) for n in value.shape))
+        return {_named(value, at): one for at in places if not isnan((one := value.estimate(at)).value)}
     if isinstance(value, TopicModel) and value.themes is not None and value.themes.noisy is not None:
         return {row.name if row.topic is not None else f"{row.name}: {row.domain}": row.size
                 for row in value.themes.rows()}  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.core.axes import ALL
+from dptopics.core.axes import ALL, edges_of
 from dptopics.core.errors import BundleError, InputError
 from dptopics.core.files import Arrays, known
 from dptopics.core.vocabulary import Vocabulary
@@ -65,6 +65,9 @@ class Share(NamedTuple):
     value: float
     low: float
     high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f} times ({self.low:.2f} to {self.high:.2f})"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -146,7 +149,7 @@ class CountTable(Tabular):
     def difference(self, one: Mapping[str, str], other: Mapping[str, str]) -> Estimate:
         """The count of one cell or margin less that of another, by their joint distribution."""
         a, b = self.place(one), self.place(other)
-        variance = self.covariance(a, a) + self.covariance(b, b) - 2 * self.covariance(a, b)
+        variance = 2 * self.noise**2 * (a != b)
         less, value = self._more(b), self._at(a).value - self._at(b).value
         below = -Estimate.of(-value, variance, less).high
         return Estimate.of(value, variance, self._more(a))._replace(low=below)
@@ -157,7 +160,7 @@ class CountTable(Tabular):
 
     def _share(self, a: Place, b: Place) -> Share | None:
         first, second, more, fewer = self._at(a).value, self._at(b).value, self._more(a), self._more(b)
-        variances = self.covariance(a, a), self.covariance(a, b), self.covariance(b, b)
+        variances = self.noise**2, self.noise**2 * (a == b), self.noise**2
         low, high = fieller(first, second, *variances)
         if any((*more, *fewer)):  # what may be missing above, and below
             high = fieller(first + max(more[0], 0.0), second, variances[0] + more[1], *variances[1:])[1]
@@ -175,6 +178,17 @@ class CountTable(Tabular):
         down = hypot(log(one.value / one.low), log(max(other.high, other.value) / other.value))
         up = hypot(log(max(one.high, one.value) / one.value), log(other.value / other.low))
         return Share(value, value * exp(-down), value * exp(up))
+
+    def shares_by(self, axis: str, value: str, group: str) -> tuple[Share | None, Share | None]:
+        """What share of a group a value of the first axis has, and how many times that of the axis's first group.
+
+        Of an axis of bins, instead: what share of those with this value are in the bin, and nothing.
+        """
+        first, whole = self.values[self.axes.index(axis)][0], {self.axes[0]: value}
+        if edges_of(self.values[self.axes.index(axis)]):
+            return self.share({**whole, axis: group}, of=whole), None
+        one, other = (self.share({**whole, axis: place}, of={axis: place}) for place in (group, first))
+        return one, None if group == first else self.ratio(one, other)
 
     def mean(self, /, **where: str) -> Share | None:
         """The mean of the people in a cell or margin, each with the mean of their own numbers, with its 95 % interval.
@@ -207,10 +221,6 @@ class CountTable(Tabular):
         missing = max(0.0, over + Z95 * sqrt(doubt))
         low, high = (missing * end for end in (min(0.0, self.number_range[0]), max(0.0, self.number_range[1])))
         return found._replace(low=found.low + low, high=found.high + high)
-
-    def covariance(self, one: Place, other: Place) -> float:
-        """Of two counts, from the noise alone."""
-        return self.noise**2 if one == other else 0.0
 
     def estimate(self, index: tuple[int, ...]) -> Estimate:
         """The count at a place of the cube: along each axis the number of a value, or -1 for all of them."""
@@ -305,7 +315,7 @@ class CountTable(Tabular):
             *(f"{name}: {said}" for name, said in zip(self.values[0], self.asked, strict=False)),
             "",
             f"counts.csv: every cell and margin ('{ALL}' is all values of an axis), with intervals of its count and of "
-            f"its share of {self.whole} in the same place (empty: the noise is too large). Counts and their "
+            f"its share of all {self.counted} in the same place (empty: the noise is too large). Counts and their "
             "intervals are as measured: noise may take them below 0, and they are unbiased. Pages and terminals "
             "show 0 instead.",
             "counts.npz: the same in full precision (NumPy).",
@@ -322,11 +332,6 @@ class CountTable(Tabular):
     def counted(self) -> str:
         """What is counted: people or texts."""
         return "people" if self.unit == "author" and self.documents is None else "texts"
-
-    @property
-    def whole(self) -> str:
-        """What shares are of."""
-        return f"all {self.counted}"
 
     @property
     def columns_of_numbers(self) -> tuple[str, ...]:
@@ -352,6 +357,7 @@ class CountTable(Tabular):
         if self.number:
             low, high = self.number_range
             means = f" Means are of each {'person' if self.counted == 'people' else 'text'}'s own mean of {self.number}"
+            means += ", over the texts of which it is true if there are any" if self.asked else ""
             return f"{self._in_cells}{means}, clipped to {low:g} to {high:g}; texts without a number do not count."
         if not self.period or self.unit == "document":
             return self._in_cells

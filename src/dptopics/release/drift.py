@@ -105,18 +105,15 @@ class _Counted:
 
     own: NDArray[np.float64]
     total: NDArray[np.float64]
-    noise: tuple[float, float, float]  # variance of the first, covariance of both, variance of the second
+    noise: float  # variance of each
     times: int  # a unit that counts up to m times multiplies the sampling variance by up to m
 
     @classmethod
     def of(cls, series: list[CountTable], topic: str) -> "_Counted":
         """From the tables of a series."""
-        first, axis = series[0], series[0].axes[0]
-        one, every = first.place({axis: topic}), first.place({})
-        own = np.array([table.count(**{axis: topic}).value for table in series])
+        own = np.array([table.count(**{table.axes[0]: topic}).value for table in series])
         total = np.maximum([table.count().value for table in series], 1.0)
-        noise = first.covariance(one, one), first.covariance(one, every), first.covariance(every, every)
-        return cls(own, total, noise, first.times)
+        return cls(own, total, series[0].noise ** 2, series[0].times)
 
     def share(self, part: slice) -> float:
         """The topic's share in some periods."""
@@ -125,7 +122,7 @@ class _Counted:
     def variances(self, share: float) -> tuple[float, float]:
         """Of own − share · total: from the noise per period, and from sampling per person."""
         p = min(max(share, 0.0), 1.0)
-        return self.noise[0] - 2 * p * self.noise[1] + p**2 * self.noise[2], self.times * p * (1 - p)
+        return self.noise * (1 + p**2), self.times * p * (1 - p)
 
 
 def _spread(parts: list[_Counted], before: int) -> tuple[float, int]:

@@ -25,15 +25,7 @@ from scipy.optimize import linear_sum_assignment
 from dptopics.core.errors import InputError
 from dptopics.core.text import TextSettings
 from dptopics.public.atlas import Atlas, has_atlas, shipped
-from dptopics.public.embeddings import (
-    Embedding,
-    available,
-    common_words,
-    embedding,
-    frequencies,
-    unit,
-    word_weights,
-)
+from dptopics.public.embeddings import Embedding, available, common_words, embedding, frequencies, unit, word_weights
 from dptopics.public.minilm_words import is_known
 from dptopics.release.release import Release
 from dptopics.release.themes import Themes

@@ -1,5 +1,6 @@
 """Counts with margins: least squares against plain matrices, what is never scaled down, how wide intervals are."""
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -245,6 +246,89 @@ def test_one_author_moves_sums_of_numbers_by_no_more_than_is_priced():
         assert 0.9 < moved <= 1
 
 
+ASKED = {"axes": ("question", "ward"), "values": (("both", "not b", "either"), ("north", "south")), "facts": 3,
+         "rules": ("f0 and f1", "f0 and not f1", "f0 or f1"), "over_share": 0.0}  # fmt: skip
+
+
+def asked(texts, ratings=None, **bounds):
+    """A corpus of (author, ward, facts): facts a and b, and one that every text has; fact * 2 + ward."""
+    counts = np.zeros((len(texts), 6), np.int64)
+    for row, (_, ward, facts) in enumerate(texts):
+        counts[row, [2 * fact + ward for fact in (*facts, 2)]] = 1
+    names = [author for author, *_ in texts]
+    corpus = Corpus.from_counts(counts, cell_names(6).words, authors=names, public_vocabulary=True)
+    if ratings is not None:
+        corpus = corpus.with_vectors(((np.asarray(ratings, np.float32) - 3) / 2)[:, None])
+    return corpus.bounded(**bounds)
+
+
+TOLD = [("anna", 0, (0, 1)), ("anna", 0, (0,)), ("anna", 1, ()), ("bob", 0, (0,)), ("bob", 0, (1,)), ("carla", 1, (1,))]
+
+
+def test_texts_are_asked_one_by_one():
+    made = CountsWithMargins.calibrated(epsilon=1.0, delta=1e-6, documents=5, **ASKED)
+    with under_noised(0.0):
+        table = made(asked(TOLD, max_docs=5), secure_rng()).value
+    found = [[round(float(one)) for one in row] for row in table.cube]
+    assert found == [
+        [1, 0, 1],
+        [2, 0, 2],
+        [4, 1, 5],
+        [4, 2, 6],
+    ]  # people would be 2 of "both": bob says a here, b there
+    assert table.title() == "Texts of which it is true"
+    one = CountsWithMargins.calibrated(epsilon=1.0, delta=1e-6, **ASKED)
+    with under_noised(0.0):
+        assert round(one(asked(TOLD), secure_rng()).value.count(question="both").value) == 2
+    # All of somebody's texts in all rows: two rules at once hold of the fullest text.
+    sums = []
+    for more in ([], [("dora", 0, (0, 1))] * 9):
+        watch = Watch()
+        with watched_by(watch):
+            made(asked([*TOLD, *more], max_docs=5), secure_rng())
+        sums += watch.queries
+    moved = float(((sums[1].exact - sums[0].exact) ** 2).sum()) ** 0.5 / sums[0].sensitivity
+    assert moved == pytest.approx((6 / 8) ** 0.5, rel=1e-3)  # of 3 + 1 rows of two tables each; here 2 + 1
+
+
+def test_means_of_answers_are_over_the_texts_of_which_it_is_true():
+    made = CountsWithMargins.calibrated(epsilon=1.0, delta=1e-6, **{**NUMBERS, **ASKED})
+    told = [(f"{author} {i}", ward, facts) for i in range(400) for author, ward, facts in TOLD]
+    ratings = [5.0, 1.0, 2.0, 4.0, 3.0, 1.0] * 400
+    with under_noised(0.0):
+        table = made(asked(told, ratings), secure_rng()).value
+    means = {name: table.mean(question=name) for name in ASKED["values"][0]}
+    assert means["both"].value == pytest.approx((5 + 3.5) / 2, abs=1e-3)  # bob's in none alone: all of his
+    assert means["not b"] is None
+    assert means["either"].value == pytest.approx((3 + 3.5 + 1) / 3, abs=1e-3)
+    assert table.mean().value == pytest.approx((8 / 3 + 3.5 + 1) / 3, abs=1e-3)
+    assert table.mean(ward="south").value == pytest.approx(1.5, abs=1e-3)
+    assert "over the texts of which it is true if there are any" in replace(table, asked=("a",)).bounded
+    sums = []
+    for more in ([], [("dora", ward, (0, 1)) for ward in (0, 1)]):
+        watch = Watch()
+        with watched_by(watch):
+            made(asked([*told, *more], [*ratings, *[99.0] * len(more)]), secure_rng())
+        sums += watch.queries
+    moved = float(((sums[1].exact - sums[0].exact) ** 2).sum()) ** 0.5 / sums[0].sensitivity
+    assert 0.8 < moved <= 1
+
+
+def test_groups_beside_the_first_and_bins_in_their_row():
+    values = (("0", "1"), ("north", "south", "other"))
+    numbers = np.array([[90.0, 30.0, 0.0, 118.0], [10.0, 70.0, 1.0, 80.0], [100.0, 100.0, 1.0, 190.0]])
+    table = CountTable(axes=("topic", "ward"), values=values, cube=numbers, noise=1.0)
+    share, times = table.shares_by("ward", "0", "south")
+    assert share == table.share({"topic": "0", "ward": "south"}, of={"ward": "south"})
+    assert times == table.ratio(share, table.share({"topic": "0", "ward": "north"}, of={"ward": "north"}))
+    assert str(times).startswith("0.33 times (0.")
+    assert table.shares_by("ward", "0", "north")[1] is None
+    assert table.shares_by("ward", "0", "other") == (None, None)
+    binned = replace(table, axes=("topic", "stars"), values=(("0", "1"), ("1 to below 3", "3 or more", "other")))
+    assert binned.shares_by("stars", "0", "3 or more") == (binned.share({"topic": "0", "stars": "3 or more"},
+                                                                        of={"topic": "0"}), None)  # fmt: skip
+
+
 def test_documents_are_counted_up_to_so_many_of_each_author():
     rng = np.random.default_rng(4)
     shape, most = (3, 4), 5
@@ -345,7 +429,8 @@ def test_small_counts_are_left_out_after_the_noise(tmp_path):
         {**named((2,)), "facts": 2, "rules": ("f0", "f2")},
         {**named((2,)), "facts": 2, "rules": ("f0", "f1(0)")},
         {**named((2,)), "facts": 2, "rules": ("f0", "not")},
-        {**named((2,)), "facts": 2, "rules": ("f0", "f1"), "documents": 2},
+        {**named((2,)), "facts": 2, "rules": ("f0", "f1"), "documents": 0},
+        {**named((2,)), "facts": 2, "rules": ("f0", "f1"), "documents": 2, "number": "x", "number_range": (1.0, 5.0)},
     ],
 )
 def test_settings_that_make_no_table(settings):

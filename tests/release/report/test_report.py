@@ -399,7 +399,7 @@ def test_the_command_shows_folders_without_optional_parts(tmp_path):
 def test_what_is_no_audit_is_refused(tmp_path):
     with pytest.raises(InputError, match="no audit"):
         page.read_audit(tmp_path)
-    for content, reason in [("{", "cannot be read"), ("[]", "not an audit"), ("{}", "not an audit")]:
+    for content, reason in [("{", "cannot be read"), ("[]", "cannot be read"), ("{}", "not an audit")]:
         (tmp_path / "audit.json").write_text(content)
         with pytest.raises(InputError, match=reason):
             page.read_audit(tmp_path)

@@ -169,6 +169,13 @@ def test_shares_within_groups_have_their_intervals_printed(topics):
     words = Reader(page.render(topics, counts=counts)).words
     low, high = np.floor(1000 * share.low) / 10, np.ceil(1000 * share.high) / 10
     assert f"south {100 * share.value:.1f} % ({low:.1f} to {high:.1f})" in words
+    north = counts.value.share({"topic": "0", "ward": "north"}, of={"ward": "north"})
+    times = counts.value.ratio(share, north)
+    assert counts.value.shares_by("ward", "0", "south") == (share, times)
+    assert (
+        f"{times.value:.2f} times ({times.low:.2f} to {times.high:.2f})"
+        in words.split("Shares beside that in north")[-1]
+    )
     south = counts.value.count(topic="0", ward="south")
     assert f"{round(south.value)} ({np.floor(south.low):.0f} to {np.ceil(south.high):.0f})" in words  # in the table
 
@@ -254,7 +261,7 @@ def test_a_file_that_holds_no_labels(tmp_path, written):
     (tmp_path / "labels.json").write_text(written)
     with pytest.raises(InputError, match="labels"):
         page.read_labels(tmp_path / "labels.json")
-    with pytest.raises(InputError, match="cannot be read as labels"):
+    with pytest.raises(InputError, match="there is no file of labels at"):
         page.read_labels(tmp_path / "nowhere.json")
 
 

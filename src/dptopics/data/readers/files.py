@@ -289,10 +289,12 @@ def read_batches(source: Any, *, text: str, author: str | None, encoding: str = 
 def read_columns(source: Any, columns: Sequence[str], *, encoding: str = "utf8", values: int = 2) -> Iterator[Rows]:
     """Batches of columns: texts, then authors (strings or numbers); beyond the first ``values``, anything at all.
 
-    ``encoding`` is that of a path; a TableFile knows its own.
+    ``encoding`` is that of a path; a TableFile knows its own. A column that is asked for twice is read once.
     """
     if isinstance(source, str | Path):
         source = TableFile(source, encoding=encoding)
+    if len(once := list(dict.fromkeys(columns))) < len(columns):
+        return ([rows[once.index(column)] for column in columns] for rows in read_columns(source, once, values=values))
     if isinstance(source, TableFile | SqlQuery):
         return source.columns(columns, values)
     if hasattr(source, "__arrow_c_stream__"):

@@ -88,16 +88,18 @@ class CountsWithMargins(Calibrated):
         whole("min_units", self.min_units, least=0)
         if not 0 <= self.over_share < 1:
             raise InputError(f"over_share must be at least 0 and below 1, got {self.over_share}.")
-        if self.rules and (len(self.rules) != self.shape[0] or self.documents is not None):
-            raise InputError("there must be one rule for each value of the first axis, and documents must be left out.")
+        if self.rules and len(self.rules) != self.shape[0]:
+            raise InputError(f"there must be one rule for each of {self.shape[0]} questions, got {len(self.rules)}.")
         check_rules(self.rules, self.facts)
         self._check_numbers()
 
     def _check_numbers(self) -> None:
         ends = tuple(number("number_range", end) for end in self.number_range)
         object.__setattr__(self, "number_range", ends)
-        if bool(self.number) != bool(ends) or (self.number and (self.rules or not self.people)):
-            raise InputError("a column of numbers and its range go together, with counts of people by topic.")
+        if bool(self.number) != bool(ends) or (self.number and not self.people):
+            raise InputError(
+                "a column of numbers and its range go together, with counts of people: leave documents out."
+            )
         if self.number and not (len(ends) == 2 and -inf < ends[0] < ends[1] < inf):
             raise InputError(f"the range of {self.number!r} must be two numbers, the lower one first.")
 
@@ -114,7 +116,7 @@ class CountsWithMargins(Calibrated):
     @property
     def people(self) -> bool:
         """Whether units with several entries are counted, each once in an entry, instead of documents."""
-        return bool(self.rules) or (self.unit is Unit.AUTHOR and self.documents is None)
+        return self.documents is None and (bool(self.rules) or self.unit is Unit.AUTHOR)
 
     @cached_property
     def entries(self) -> Entries:
@@ -208,14 +210,8 @@ class CountsWithMargins(Calibrated):
         with progress.part(0.0, 0.3):
             most = self._chosen(corpus, rng) if self.looks else self.usual
         with progress.part(0.3, 1.0):
-            sums = noisy_sum(
-                corpus,
-                People(self.entries, most),
-                bound=self.bound(most),
-                sigma=self.cell_sigma,
-                rng=rng,
-                sensitivity_factor=self.sensitivity_factor,
-            )
+            how: dict[str, Any] = {"sigma": self.cell_sigma, "sensitivity_factor": self.sensitivity_factor}
+            sums = noisy_sum(corpus, People(self.entries, most), bound=self.bound(most), rng=rng, **how)
         table = self._table(sums[:, 0], most, self.noise(most))
         if self.number:
             sums_of = np.where(np.isnan(table.cube), np.nan, self._cube(sums[:, 1]))

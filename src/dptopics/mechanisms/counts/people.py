@@ -50,60 +50,81 @@ class Entries:
         """Entries of every table: those of all margins, the total first and the cells last."""
         return tuple(prod(margins.shape_of(self.shape, axes)) for axes in margins.margins(len(self.shape)))
 
+    @property
+    def of_document(self) -> int:
+        """Entries that one document fills, in all tables, at most: of a table of questions, one for each."""
+        return sum(self.shape[0] if self.rules and axes[0] else 1 for axes in margins.margins(len(self.shape)))
+
     def of(self, block: Block) -> tuple[int, Ints, list[Filling]]:
         """How many units there are, a hash of each one's cells, and of every table what each unit fills."""
+        n_units, n_documents = block.unit_start.size - 1, np.diff(block.unit_start)
+        if self.documents is not None:  # each by itself, for its unit
+            unit = np.repeat(np.arange(n_units), n_documents)
+            found = self._tables(_Rows(np.repeat(np.arange(unit.size), np.diff(block.doc_start)), block.word))
+            return n_units, np.zeros(n_units, np.int64), [one._replace(unit=unit[one.unit]) for one in found]
         start, cells, _ = unit_words(block.unit_start, block.doc_start, block.word, self.n_cells, 0)
-        unit, n_units = np.repeat(np.arange(start.size - 1), np.diff(start)), start.size - 1
-        number = np.zeros(cells.size)
-        if self.documents is not None:
-            return n_units, np.zeros(n_units, np.int64), self._of_documents(block)
+        rows = _Rows(np.repeat(np.arange(n_units), np.diff(start)), cells)
         if self.valued and block.vectors is not None and block.vectors.size:
-            cells, documents = block.word, np.diff(block.doc_start)
-            unit = np.repeat(np.repeat(np.arange(n_units), np.diff(block.unit_start)), documents)
-            number = np.repeat(np.clip(np.nan_to_num(block.vectors[:, 0].astype(np.float64)), -1.0, 1.0), documents)
+            words = np.diff(block.doc_start)
+            unit = np.repeat(np.repeat(np.arange(n_units), n_documents), words)
+            values = np.clip(np.nan_to_num(block.vectors[:, 0].astype(np.float64)), -1.0, 1.0)
+            rows = _Rows(unit, block.word, np.repeat(np.arange(words.size), words), values)
         content = np.zeros(n_units, np.uint64)
-        np.add.at(content, unit, siphash(cells.astype(np.uint64), _KEY, _KEY))
-        return n_units, content.astype(np.int64), self._tables(unit, cells, number)
+        np.add.at(content, rows.unit, siphash(rows.cell.astype(np.uint64), _KEY, _KEY))
+        return n_units, content.astype(np.int64), self._tables(rows)
 
-    def _of_documents(self, block: Block) -> list[Filling]:
-        """Each document by itself, for its unit."""
-        unit = np.repeat(np.arange(block.unit_start.size - 1), np.diff(block.unit_start))
-        document = np.repeat(np.arange(unit.size), np.diff(block.doc_start))
-        found = self._tables(document, block.word, np.zeros(document.size))
-        return [one._replace(unit=unit[one.unit]) for one in found]
-
-    def _tables(self, unit: Ints, cells: NDArray[Any], number: NDArray[np.float64]) -> list[Filling]:
-        fact, *others = np.unravel_index(cells, (self.facts, *self.shape[1:]))
+    def _tables(self, rows: "_Rows") -> list[Filling]:
+        fact, *others = np.unravel_index(rows.cell, (self.facts, *self.shape[1:]))
         found = []
         for axes in margins.margins(len(self.shape)):
-            group, n_groups = np.zeros(cells.size, np.int64), 1
+            group, n_groups = np.zeros(rows.cell.size, np.int64), 1
             for place, n, kept in zip(others, self.shape[1:], axes[1:], strict=True):
                 if kept:
                     group, n_groups = group * n + place, n_groups * n
-            found.append(self._filled(unit, fact if axes[0] else None, group, n_groups, number))
+            found.append(self._filled(rows, fact if axes[0] else None, group, n_groups))
         return found
 
-    def _filled(
-        self, unit: Ints, fact: Ints | None, group: Ints, n_groups: int, number: NDArray[np.float64]
-    ) -> Filling:
+    def _filled(self, rows: "_Rows", fact: Ints | None, group: Ints, n_groups: int) -> Filling:
         """What units fill of one table; without ``fact``, of the groups in which a unit has anything."""
-        pairs, where = np.unique(unit * n_groups + group, return_inverse=True)
+        pairs, where = np.unique(rows.unit * n_groups + group, return_inverse=True)
         if fact is None:
-            return Filling(*np.divmod(pairs, n_groups), _means(where, number))
+            return Filling(*np.divmod(pairs, n_groups), rows.means(where))
         if self.rules:
             facts = np.zeros((self.facts, pairs.size), np.bool_)
             facts[fact, where] = True
-            value, pair = np.nonzero(np.stack([holds(rule, facts) for rule in self.rules]))
-            mean = np.zeros(pair.size)
+            true = np.stack([holds(rule, facts) for rule in self.rules])
+            value, pair = np.nonzero(true)
+            mean = self._means_of_rules(rows, fact, where)[true] if self.valued else np.zeros(pair.size)
         else:
             keys, where = np.unique(where * self.facts + fact, return_inverse=True)
-            (pair, value), mean = np.divmod(keys, self.facts), _means(where, number)
+            (pair, value), mean = np.divmod(keys, self.facts), rows.means(where)
         own, place = np.divmod(pairs[pair], n_groups)
         return Filling(own, value * n_groups + place, mean)
 
+    def _means_of_rules(self, rows: "_Rows", fact: Ints, where: Ints) -> NDArray[np.float64]:
+        """[rule, place]: of the documents that a rule holds for by themselves; if there are none, of all of them."""
+        alone = np.zeros((self.facts, rows.values.size), np.bool_)
+        alone[fact, rows.document] = True
+        return np.stack([rows.means(where, holds(rule, alone)) for rule in self.rules])
 
-def _means(where: Ints, number: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.bincount(where, number) / np.maximum(np.bincount(where), 1)
+
+class _Rows(NamedTuple):
+    """Cells of units; where documents have numbers, those of documents."""
+
+    unit: Ints
+    cell: NDArray[Any]
+    document: Ints = np.zeros(0, np.int64)
+    values: NDArray[np.float64] = np.zeros(0)
+
+    def means(self, where: Ints, of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+        """The mean number in each place, of documents that lie in one; of some of them, where a place has any."""
+        n = int(where.max(initial=-1)) + 1
+        place = np.full(self.values.size, n)
+        place[self.document] = where if self.values.size else n
+        some = np.zeros(place.size, np.bool_) if of is None else of
+        weight = some | (np.bincount(place, some, n + 1) == 0)[place]
+        total = np.maximum(np.bincount(place, weight, n + 1), 1)
+        return (np.bincount(place, weight * self.values, n + 1) / total)[:n]
 
 
 @dataclass(frozen=True)
@@ -150,9 +171,9 @@ class People:
 
     @property
     def square(self) -> int:
-        """The squared norm of what a unit adds, at most: of documents, if all of them fill one entry."""
+        """The squared norm of what a unit adds, at most: of documents, if all of them fill the same entries."""
         if self.entries.documents is not None:
-            return self.entries.documents**2 * len(self.entries.sizes)
+            return self.entries.documents**2 * self.entries.of_document
         return sum(min(self.most, size) for size in self.entries.sizes) * self.width + self.cut
 
     def __call__(self, block: Block) -> UnitRows:

@@ -84,36 +84,30 @@ def check_target(path: str | Path) -> Path:
 def read_audit(folder: str | Path) -> dict[str, Any]:
     """What ``dptopics audit`` wrote into its folder."""
     path = Path(folder)
-    path = path / "audit.json" if path.is_dir() else path
-    try:
-        data = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"there is no audit at {str(folder)!r}. Give the folder that dptopics audit wrote.") from None
-    except (OSError, ValueError, RecursionError):
-        raise InputError(f"{str(path)!r} cannot be read as an audit. Run the audit again.") from None
-    if not isinstance(data, dict) or "verdict" not in data:
+    data = _read(path / "audit.json" if path.is_dir() else path, "audit", "the folder that dptopics audit wrote")
+    if "verdict" not in data:
         raise InputError(f"{str(path)!r} is not an audit. Give the folder that dptopics audit wrote.")
     return data
 
 
 def read_labels(path: str | Path) -> dict[str, Any]:
     """What ``dptopics label --out`` wrote."""
+    return _read(Path(path), "file of labels", "the file that dptopics label --out wrote")
+
+
+def _read(path: Path, what: str, wrote: str) -> dict[str, Any]:
     try:
-        data = json.loads(Path(path).read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{str(path)!r} cannot be read as labels ({type(error).__name__}).") from None
-    if not isinstance(data, dict):
-        raise InputError(f"{str(path)!r} contains no labels. Give the file that dptopics label --out wrote.")
+        data = json.loads(path.read_text("utf-8"))
+        if not isinstance(data, dict):
+            raise TypeError
+    except (OSError, TypeError, ValueError, RecursionError) as error:
+        told = f"there is no {what} at {str(path)!r}, or it cannot be read ({type(error).__name__}). Give {wrote}."
+        raise InputError(told) from None
     return data
 
 
 def unprotected(model: TopicModel) -> Release[TopicModel]:
     """Topics of another tool, as a release that guarantees nothing."""
-    guarantee = Guarantee(
-        events=(),
-        delta=0.0,
-        unit=Unit.DOCUMENT,
-        strength=Strength.NONE,
-        assumptions=("These topics were learned elsewhere, in an unknown way: nothing is guaranteed.",),
-    )
+    said = ("These topics were learned elsewhere, in an unknown way: nothing is guaranteed.",)
+    guarantee = Guarantee(events=(), delta=0.0, unit=Unit.DOCUMENT, strength=Strength.NONE, assumptions=said)
     return Release(value=model, guarantee=guarantee, settings={"mechanism": "unknown"})

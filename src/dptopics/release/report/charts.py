@@ -7,6 +7,7 @@ from importlib.resources import files
 from math import ceil, floor, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dptopics.core.axes import edges_of
 from dptopics.release.counts import CountTable, Estimate, Shown
 
 if TYPE_CHECKING:
@@ -116,6 +117,11 @@ def multiples(charts: Iterable[tuple[str, str, str]]) -> str:
     return f'<div class="multiples">{drawn}</div>'
 
 
+def breakdown(table: CountTable, names: Sequence[str], order: Sequence[int]) -> str:
+    """What is counted over time, then by groups."""
+    return trends(table, names, order) + groups(table, names, order)
+
+
 _MOST_GROUPS = 12  # bars of a chart; more are in the table
 _MOST_CELLS = 4_000  # of that table; more are in counts.csv
 
@@ -123,46 +129,54 @@ _MOST_CELLS = 4_000  # of that table; more are in counts.csv
 def groups(table: CountTable, names: Sequence[str], order: Sequence[int]) -> str:
     """For each axis beside the first and time: the shares of its groups, by what is counted."""
     found = []
-    for axis in range(1, len(table.axes)):
-        if axis == time_axis(table):
-            continue
+    for axis in sorted({*range(1, len(table.axes))} - {time_axis(table)}):
         values = table.values[axis]
         largest = sorted(range(len(values)), key=lambda j: -number(table, {axis: j}).value)
         most = sorted(largest[:_MOST_GROUPS])
-        rows = [(names[k], "", [_share(table, {0: k, axis: j}, values[j]) for j in most]) for k in order[:_MOST_CHARTS]]
+        rows = [(names[k], "", [_share(table, axis, k, j) for j in most]) for k in order[:_MOST_CHARTS]]
         ends = span(bar for *_, row in rows for bar in row)
         several = f"the {_MOST_GROUPS} largest of {len(values)} groups; " if len(most) < len(values) else ""
-        head = (
-            f"<p>Each bar is a share of its own group ({several}the same scale throughout): of "
-            f"{escape(table.whole)} there, with the 95 % interval of the noise.</p>"
-        )
+        said = (_OF_BIN if edges_of(values) else _OF_GROUP).format(several, escape(table.counted))
         drawn = multiples((name, note, bars(row, ends)) for name, note, row in rows)
         title = f"By {escape(table.axes[axis])}"
-        found.append(section(f"by-{axis}", title, head, drawn, _all_counts(table, axis, names)))
+        found.append(section(f"by-{axis}", title, said, drawn, _tables(table, axis, names)))
     return "".join(found)
 
 
-def _share(table: CountTable, where: dict[int, int], name: str) -> Bar:
-    """A cell's share of everything in its group."""
-    one = {table.axes[axis]: table.values[axis][k] for axis, k in where.items()}
-    whole = {axis: value for axis, value in one.items() if axis != table.axes[0]}
-    found = table.share(one, of=whole)
-    if isnan(table.count(**one).value + table.count(**whole).value):
-        return Bar(name, shown="suppressed")
-    return Bar(name, shown="too few to say") if found is None else Bar.percent(name, *found)
+_OF_GROUP = (
+    "<p>Each bar is a share of its own group ({}the same scale throughout): of all {} there (95 % interval).</p>"
+)
+_OF_BIN = "<p>Each bar is a share of its chart's own {1} ({0}the same scale throughout; 95 % interval).</p>"
 
 
-def _all_counts(table_of: CountTable, axis: int, names: Sequence[str]) -> str:
-    """Counts of an axis with their intervals, as a table."""
-    values = table_of.values[axis]
+def _share(table: CountTable, axis: int, k: int, j: int) -> Bar:
+    """A cell's share of its group, or its bin's share of the row."""
+    group = table.values[axis][j]
+    found, _ = table.shares_by(table.axes[axis], table.values[0][k], group)
+    if isnan(sum(number(table, where).value for where in ({0: k, axis: j}, {0: k}, {axis: j}))):
+        return Bar(group, shown="suppressed")
+    if found is None:
+        return Bar(group, shown="too few to say")
+    return Bar.percent(group, *found)
+
+
+def _tables(table_of: CountTable, axis: int, names: Sequence[str]) -> str:
+    """Counts of an axis with their intervals; of groups also how many times the share in the first theirs are."""
+    values, named = table_of.values[axis], table_of.axes[axis]
     if len(names) * len(values) > _MOST_CELLS:
         return "<p>All counts are in counts.csv of the release.</p>"
     rows = [
         (name, *(" ".join(Bar.counted("", number(table_of, {0: k, axis: j}))[4:6]).strip() for j in range(len(values))))
         for k, name in enumerate(names)
     ]
-    title = f"{table_of.title(margin=True)} by {table_of.axes[axis]}"
-    return folded(f"{title}, as a table", table(f"{title} (95 % interval)", (table_of.axes[0], *values), rows))
+    title = f"{table_of.title(margin=True)} by {named}"
+    counts = folded(f"{title}, as a table", table(f"{title} (95 % interval)", (table_of.axes[0], *values), rows))
+    if edges_of(values) or axis == time_axis(table_of):
+        return counts
+    ratios = [[table_of.shares_by(named, one, value)[1] for value in values[1:]] for one in table_of.values[0]]
+    rows = [(name, *(str(one or "-") for one in row)) for name, row in zip(names, ratios, strict=True)]
+    title = f"Shares beside that in {values[0]} (95 % interval)"
+    return counts + folded(title, table(title, (table_of.axes[0], *values[1:]), rows))
 
 
 def number(table: CountTable, where: dict[int, int]) -> Estimate:
@@ -236,7 +250,7 @@ def trends(table: CountTable, names: Sequence[str], order: Sequence[int]) -> str
         "release (95 %). The pale band adds the sampling of people: where it covers a flat line, chance explains the "
         "changes. Periods differ by more for many reasons, such as seasons and campaigns.</p>",
         multiples((name, "", _lines(row, highest, first, last)) for name, row in series if any(row)),
-        _all_counts(table, axis, names),
+        _tables(table, axis, names),
     )
 
 

@@ -13,7 +13,7 @@ from dptopics.privacy.guarantee import Strength, Unit
 from dptopics.release.compare import compare
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
-from dptopics.release.report.charts import Bar, asset, bars, folded, groups, number, section, span, trends
+from dptopics.release.report.charts import Bar, asset, bars, breakdown, folded, number, section, span
 from dptopics.release.report.owner import audit_section, ledger_section
 from dptopics.release.report.promise import Promise
 from dptopics.release.report.topics import TopicsPage, sized_bars
@@ -80,7 +80,7 @@ def _counts(table: CountTable) -> tuple[str, str]:
         ends = (min(0.0, table.number_range[0]), table.number_range[1])
         first += section("means", f"Mean of {escape(table.number)}, with 95 % intervals", bars(means, ends))
     by = table.axes[0] if len(table.axes) == 1 else f"{', '.join(table.axes[:-1])} and {table.axes[-1]}"
-    return f"How many {table.counted}, by {by}", first + trends(table, names, order) + groups(table, names, order)
+    return f"How many {table.counted}, by {by}", first + breakdown(table, names, order)
 
 
 def _changes(before: Release[Any], after: Release[Any]) -> str:

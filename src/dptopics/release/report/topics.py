@@ -9,20 +9,7 @@ from dptopics.privacy.card import show
 from dptopics.privacy.guarantee import Strength
 from dptopics.release.counts import CountTable, Estimate, Shown
 from dptopics.release.release import Release
-from dptopics.release.report.charts import (
-    Bar,
-    asset,
-    bars,
-    folded,
-    groups,
-    multiples,
-    number,
-    section,
-    span,
-    table,
-    tree,  # fmt: skip
-    trends,
-)
+from dptopics.release.report.charts import Bar, asset, bars, breakdown, folded, multiples, section, span, table, tree
 from dptopics.release.themes import REST, Themes
 from dptopics.release.topic_model import TopicModel
 
@@ -50,7 +37,7 @@ class TopicsPage:
     def _size(self, k: int) -> Bar:
         name, table = self.names[k], None if self.counts is None else self.counts.value
         if table is not None:
-            return Bar.counted(name, number(table, {0: table.values[0].index(str(k))}), note=f"topic {k}")
+            return Bar.counted(name, table.count(topic=str(k)), note=f"topic {k}")
         if self.model.sizes is not None:
             return Bar.counted(name, self.model.sizes.estimate(k), note=f"topic {k}")
         return Bar(name, float(self.model.topic_share[k]), shown=self.model.shown_size(k), note=f"topic {k}")
@@ -103,7 +90,7 @@ class TopicsPage:
             of_rows = [self.names[int(v)] if v.isdigit() else _ELSE.get(v, v) for v in table.values[0]]
             own = [table.values[0].index(str(k)) for k in self.order]
             rows = [*own, *sorted(set(range(len(of_rows))) - set(own))]  # topics, then whatever is no topic
-            counted = trends(table, of_rows, rows) + groups(table, of_rows, rows)
+            counted = breakdown(table, of_rows, rows)
         themes = "" if self._themes is None else _themes_section(self._themes)
         alike = self._map() + (tree(self.release.tree(), self.names) if self.model.n_topics > 2 else "")
         return themes + self._overview(main=not themes) + self._words() + counted + alike
