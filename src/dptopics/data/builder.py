@@ -93,7 +93,7 @@ class NumberedWords:
         found = words.dictionary.to_pylist()
         seen = zip(found, map(self._seen.get, found), strict=True)
         numbers = [self._new(word, encoding) if number is None else number for word, number in seen]
-        tokens = np.array(numbers, np.int32)[words.indices.to_numpy()]
+        tokens = np.array(numbers, np.int32)[np.from_dlpack(words.indices)]
         counts = tokens >= 0
         documents = np.repeat(np.arange(lengths.size), lengths)[counts]
         return tokens[counts], np.bincount(documents, minlength=lengths.size).astype(np.int64)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scipy import sparse
-from sklearn.utils.validation import validate_data
 
 from dptopics.core.errors import DptopicsError, InputError, shielded
 from dptopics.core.names import missing
@@ -172,6 +171,8 @@ def texts_of(frame: Any, column: str) -> list[str | None]:
 
 def counts_of(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a sparse matrix; the estimator remembers its columns (``reset``), or compares them."""
+    from sklearn.utils.validation import validate_data
+
     try:
         settings = {"accept_sparse": "csr", "dtype": "numeric", "ensure_non_negative": True}
         settings["ensure_min_samples"] = 0  # whether there are any documents is private

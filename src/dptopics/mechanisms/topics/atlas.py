@@ -1,5 +1,6 @@
 """Private themes: how many people write about each subject of a public atlas. From a few hundred people on."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -33,6 +34,7 @@ FEWEST_THEMES = 8  # shown
 MOST_THEMES = 40
 _AXES = 24
 _DIFFER = 3.0  # how much a variance along the mean of the themes, as a part of its square, speaks for leaving it
+_STARTS = 10  # of k-means
 _SMALL = 0.15  # of the weight of the last that could be a topic by itself: smaller themes make no topics
 
 
@@ -229,13 +231,25 @@ def grouped_themes(centres: Floats, weights: Floats, n: int) -> Floats:
 
     Chosen among ten ways on other corpora than those of docs/utility.md.
     """
-    from sklearn.cluster import SpectralClustering
-
     large = weights >= _SMALL * np.sort(weights)[::-1][min(n, len(weights)) - 1]
     centres, weights = centres[large], weights[large]
     if len(centres) <= n:
         return centres
     near = np.maximum(centres @ centres.T, 1e-3) ** 2  # connected
-    with threadpool_limits(1):
-        of = SpectralClustering(n, affinity="precomputed", random_state=0).fit_predict(near)
+    of = spectral_groups(near, n)
     return unit(np.eye(n)[of].T @ (centres * np.sqrt(weights)[:, None]))
+
+
+def spectral_groups(near: Floats, n: int) -> NDArray[np.int64]:
+    """The group of each of several points, by how near each two are (Shi and Malik 2000); the best of ten k-means."""
+    from scipy.cluster.vq import kmeans2
+
+    near = np.where(np.eye(len(near), dtype=bool), 0.0, near)
+    root = np.sqrt(near.sum(axis=0))
+    with threadpool_limits(1):
+        _, axes = np.linalg.eigh(near / root / root[:, None])
+        seen = axes[:, ::-1][:, :n] / root[:, None]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # an empty group, which the best has not
+            found = [kmeans2(seen, n, iter=50, minit="++", rng=start) for start in range(_STARTS)]
+    return np.asarray(min(found, key=lambda one: float(((seen - one[0][one[1]]) ** 2).sum()))[1], np.int64)
