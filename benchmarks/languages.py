@@ -5,7 +5,9 @@
     python benchmarks/languages.py --sentences              seven languages, 400 invented sentences each (resumable)
 
 The sentences (sentences/*.toml) were written and committed before the first measurement: forty each on ten subjects.
-A run finds a subject whose theme is among the shown ones. FOLDER has german_news and japanese_news (.parquet: text, label). ε = 1, δ = 1e-5, document level, ten topics,
+A run finds a subject whose theme is among the shown ones.
+
+FOLDER has german_news and japanese_news (.parquet: text, label). ε = 1, δ = 1e-5, document level, ten topics,
 defaults, five draws of the noise; LDA is tomotopy, K = 10, min_df 2, 500 iterations, on the same words, three seeds.
 NOT FOR RELEASE: seeded noise. Results go to results/languages.json.
 """
