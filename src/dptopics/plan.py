@@ -31,7 +31,7 @@ from dptopics.mechanisms.vocabulary.two_stage import PublicVocabulary, ReplaceOn
 from dptopics.privacy.events import Noise, Relation
 from dptopics.privacy.guarantee import Unit, check_budget
 from dptopics.public.atlas import has_atlas, read_atlas, shipped
-from dptopics.public.embeddings import available, check_language, common_words, embedding
+from dptopics.public.embeddings import AtlasWords, available, check_language, common_words, embedding
 from dptopics.registry import mechanism_class, mechanisms
 from dptopics.release.release import Release
 
@@ -140,7 +140,7 @@ class Plan:
         if isinstance(n_topics, str):
             n_topics, settings["auto"] = _most_topics(n_topics, name, kinds), True
         names = (*mechanisms(Job.VOCABULARY), COMMON, EXTENDED)
-        usual = _usual_words(kinds[0], text)
+        usual = _usual_words(kinds[0], text, settings.get("embedding"))
         words = words_or_name(usual if vocabulary is None else vocabulary, text, names=names)
         settings["atlas"] = _atlas(settings, kinds, words, text)
         if max_vocabulary is None:
@@ -458,9 +458,10 @@ def _named_atlas(given: Any, language: str) -> PublicInput:
     return PublicInput.atlas(given)
 
 
-def _usual_words(kind: Any, text: TextSettings | None) -> str:
-    """Where nothing else is asked for: the mechanism's own way, unless only public words will do."""
-    return COMMON if kind.public_words_only and text is not None else str(kind.usual_vocabulary)
+def _usual_words(kind: Any, text: TextSettings | None, model: Any) -> str:
+    """Where nothing else is asked for: the mechanism's own way, unless only public words will do or have a place."""
+    only = kind.public_words_only or isinstance(model, AtlasWords)
+    return COMMON if only and text is not None else str(kind.usual_vocabulary)
 
 
 def _names(mechanism: str) -> list[str]:

@@ -14,7 +14,7 @@ def test_sentences_are_not_made_of_the_words_of_their_themes(language):
     assert len({one for block in written.values() for one in block}) == 400
     own, every = listed(language)
     assert 0 < own <= 1
-    assert own < every < 2
+    assert own < every
 
 
 def test_the_same_subjects_in_all_languages():

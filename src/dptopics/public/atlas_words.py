@@ -11,7 +11,7 @@ from dptopics.core.text import TextSettings, language_name
 from dptopics.public.atlas import shipped
 
 Floats = NDArray[np.float32]
-_DOMAIN = 0.5  # of a theme's own direction: that of its domain
+_DOMAIN = 0.8  # of a theme's own direction: that of its domain
 _STEM, _PART = 0.8, 0.6  # how much less a word says that shares its stem, or a part of five letters, with a listed one
 _LEAST_STEM, _LEAST_PART = 4, 5
 # Endings that words of a language have or lack, longest first. Enough here, and the same on every machine.
