@@ -39,6 +39,7 @@ SCHEMA = 1
 COMMON = "common"  # the public list of a language's common words
 EXTENDED = "common+weighted"  # that list, and other words chosen privately
 USUAL_SHARE = 0.4  # of the budget (in μ²) for the vocabulary; chosen on the demo corpus and 20 Newsgroups
+_RARER = 100_000  # words of a language that are looked through
 EXTENDED_SHARE = 0.1  # for words beside common ones; chosen on Wikipedia for Schools and Reddit posts
 MAX_WORDS = 200
 MOST_TOPICS = 10_000
@@ -327,7 +328,9 @@ class Plan:
         text, atlas = self.text or TextSettings(), self.settings.get("atlas")
         limits = [limit for limit in (self.max_vocabulary, most) if limit is not None and self.vocabulary == COMMON]
         common = common_words(text, most=min(limits)) if limits else common_words(text)
-        return common if atlas is None else Vocabulary.of([*common.words, *atlas.value.listed_words(text)])
+        model = self.settings.get("embedding")  # of an atlas: it tells which rarer words, such as cases, have a place
+        rarer = model.placed(common_words(text, _RARER).words) if isinstance(model, AtlasWords) else ()
+        return common if atlas is None else Vocabulary.of([*common.words, *atlas.value.listed_words(text), *rarer])
 
     def _over(self, alone: Any, words: Vocabulary) -> Any:
         """Topics over words that were public before."""

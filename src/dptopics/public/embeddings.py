@@ -117,9 +117,7 @@ def place_words(
     return np.ascontiguousarray((vectors - mean) @ projection * weight[:, None], np.float32)
 
 
-def weighted_vectors(
-    words: Sequence[str], model: Embedding, language: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def weighted_vectors(words: Sequence[str], model: Embedding, language: str) -> tuple[NDArray[np.float64], ...]:
     """Unit vectors of words with their weights in the mean of a document: none for a word that the model lacks.
 
     How long a vector is tells how sure an atlas is of a word; in other models length means nothing.
