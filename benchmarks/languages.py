@@ -2,6 +2,10 @@
 
     python benchmarks/languages.py --data FOLDER            German (1,028 articles) and Japanese (1,500 of 3,683)
     python benchmarks/languages.py --data FOLDER --speed    megabytes a second of each segmenter, the former one beside
+    python benchmarks/languages.py --sentences              seven languages, 400 invented sentences each (resumable)
+
+The sentences (sentences/*.toml) were written and committed before the first measurement: forty each on ten subjects.
+A run finds a subject whose theme is among the shown ones.
 
 FOLDER has german_news and japanese_news (.parquet: text, label). ε = 1, δ = 1e-5, document level, ten topics,
 defaults, five draws of the noise; LDA is tomotopy, K = 10, min_df 2, 500 iterations, on the same words, three seeds.
@@ -9,8 +13,11 @@ NOT FOR RELEASE: seeded noise. Results go to results/languages.json.
 """
 
 import argparse
+import inspect
 import json
 import time
+import tomllib
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +28,14 @@ from sklearn.metrics import normalized_mutual_info_score
 from dptopics import Corpus, Plan, TextSettings
 from dptopics.core.tokenizers import Tokenizer
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.atlas import has_atlas
+from dptopics.public import atlas_words
+from dptopics.public.atlas import has_atlas, shipped
 from results import RESULTS, save
 
 CORPORA = {"german": ("german_news", 1028), "japanese": ("japanese_news", 1500)}
 EPSILON, DELTA, TOPICS, DRAWS, SEEDS = 1.0, 1e-5, 10, 5, 3
+SENTENCES = Path(__file__).parent / "sentences"
+WRITTEN, RUNS = ("french", "spanish", "italian", "dutch", "portuguese", "polish", "chinese"), 10
 
 
 def read(folder: Path, name: str, n: int) -> tuple[list[str], np.ndarray]:
@@ -59,6 +69,47 @@ def topics(language: str, folder: Path) -> dict[str, Any]:
     return {"texts": len(texts), "mechanism": plan.mechanism, "nmi": scores, "themes": shown, "lda_nmi": plain}
 
 
+def sentences(language: str) -> dict[int, list[str]]:
+    """The invented sentences of each subject, by the number of its theme."""
+    stored = tomllib.loads((SENTENCES / f"{language}.toml").read_text("utf-8"))
+    return {int(number): block.strip().splitlines() for number, block in stored.items()}
+
+
+def listed(language: str) -> tuple[float, float]:
+    """Words a sentence that its own theme lists, and that any theme lists, both as the reader gives them."""
+    text, atlas, own, every, n = TextSettings(language=language), shipped(language), 0, 0, 0
+    known = set(atlas.listed_words(text))
+    for number, block in sentences(language).items():
+        theme = {word for entry in atlas.themes[number].words for word in text.words(entry)}
+        words = [word for one in block for word in text.words(one)]
+        own, every, n = own + sum(w in theme for w in words), every + sum(w in known for w in words), n + len(block)
+    return own / n, every / n
+
+
+def subjects(language: str) -> dict[str, Any]:
+    """How many of the ten subjects are among the shown themes in each run, and which are missing how often."""
+    written, text = sentences(language), TextSettings(language=language)
+    corpus = Corpus.from_texts([one for block in written.values() for one in block], settings=text)
+    plan = Plan.topics(n_topics=TOPICS, epsilon=EPSILON, delta=DELTA, unit="document", text=text)
+    mechanism, bounded = plan.build(), corpus.bounded(unit=Unit.DOCUMENT)
+    keys, found = [theme.key for theme in shipped(language).themes], []
+    missing = dict.fromkeys(written, 0)
+    for seed in range(RUNS):
+        themes = mechanism(bounded, np.random.default_rng(seed)).value.themes
+        shown = set() if themes is None else set(themes.shown)
+        found.append(len(shown & written.keys()))
+        for number in written.keys() - shown:
+            missing[number] += 1
+    own, every = listed(language)
+    absent = {keys[number]: times for number, times in missing.items() if times}
+    return {"subjects": found, "missing": absent, "own_words": own, "listed_words": every, "code": code(language)}
+
+
+def code(language: str) -> str:
+    """What places the sentences: the atlas and how its words are met."""
+    return sha256(f"{shipped(language).sha256} {inspect.getsource(atlas_words)}".encode()).hexdigest()
+
+
 def speed(folder: Path) -> dict[str, float]:
     """Megabytes a second, one core; Japanese text for both, since it is what there is."""
     texts, _ = read(folder, "japanese_news", 400)
@@ -90,10 +141,20 @@ def store(name: str, found: object) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path)
     parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--sentences", action="store_true")
     arguments = parser.parse_args()
     print("NOT FOR RELEASE")
+    if arguments.sentences:
+        before = json.loads((RESULTS / "languages.json").read_text("utf-8"))
+        for language in WRITTEN:
+            name = f"sentences {language}"
+            if before.get(name, {}).get("code") != code(language):
+                store(name, subjects(language))
+        return None
+    if arguments.data is None:
+        parser.error("--data FOLDER or --sentences")
     if arguments.speed:
         return store("speed", speed(arguments.data))
     for language in filter(has_atlas, CORPORA):

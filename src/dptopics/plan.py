@@ -31,7 +31,7 @@ from dptopics.mechanisms.vocabulary.two_stage import PublicVocabulary, ReplaceOn
 from dptopics.privacy.events import Noise, Relation
 from dptopics.privacy.guarantee import Unit, check_budget
 from dptopics.public.atlas import has_atlas, read_atlas, shipped
-from dptopics.public.embeddings import available, check_language, common_words, embedding
+from dptopics.public.embeddings import AtlasWords, available, check_language, common_words, embedding
 from dptopics.registry import mechanism_class, mechanisms
 from dptopics.release.release import Release
 
@@ -39,6 +39,7 @@ SCHEMA = 1
 COMMON = "common"  # the public list of a language's common words
 EXTENDED = "common+weighted"  # that list, and other words chosen privately
 USUAL_SHARE = 0.4  # of the budget (in μ²) for the vocabulary; chosen on the demo corpus and 20 Newsgroups
+_RARER = 100_000  # words of a language that are looked through
 EXTENDED_SHARE = 0.1  # for words beside common ones; chosen on Wikipedia for Schools and Reddit posts
 MAX_WORDS = 200
 MOST_TOPICS = 10_000
@@ -140,7 +141,7 @@ class Plan:
         if isinstance(n_topics, str):
             n_topics, settings["auto"] = _most_topics(n_topics, name, kinds), True
         names = (*mechanisms(Job.VOCABULARY), COMMON, EXTENDED)
-        usual = _usual_words(kinds[0], text)
+        usual = _usual_words(kinds[0], text, settings.get("embedding"))
         words = words_or_name(usual if vocabulary is None else vocabulary, text, names=names)
         settings["atlas"] = _atlas(settings, kinds, words, text)
         if max_vocabulary is None:
@@ -327,7 +328,9 @@ class Plan:
         text, atlas = self.text or TextSettings(), self.settings.get("atlas")
         limits = [limit for limit in (self.max_vocabulary, most) if limit is not None and self.vocabulary == COMMON]
         common = common_words(text, most=min(limits)) if limits else common_words(text)
-        return common if atlas is None else Vocabulary.of([*common.words, *atlas.value.listed_words(text)])
+        model = self.settings.get("embedding")  # of an atlas: it tells which rarer words, such as cases, have a place
+        rarer = model.placed(common_words(text, _RARER).words) if isinstance(model, AtlasWords) else ()
+        return common if atlas is None else Vocabulary.of([*common.words, *atlas.value.listed_words(text), *rarer])
 
     def _over(self, alone: Any, words: Vocabulary) -> Any:
         """Topics over words that were public before."""
@@ -458,9 +461,10 @@ def _named_atlas(given: Any, language: str) -> PublicInput:
     return PublicInput.atlas(given)
 
 
-def _usual_words(kind: Any, text: TextSettings | None) -> str:
-    """Where nothing else is asked for: the mechanism's own way, unless only public words will do."""
-    return COMMON if kind.public_words_only and text is not None else str(kind.usual_vocabulary)
+def _usual_words(kind: Any, text: TextSettings | None, model: Any) -> str:
+    """Where nothing else is asked for: the mechanism's own way, unless only public words will do or have a place."""
+    only = kind.public_words_only or isinstance(model, AtlasWords)
+    return COMMON if only and text is not None else str(kind.usual_vocabulary)
 
 
 def _names(mechanism: str) -> list[str]:

@@ -295,6 +295,22 @@ def test_clients_cannot_cut():
             Collection(name="survey", randomizer=flips, text=text)
 
 
+def test_a_region_and_capitals_do_not_matter():
+    """As browsers and offices write it; what nobody ships is refused with a list of what there is."""
+    for written, meant in (("EN", "en"), ("en-US", "en"), ("pt_BR", "pt"), (" German ", "german"), ("zh-Hant", "zh")):
+        assert TextSettings(language=written) == TextSettings(language=meant)
+    with pytest.raises(InputError, match=r"no stop words for language 'klingon'\. Use one of: .*german"):
+        TextSettings(language="Klingon")
+
+
+def test_scripts_that_are_written_in_two_ways():
+    """Half-width signs are read as full ones; Traditional characters are cut, not dropped."""
+    japanese, chinese = TextSettings(language="japanese"), TextSettings(language="chinese")
+    assert japanese.words("ﾎﾃﾙのﾍﾞｯﾄﾞ") == japanese.words("ホテルのベッド") == ["ホテル", "ベッド"]
+    assert "包裹" in chinese.words("快递员把包裹放在门口")
+    assert "包裹" in chinese.words("快遞員把包裹放在門口")
+
+
 def test_auto_reads_each_text_by_its_own_language():
     auto = TextSettings(language="auto")
     german, english, japanese = (

@@ -6,9 +6,9 @@ import pytest
 from dptopics import Corpus, Plan, TextSettings
 from dptopics.core.errors import InputError
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.atlas import _SHIPPED, has_atlas, shipped
+from dptopics.public.atlas import _SHIPPED, has_atlas, shipped, without_accents
 from dptopics.public.atlas_words import AtlasWords
-from dptopics.public.embeddings import embedding
+from dptopics.public.embeddings import common_words, embedding, weighted_vectors, word_weights
 from dptopics.release.labels import label, theme_names
 
 OTHERS = [name for name in _SHIPPED if name != "english"]
@@ -59,6 +59,55 @@ def test_words_find_their_themes_by_stem_and_part():
     assert np.array_equal(model(["tennis apotheke"])[0], tennis + alone[0])
 
 
+def test_words_typed_without_accents_have_the_same_place():
+    """On a phone, or on a keyboard of another country."""
+    for language, word, typed in (
+        ("german", "müllabfuhr", "muellabfuhr"),
+        ("french", "médecin", "medecin"),
+        ("spanish", "devolución", "devolucion"),
+        ("polish", "łóżko", "lozko"),
+    ):
+        model, plan = AtlasWords(language), TextSettings(language=language)
+        assert typed in shipped(language).listed_words(plan)
+        right, plain = model([word, typed])
+        n = len(shipped(language).themes)
+        assert plain[:n].any()
+        assert np.argmax(right[:n]) == np.argmax(plain[:n])
+    assert without_accents("café", "english") == "café"
+    assert without_accents("が", "japanese") == "が"
+
+
+def test_words_that_no_theme_lists_pull_no_text():
+    """A text without a listed word has no place, and one such word more does not move another text."""
+    text = TextSettings(language="fr")
+    plan = Plan.topics(n_topics=5, epsilon=1.0, delta=1e-5, unit="document", text=text)
+    words = plan.build().vocabulary.vocabulary
+    assert plan.vocabulary == "common"  # words beside the public list have no place: no budget goes to them
+    assert "livraisons" in words.index
+    model = plan.settings["embedding"]
+    _, weight = weighted_vectors(words.words, model, "french")
+    assert not weight[~model.together(words.words).any(axis=1)].any()
+    sure = dict(zip(words.words, weight / word_weights(words.words, "french"), strict=True))
+    assert sure["livraison"] > sure["livraient"] > 0  # listed, or its stem only
+
+
+def test_rarer_words_that_have_a_place_are_public_words_too():
+    """Cases of Polish nouns are no part of the most frequent words, but their stems are listed."""
+    common = set(common_words(TextSettings(language="polish")).words)
+    plan = Plan.topics(n_topics=5, epsilon=1.0, delta=1e-5, unit="document", text=TextSettings(language="polish"))
+    rarer = set(plan.build().vocabulary.vocabulary.words) - common
+    assert "paczkomaty" in rarer
+    assert AtlasWords("polish").placed(["paczkomaty", "qwertz"]) == ("paczkomaty",)
+
+
+def test_themes_need_one_language():
+    """Each text of a mixed table is read in its own language, but themes are those of one."""
+    mixed = TextSettings(language="auto")
+    assert Plan.topics(n_topics=5, epsilon=1.0, delta=1e-5, unit="author", text=mixed).mechanism == "mixture"
+    with pytest.raises(InputError, match=r"knows English only, .* in 'auto'. Use mechanism mixture"):
+        Plan.topics(n_topics=5, epsilon=1.0, delta=1e-5, unit="author", text=mixed, mechanism="atlas")
+
+
 def test_the_default_of_a_language_is_its_own_atlas():
     plan = Plan.topics(n_topics=5, epsilon=1.0, delta=1e-5, unit="author", text=TextSettings(language="de"))
     assert plan.mechanism == "embedded"
@@ -97,6 +146,8 @@ def test_german_texts_of_a_few_hundred_people_get_german_themes():
     plan = Plan.topics(n_topics=6, epsilon=2.0, delta=1e-5, unit="author", text=corpus.text)
     topics = plan.build()(corpus.bounded(unit=Unit.AUTHOR), np.random.default_rng(3)).value
     assert topics.themes is not None
+    # each theme keeps an axis of its own: none is left out because its words are rare
+    assert topics.themes.centres.shape[1] == AtlasWords("german")(["tennis"]).shape[1]
     shown = {topics.themes.names[number] for number in topics.themes.shown}
     assert len(shown & set(GERMAN)) >= 5
     names, themes = theme_names(topics), topics.themes

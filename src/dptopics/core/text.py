@@ -148,6 +148,7 @@ class TextSettings:
                 f"phrases have at most {MOST_PHRASE} words and go with words, not with n-grams; got phrases of "
                 f"{self.phrases} and {self.ngrams}-grams."
             )
+        object.__setattr__(self, "language", _base_language(self.language))
         name = language_name(self.language)
         for place, field in enumerate(("min_length", "max_length")):
             if getattr(self, field) is None:
@@ -378,8 +379,14 @@ def language_code(language: str) -> str:
     return codes.get(language, language)
 
 
+def _base_language(language: str) -> str:
+    """Without a region, in lower case: "EN" and "en-US" are "en"."""
+    return str(language).strip().lower().replace("_", "-").partition("-")[0]
+
+
 def language_name(language: str) -> str:
     """Name of a language by name or ISO code."""
+    language = _base_language(language)
     if language in ("english", "none", AUTO):
         return language
     from stop_words import LANGUAGE_MAPPING

@@ -14,6 +14,7 @@ from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
+from unicodedata import combining, normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ from dptopics.core.text import TextSettings, language_name
 
 MOST_THEMES = 5000
 _MOST_LETTERS = 80  # of a name
+_LETTERS = str.maketrans({"ł": "l", "ß": "ss", "œ": "oe"})
+_UMLAUTS = _LETTERS | str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 _SHIPPED = (
     "english", "chinese", "dutch", "french", "german", "italian", "japanese", "polish", "portuguese", "spanish",
 )  # fmt: skip
@@ -98,9 +101,20 @@ class Atlas:
         return list(dict.fromkeys([*names, *words, *said]))
 
     def listed_words(self, text: TextSettings) -> list[str]:
-        """The words of all themes as texts are read."""
-        found = (word for theme in self.themes for entry in theme.words for word in text.words(entry))
-        return list(dict.fromkeys(found))
+        """The words of all themes as texts are read, and in other languages than English as they are typed in haste."""
+        found = [word for theme in self.themes for entry in theme.words for word in text.words(entry)]
+        return list(dict.fromkeys([*found, *(without_accents(word, self.language) for word in found)]))
+
+
+def without_accents(word: str, language: str) -> str:
+    """A word as it is typed without accents; only Latin letters have another spelling.
+
+    >>> without_accents("müllabfuhr", "german"), without_accents("łóżko", "polish"), without_accents("ガス", "japanese")
+    ('muellabfuhr', 'lozko', 'ガス')
+    """
+    signs = normalize("NFKD", word.translate(_UMLAUTS if language == "german" else _LETTERS))
+    bare = "".join(sign for sign in signs if not combining(sign))
+    return bare if bare.isascii() and language != "english" else word
 
 
 @lru_cache(maxsize=4)

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.core.text import TextSettings, language_name
-from dptopics.public.atlas import shipped
+from dptopics.public.atlas import shipped, without_accents
 
 Floats = NDArray[np.float32]
-_DOMAIN = 0.5  # of a theme's own direction: that of its domain
+_DOMAIN = 0.8  # of a theme's own direction: that of its domain
 _STEM, _PART = 0.8, 0.6  # how much less a word says that shares its stem, or a part of five letters, with a listed one
 _LEAST_STEM, _LEAST_PART = 4, 5
 # Endings that words of a language have or lack, longest first. Enough here, and the same on every machine.
@@ -58,6 +58,11 @@ class AtlasWords:
     def together(self, words: Sequence[str]) -> Floats:
         """The same: a row knows nothing of the others."""
         return self(words)
+
+    def placed(self, words: Sequence[str]) -> tuple[str, ...]:
+        """Those that it knows."""
+        listed = _listed(self.language)
+        return tuple(word for word in words if listed.vector(word).any())
 
     def __str__(self) -> str:
         return self.name
@@ -106,21 +111,17 @@ def _listed(language: str) -> _Listed:
     words: dict[str, list[int]] = {}
     stems: dict[str, list[int]] = {}
     for number, theme in enumerate(atlas.themes):
-        for word in dict.fromkeys(one for entry in theme.words for one in text.words(entry)):
+        read = [one for entry in theme.words for one in text.words(entry)]
+        for word in dict.fromkeys([*read, *(without_accents(one, language) for one in read)]):
             words.setdefault(word, []).append(number)
             of_stem = stems.setdefault(_stem(word, language), [])
             of_stem += [number] if number not in of_stem else []
     return _Listed(language, themes, words, stems)
 
 
-@lru_cache(maxsize=8)
-def _endings(language: str) -> tuple[str, ...]:
-    return tuple(_ENDINGS.get(language, "").split())
-
-
 def _stem(word: str, language: str) -> str:
     word = word.replace("ß", "ss")
-    for ending in _endings(language):
+    for ending in _ENDINGS.get(language, "").split():
         if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
             return word.removesuffix(ending)
     return word

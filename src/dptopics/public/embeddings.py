@@ -115,9 +115,18 @@ def place_words(
     vocabulary: Vocabulary, model: str, language: str, mean: NDArray[np.float64], projection: NDArray[np.float64]
 ) -> Floats:
     """Each word's part in the mean of a document: its vector less ``mean``, times ``projection`` and its weight."""
-    vectors = unit(embedding(model).together(vocabulary.words).astype(np.float64))
-    placed = (vectors - mean) @ projection * word_weights(vocabulary.words, language)[:, None]
-    return np.ascontiguousarray(placed, np.float32)
+    vectors, weight = weighted_vectors(vocabulary.words, embedding(model), language)
+    return np.ascontiguousarray((vectors - mean) @ projection * weight[:, None], np.float32)
+
+
+def weighted_vectors(words: Sequence[str], model: Embedding, language: str) -> tuple[NDArray[np.float64], ...]:
+    """Unit vectors of words with their weights in the mean of a document: none for a word that the model lacks.
+
+    How long a vector is tells how sure an atlas is of a word; in other models length means nothing.
+    """
+    found = model.together(words).astype(np.float64)
+    sure = np.linalg.norm(found, axis=1)
+    return unit(found), word_weights(words, language) * (sure if isinstance(model, AtlasWords) else sure > 0)
 
 
 def unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:

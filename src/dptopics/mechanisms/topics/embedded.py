@@ -47,7 +47,7 @@ from dptopics.mechanisms.topics.embedded_space import (
 from dptopics.mechanisms.topics.gaussian import LEAN, GaussianTopics, SeedWords, checked_seeds, sized
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.public.atlas import Atlas
-from dptopics.public.embeddings import Embedding, MiniLMWords, frequencies, unit
+from dptopics.public.embeddings import AtlasWords, Embedding, MiniLMWords, frequencies, unit
 from dptopics.public.text_models import check_repeatable
 from dptopics.release.release import Release
 from dptopics.release.themes import Themes
@@ -348,6 +348,8 @@ class EmbeddedTopics(GaussianTopics):
         """Few units: a look at the themes, topics as groups of themes, and sizes of both."""
         split, budget, corpus = Split.of(size), asked.budget, asked.corpus
         space = (self.dimensions, self._evenness())
+        if isinstance(self.embedding, AtlasWords):  # these vectors are made of themes: each keeps its own axis
+            space = (self.embedding(["word"]).shape[1], 0.0)
         placed = public_chart(atlas, vocabulary, self.embedding, corpus.text, *space)
         with progress.part(0.1, 0.4):
             sigma = budget.of(split.look)

@@ -14,7 +14,7 @@ from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, UnitRows
 from dptopics.kernels.embedded import in_steps, mean_of_words, nearest, projected, votes, with_size
 from dptopics.mechanisms.topics.gaussian import posterior_mean
-from dptopics.public.embeddings import Embedding, frequencies, unit, word_weights
+from dptopics.public.embeddings import Embedding, frequencies, unit, weighted_vectors
 
 Floats = NDArray[np.float64]
 Steps = NDArray[np.int16]  # unit vectors in steps (kernels/embedded.py)
@@ -89,8 +89,8 @@ def of_words(vocabulary: Vocabulary, embedding: Embedding, text: TextSettings | 
     """A vocabulary's words by a public model."""
     language = "english" if text is None else text.language
     frequency = np.maximum(frequencies(vocabulary.words, language), 1e-9)
-    vectors = unit(embedding.together(vocabulary.words).astype(np.float64))
-    return PublicWords(vectors, frequency, word_weights(vocabulary.words, language))
+    vectors, weight = weighted_vectors(vocabulary.words, embedding, language)
+    return PublicWords(vectors, frequency, weight)
 
 
 def of_seeds(seed_words: Sequence[Sequence[str]], embedding: Embedding, space: Space) -> Floats:
