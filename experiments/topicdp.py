@@ -2,7 +2,7 @@
 
 Distances between fits on neighbouring data sets first (long; kept in results/topicdp_pairs.json, a second run goes on),
 then errors of noisy matrices by ε, γ, size and model (seconds; results/topicdp.json), then figures. It draws
-as many pairs as the published sample size asks for at every γ: 9,498 at γ = 0.02 (of Amazon 625 are stored so far).
+as many pairs as the published sample size asks for at every γ: 9,498 at γ = 0.02.
 
     python experiments/topicdp.py --data FOLDER
     python experiments/topicdp.py --data FOLDER --only recipients-30000     pairs of these data sets alone

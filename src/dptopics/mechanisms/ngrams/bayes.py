@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from dptopics.core import progress
 from dptopics.core.errors import InputError
@@ -82,7 +83,6 @@ def _inverse(noisy: Array, transform: Callable[[Array], Array], scale: float, le
 
     Infinite where the transform has no inverse: log counts with a centre fall before they rise.
     """
-
     expected = transform(np.expm1(level))
     if not np.all(np.diff(expected) > 0):
         return np.zeros(noisy.size), np.full(noisy.size, np.inf)
@@ -101,8 +101,6 @@ def _prior(levels: Array, middle: Array, spread: float) -> Array:
 
 def _fitted(likelihood: Array, known: Array, level: Array) -> tuple[float, float, float]:
     """(a, k, s) of the largest marginal likelihood, from the best of a few starts; deterministic."""
-    from scipy.optimize import minimize
-
     middle = float(known.mean())
 
     def settings(x: Array) -> tuple[float, float, float]:
