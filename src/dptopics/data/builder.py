@@ -40,7 +40,7 @@ _OF_ONE_WORD = frozenset({"language", "min_length", "max_length", "lemmas", "lin
 _SEPARATOR = "\x1c"
 _PLANE = 1 << 16  # code points that are classified together
 _MOST_SIGNS = 1 << 28  # characters that are cut at once: four bytes each
-_PART = 1 << 18  # characters that a thread takes
+_PART = 1 << 19  # characters that a thread takes
 
 
 class NumberedWords:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from dptopics.core.errors import InputError
 
 Rows = list[list[Any]]  # some rows of several columns
-BATCH_ROWS = 2048
+BATCH_ROWS = 8192
 BELOW = 100  # rows that are compared with the names above them
 Below = Sequence[Sequence[Any]]  # some rows under the names of columns
 

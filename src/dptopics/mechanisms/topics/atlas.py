@@ -1,6 +1,5 @@
 """Private themes: how many people write about each subject of a public atlas. From a few hundred people on."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -16,7 +15,7 @@ from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, UnitRows
 from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.embedded import FULL, in_steps, near_themes, projected
-from dptopics.mechanisms.topics.embedded_space import Documents, Steps, of_words, seen
+from dptopics.mechanisms.topics.embedded_space import Documents, Steps, k_means, of_words, seen
 from dptopics.mechanisms.topics.gaussian import even_shares
 from dptopics.public.atlas import Atlas
 from dptopics.public.embeddings import Embedding, unit
@@ -34,7 +33,6 @@ FEWEST_THEMES = 8  # shown
 MOST_THEMES = 40
 _AXES = 24
 _DIFFER = 3.0  # how much a variance along the mean of the themes, as a part of its square, speaks for leaving it
-_STARTS = 10  # of k-means
 _SMALL = 0.15  # of the weight of the last that could be a topic by itself: smaller themes make no topics
 
 
@@ -242,14 +240,8 @@ def grouped_themes(centres: Floats, weights: Floats, n: int) -> Floats:
 
 def spectral_groups(near: Floats, n: int) -> NDArray[np.int64]:
     """The group of each of several points, by how near each two are (Shi and Malik 2000); the best of ten k-means."""
-    from scipy.cluster.vq import kmeans2
-
     near = np.where(np.eye(len(near), dtype=bool), 0.0, near)
     root = np.sqrt(near.sum(axis=0))
     with threadpool_limits(1):
         _, axes = np.linalg.eigh(near / root / root[:, None])
-        seen = axes[:, ::-1][:, :n] / root[:, None]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # an empty group, which the best has not
-            found = [kmeans2(seen, n, iter=50, minit="++", rng=start) for start in range(_STARTS)]
-    return np.asarray(min(found, key=lambda one: float(((seen - one[0][one[1]]) ** 2).sum()))[1], np.int64)
+    return k_means(axes[:, ::-1][:, :n] / root[:, None], np.ones(len(near)), n).of

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
-from typing import ClassVar
+from math import log, sqrt
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -20,6 +21,7 @@ Floats = NDArray[np.float64]
 Steps = NDArray[np.int16]  # unit vectors in steps (kernels/embedded.py)
 
 _FREQUENT = 8000  # words that candidates are made of
+_ROUNDS = 5  # that spread them
 _TELLING = 1e-4  # frequency from which on a word counts for half in the axes
 _FLAT = 0.05  # variance of an axis, of that of the longest, below which it is not stretched any more
 
@@ -75,13 +77,9 @@ class PublicWords:
 
     def candidates(self, space: Space, n: int) -> Floats:
         """At most n possible centres in the space, spread over the frequent words."""
-        from sklearn.cluster import MiniBatchKMeans
-
         found = self.vectors[np.argsort(-self.frequency, kind="stable")[:_FREQUENT]]
         if len(found) > n:
-            with threadpool_limits(1):
-                groups = MiniBatchKMeans(n, n_init=1, batch_size=2048, random_state=0).fit(found)
-            found = groups.cluster_centers_.astype(np.float64)
+            found = k_means(found, np.ones(len(found)), n, starts=1, rounds=_ROUNDS, tries=1).centres
         return unit((found - space.mean) @ space.projection)
 
 
@@ -223,14 +221,65 @@ _MEMORY = 0.9  # of earlier rounds, for a cluster whose sum is all noise
 
 def grouped(candidates: Floats, noisy: Floats, least: float, n: int) -> Floats:
     """n centres from candidates with noisy counts; those of at most ``least`` do not pull."""
-    from sklearn.cluster import KMeans
-
     real = noisy > least
     if np.count_nonzero(real) <= n:
         return candidates[np.sort(np.argsort(-noisy, kind="stable")[:n])]
+    return unit(k_means(candidates[real], noisy[real], n).centres)
+
+
+class Means(NamedTuple):
+    """Centres, the centre of each point, and the sum of weighted squared distances."""
+
+    centres: Floats
+    of: NDArray[np.int64]
+    cost: float
+
+
+def k_means(
+    points: Floats, weights: Floats, n: int, *, starts: int = 10, rounds: int = 100, tries: int | None = None
+) -> Means:
+    """The best of several starts of Lloyd's algorithm from k-means++ (Arthur and Vassilvitskii 2007); always the same.
+
+    Each first centre is the best of ``tries``, 2 + log n if that is None. Beside scikit-learn's it spares its import,
+    which takes longer than all of these sums.
+    """
+    draw, tries = np.random.default_rng(0), 2 + int(log(n)) if tries is None else tries
+    given = points, (points**2).sum(axis=1), weights
     with threadpool_limits(1):
-        groups = KMeans(n, n_init=10, random_state=0).fit(candidates[real], sample_weight=noisy[real])
-    return unit(groups.cluster_centers_.astype(np.float64))
+        found = (_lloyd(*given, _first(*given, n, draw, tries), rounds) for _ in range(starts))
+        return min(found, key=lambda one: one.cost)
+
+
+def _apart(points: Floats, square: Floats, centres: Floats) -> Floats:
+    far = square[:, None] - 2 * (points @ centres.T) + (centres**2).sum(axis=1)
+    return np.asarray(np.maximum(far, 0.0))
+
+
+def _first(points: Floats, square: Floats, weights: Floats, n: int, draw: Generator, tries: int) -> Floats:
+    chosen = np.zeros(n, np.int64)
+    least = np.ones(len(points))
+    for k in range(n):
+        mass = np.cumsum(weights * least)
+        lots = np.minimum(np.searchsorted(mass, draw.random(tries) * mass[-1]), len(points) - 1)
+        near = _apart(points, square, points[lots]).T
+        near = near if k == 0 else np.minimum(near, least)
+        best = int((near @ weights).argmin())
+        chosen[k], least = lots[best], near[best]
+    return points[chosen]
+
+
+def _lloyd(points: Floats, square: Floats, weights: Floats, centres: Floats, rounds: int) -> Means:
+    of = np.full(len(points), -1)
+    for _ in range(rounds):
+        before, of = of, _apart(points, square, centres).argmin(axis=1)
+        if np.array_equal(of, before):
+            break
+        order, mass = np.argsort(of, kind="stable"), np.bincount(of, weights, len(centres))
+        there, first = np.unique(of[order], return_index=True)
+        centres = centres.copy()
+        sums = np.add.reduceat(points[order] * weights[order, None], first, axis=0)
+        centres[there] = sums / np.maximum(mass[there], 1e-300)[:, None]
+    return Means(centres, of, float(weights @ _apart(points, square, centres).min(axis=1)))
 
 
 @dataclass(frozen=True, eq=False)
