@@ -133,7 +133,9 @@ def expected(plan: Plan, units: int) -> Preview:
 def _of_counts(mechanism: Any, units: int) -> Preview:
     """Noise is known exactly; how units spread over cells is not."""
     cells, noise, advice = prod(mechanism.shape), mechanism.noise_std, _ENOUGH
-    if units / mechanism.shape[0] < 4 * noise:
+    if mechanism.rules:  # questions do not share people among them
+        advice = _ENOUGH if units >= 20 * noise else "Ask fewer questions, or get more units: answers would be noise."
+    elif units / mechanism.shape[0] < 4 * noise:
         advice = "Too few units even for whole topics: count fewer topics, or get more units."
     elif mechanism.axes[1:] and units / cells < 2 * noise:
         advice = "Most cells would be noise, totals would not: use fewer groups or longer periods, or read totals."

@@ -90,14 +90,20 @@ def test_questions_from_a_file(run, tmp_path):
     assert told["counted"] == "People of whom it is true"
     assert "The questions, groups and periods were public before" in " ".join(told["guarantee"]["assumptions"])
     readme = (tmp_path / "a" / "README.txt").read_text("utf-8")
-    assert 'without: {"formula": "insulin and not pump"}' in readme
+    assert "without: insulin and not pump" in readme
     head, whole, *_ = (tmp_path / "a" / "counts.csv").read_text("utf-8").splitlines()
     assert head == "question,people,low,high,share_low,share_high"
     assert whole.startswith("(all),400.0")
     code, out, _ = run("show", "a")
     assert "45.0% to" in out or "50.0% to" in out or "% to" in out
+    assert "without: insulin and not pump" in " ".join(out.replace("│", " ").split())
     assert run("report", "a", "--out", "page.html")[0] == 0
-    assert "People of whom it is true" in (tmp_path / "page.html").read_text("utf-8")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "People of whom it is true" in page
+    assert "insulin and not pump" in page
+    for people, advice in ((400, "That looks like enough"), (60, "Ask fewer questions")):
+        told = run(*BASE, "--mention", "x,y,z", "--preview", "--people", people, "--out", "b")[1]
+        assert advice in " ".join(told.split())
 
 
 def test_words_by_group_and_by_week(run, tmp_path):

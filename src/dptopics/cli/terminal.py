@@ -120,8 +120,7 @@ def show_counts(table: "CountTable", n: int) -> None:
     """Counts of the first axis with their intervals, then those of groups, and what the bound leaves out."""
     from dptopics.release.report.charts import time_axis
 
-    said = zip(table.values[0], table.asked, strict=False)
-    asked = {name: f"{name}: {one}" for name, one in said if one != f'{{"mention": "{name}"}}'}
+    asked = {name: f"{name}: {words}" for name, words in table.wording.items()}
     means = [f"Mean {escape(table.number)} (95 %)"] * bool(table.number)
     counted = table.title(margin=True), "95 % interval"
     shown = Table(table.axes[0].capitalize(), *counted, f"Share of all {table.counted}", *means)

@@ -69,6 +69,32 @@ class Questions:
         return cls(tuple(rules), tuple(rules.values()), tuple(facts), said)
 
 
+def in_words(said: str) -> str:
+    """What a question asks, for people.
+
+    >>> in_words('{"all": ["insulin", "pump"]}'), in_words('{"near": "I have waited for weeks", "above": 0.6}')
+    ('mentions “insulin” and “pump”', 'is near “I have waited for weeks” (cosine above 0.6)')
+    """
+    try:
+        one = json.loads(said)
+        kind = _kind("", one)
+    except (ValueError, InputError):
+        return said
+    value = one[kind]
+    listed = [f"“{part}”" for part in ([value] if isinstance(value, str) else value if isinstance(value, list) else [])]
+    wording = {
+        "mention": f"mentions {' or '.join(listed)}",
+        "all": f"mentions {' and '.join(listed)}",
+        "regex": f"matches {value}",
+        "topic": f"is about topic {value}",
+        "theme": f"is about “{value}”",
+        "near": f"is near “{value}” (cosine above {one.get('above', NEAR):g})",
+        "column": f"{value} is {one.get('is')}",
+        "function": f"by the function {value}",
+    }
+    return wording.get(kind, str(value))
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))

@@ -85,14 +85,15 @@ def _rows(value: Any) -> Mapping[str, Estimate]:
     """Every number of a release by the name of its row."""
     if isinstance(value, CountTable):
         places = product(*(range(n + 1) for n in value.shape))
-        return {_named(value, at): one for at in places if not isnan((one := value.estimate(at)).value)}
+        asked = value.wording
+        return {_named(value, at, asked): one for at in places if not isnan((one := value.estimate(at)).value)}
     if isinstance(value, TopicModel) and value.themes is not None and value.themes.noisy is not None:
         return {row.name if row.topic is not None else f"{row.name}: {row.domain}": row.size
                 for row in value.themes.rows()}  # fmt: skip
     raise InputError("compare two releases of counts, of answers, or of themes with their sizes.")
 
 
-def _named(table: CountTable, index: tuple[int, ...]) -> str:
-    parts = [f"{axis} {own[k]}" for axis, own, k in zip(table.axes, table.values, index, strict=True) if k < len(own)]
-    asked = table.asked[index[0]] if index[0] < len(table.asked) else ""
-    return " ".join(filter(None, [", ".join(parts), asked])) or "all"
+def _named(table: CountTable, index: tuple[int, ...], asked: Mapping[str, str]) -> str:
+    names = [own[k] if k < len(own) else "" for own, k in zip(table.values, index, strict=True)]
+    parts = [f"{axis} {name}" for axis, name in zip(table.axes, names, strict=True) if name]
+    return " ".join(filter(None, [", ".join(parts), asked.get(names[0])])) or "all"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dptopics.core.axes import ALL, edges_of
 from dptopics.core.errors import BundleError, InputError
 from dptopics.core.files import Arrays, known
+from dptopics.core.questions import in_words
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.release.tabular import Tabular
 
@@ -312,7 +313,7 @@ class CountTable(Tabular):
         return [
             f"{self.title()}: noisy {self.what} by {', '.join(self.axes)}, with 95 % intervals.{small}",
             self.bounded,
-            *(f"{name}: {said}" for name, said in zip(self.values[0], self.asked, strict=False)),
+            *(f"{name}: {words}" for name, words in self.wording.items()),
             "",
             f"counts.csv: every cell and margin ('{ALL}' is all values of an axis), with intervals of its count and of "
             f"its share of all {self.counted} in the same place (empty: the noise is too large). Counts and their "
@@ -320,6 +321,12 @@ class CountTable(Tabular):
             "show 0 instead.",
             "counts.npz: the same in full precision (NumPy).",
         ]
+
+    @property
+    def wording(self) -> dict[str, str]:
+        """What each question asks, in words; of one that mentions no more than its name, nothing."""
+        asked = {name: in_words(said) for name, said in zip(self.values[0], self.asked, strict=False)}
+        return {name: words for name, words in asked.items() if words != f"mentions “{name}”"}
 
     @property
     def what(self) -> str:

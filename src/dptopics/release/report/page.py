@@ -67,8 +67,7 @@ def _content(release: Release[Any], data: dict[str, Any], counts: Release[CountT
 
 def _counts(table: CountTable) -> tuple[str, str]:
     """A release of counts: its first axis by size, means of numbers if there are any, then time and groups."""
-    names, said = table.values[0], dict(zip(table.values[0], table.asked, strict=False))
-    asked = {name: one for name, one in said.items() if one != f'{{"mention": "{name}"}}'}
+    names, asked = table.values[0], table.wording
     rows = [Bar.counted(name, number(table, {0: k}), asked.get(name, "")) for k, name in enumerate(names)]
     order = sorted(range(len(rows)), key=lambda k: -rows[k].value)
     sized = sized_bars([rows[k] for k in order], f"{table.title(margin=True)} (95 % interval)")
