@@ -288,9 +288,8 @@ TOPICDP = Page(
             lambda: [fixed(mvg_noise(sqrt(SIZE))), fixed(mvg_noise(norm_of_release()), 1)],
         ),
         Quote(
-            "On Enron there are {}, what `dkw` asks for at γ = 0.02; on Amazon {}, enough for γ = 0.07; of "
-            "recipients {},",
-            lambda: [drawn(name) for name in ("enron", "amazon", "recipients")],
+            "On Enron and on Amazon there are {}, what `dkw` asks for at γ = 0.02; of recipients {},",
+            lambda: [min(drawn("enron"), drawn("amazon")), drawn("recipients")],
         ),
         Quote(
             "our Δ falls {}-fold on Enron (from {} to {}) and {}-fold with n = 30,000",
@@ -365,7 +364,6 @@ TOPICDP = Page(
                 *(fixed(seconds_a_pair(f"{DRAWN} {model} {SIZE}")) for model in ("lsi", "hdp")),
             ],
         ),
-        Quote("on Amazon ({} pairs: three quarters", lambda: [asked(0.02)]),
     ],
     printed=(
         "draws 30,000 users",

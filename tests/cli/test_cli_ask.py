@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dptopics import Axis, InputError, TextSettings, TopicModel, Vocabulary, ask, cli
+from dptopics.cli import terminal
 from dptopics.privacy.controls import under_noised
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.release import bundle
@@ -54,7 +55,7 @@ def table(n=800):
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(terminal.out, "width", 200)
     promise = Guarantee(events=(), delta=0.0, unit=Unit.AUTHOR, strength=Strength.PROVED)
     bundle.save(Release(value=MODEL, guarantee=promise, settings={}), tmp_path / "topics")
     (tmp_path / "questions.toml").write_text(FILE, "utf-8")

@@ -13,11 +13,13 @@ from collector_tools import NO_POSTGRES, fresh_schema, postgres_folder, postgres
 from dptopics import Ledger, cli
 from dptopics.core.errors import InputError, PrivacyWarning
 from dptopics.data.corpus import Corpus
+from dptopics.data.readers.columns import BATCH_ROWS
 from dptopics.data.readers.databases import SqlQuery
 
 PASSWORD = "swordfish77"
 CANARY = "zanzibarina"
-NOTES = [f"knee pain number{i} {CANARY}" for i in range(5000)]
+ROWS = 10_000  # more than a batch
+NOTES = [f"knee pain number{i} {CANARY}" for i in range(ROWS)]
 QUERY = "select note, patient from notes where note like '%knee%'"
 CREATE = "create table notes (note text, patient integer, age real, id text)"
 
@@ -76,16 +78,16 @@ def refused(match, query, url, **how):
 
 def test_a_query_is_a_table(where):
     corpus = read(QUERY, where)
-    assert (corpus.n_documents, corpus.n_authors) == (5000, 2500)
-    assert {"knee", "number0", "number4999"} <= set(corpus.words)
-    again = Corpus.from_texts(NOTES, [str(i // 2) for i in range(5000)])
+    assert (corpus.n_documents, corpus.n_authors) == (ROWS, ROWS // 2)
+    assert {"knee", "number0", f"number{ROWS - 1}"} <= set(corpus.words)
+    again = Corpus.from_texts(NOTES, [str(i // 2) for i in range(ROWS)])
     assert corpus.digest == again.digest
     assert sorted(corpus.author_key) == sorted(again.author_key)
 
 
 @pytest.mark.parametrize("author", ["number", "id"])
 def test_names_of_authors_in_postgresql(filled, author):
-    assert read(f"select note, {author} from notes", filled, author).n_authors == 2500
+    assert read(f"select note, {author} from notes", filled, author).n_authors == ROWS // 2
 
 
 def test_a_query_without_rows_is_an_empty_corpus(where):
@@ -113,7 +115,7 @@ def test_queries_that_are_refused(where):
 def test_a_query_may_only_read(where):
     for query in ("delete from notes", "drop table notes", "insert into notes (note) values ('x') returning note"):
         refused("would write|not valid SQL|refused|failed", query, where)
-    assert read(QUERY, where).n_documents == 5000
+    assert read(QUERY, where).n_documents == ROWS
 
 
 def test_a_user_without_rights(filled):
@@ -183,7 +185,7 @@ def spent(tmp_path):
 
 def test_a_release_of_a_query(run, tmp_path, where):
     said = run("fit", "--sql", QUERY, "--database", where, *FIT)
-    assert "Read 5,000 texts of 2,500 authors" in said
+    assert "Read 10,000 texts of 5,000 authors" in said
     assert spent(tmp_path) == 1
     for path in [*(tmp_path / "out").rglob("*"), tmp_path / "clinic.ledger"]:
         kept = path.read_bytes() if path.is_file() else b""
@@ -199,7 +201,7 @@ def test_a_user_without_rights_spends_nothing(run, tmp_path, filled):
 
 def test_the_address_may_be_a_variable(run, monkeypatch, filled):
     monkeypatch.setenv("DPTOPICS_DATABASE", filled)
-    assert "Read 5,000 texts" in run("fit", "--sql", QUERY, *FIT)
+    assert "Read 10,000 texts" in run("fit", "--sql", QUERY, *FIT)
     assert PASSWORD not in run("fit", "--help")
 
 
@@ -230,7 +232,7 @@ def test_a_server_that_goes_away_half_way(run, tmp_path, filled, monkeypatch):
     monkeypatch.setattr(builder.Builder, "add", interrupted)
     said = run("fit", "--sql", QUERY, "--database", filled, *FIT, code=2)
     assert "the connection was lost, or the database failed" in said
-    assert seen == [2048]
+    assert seen == [BATCH_ROWS]
     assert spent(tmp_path) == 0
     assert not (tmp_path / "out").exists()
 

@@ -243,7 +243,7 @@ def k_means(
     Each first centre is the best of ``tries``, 2 + log n if that is None. Beside scikit-learn's it spares its import,
     which takes longer than all of these sums.
     """
-    draw, tries = np.random.default_rng(0), 2 + int(log(n)) if tries is None else tries
+    draw, tries = np.random.Generator(np.random.PCG64(0)), 2 + int(log(n)) if tries is None else tries
     given = points, (points**2).sum(axis=1), weights
     with threadpool_limits(1):
         found = (_lloyd(*given, _first(*given, n, draw, tries), rounds) for _ in range(starts))
