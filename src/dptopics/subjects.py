@@ -60,12 +60,10 @@ class TopicsOf:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """Of the axis."""
         return (*map(str, range(self.model.n_topics)), FAR if self.series else NO_TOPIC)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """For the plan."""
         return {"model": fingerprint(self.model.topic_word, self.model.vocabulary.words), "far": self.far}
 
     @property
@@ -139,7 +137,6 @@ class Asked:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """Of the axis: the questions by name."""
         return self.questions.names
 
     @property
@@ -247,8 +244,7 @@ class Asked:
 
 
 def _imported(module: str, place: str) -> Callable[[str], Any]:
-    found: Callable[[str], Any] = attrgetter(place)(import_module(module))
-    return found
+    return attrgetter(place)(import_module(module))
 
 
 def _true(function: Callable[[str], Any], text: str, *, failed: list[int]) -> bool:

@@ -43,7 +43,6 @@ class MonitorResult:
     topics: NDArray[np.float64]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, marked."""
         return {
             "not_for_release": True,
             "what_it_says": list(WHAT_IT_SAYS),

@@ -179,7 +179,6 @@ class Poisoned:
         return binomial_interval(self.right, self.runs, level=_LEVEL)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         return {
             "victim": self.victim, "right": self.right, "runs": self.runs, "success": self.success,
             "interval": list(self.interval), "level": _LEVEL, "guessing": 1 / self.candidates,
@@ -225,7 +224,6 @@ class PoisonAudit(Audited):
         return Summary(light, line, heads, rows, reasons)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         return {
             "not_for_release": True,
             "summary": self.summary().to_dict(),

@@ -48,7 +48,6 @@ class Summary:
         return notebook.marked("NOT FOR RELEASE", rows + "".join(f"<p>{escape(reason)}</p>" for reason in self.reasons))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         return {
             "light": str(self.light),
             "headline": self.headline,

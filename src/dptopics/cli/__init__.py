@@ -116,12 +116,10 @@ class Commands(TyperGroup):
         self.commands: Any = Loaded()
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """What --help says of it."""
         found = _ALL.get(cmd_name)
         return None if found is None else TyperCommand(cmd_name, help=found[1])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that a line names."""
         if args and (new := _RENAMED.get(args[0])):
             warn(f"'dptopics {args[0]}' is now 'dptopics {new}'. The former name goes with the next release.")
             command, option = new.split()

@@ -35,7 +35,6 @@ class Counted(o.Group):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """For the plan."""
         found: dict[str, Any] = {"documents": self.documents, "min_units": self.min_units, "number": self.number}
         return found | ({} if self.number_range is None else {"number_range": numbers("--range", self.number_range)})
 

@@ -55,7 +55,6 @@ class Setting(NamedTuple):
 
     @property
     def type(self) -> str:
-        """Its kind in words."""
         if issubclass(self.kind, StrEnum):
             *most, last = self.kind
             return f"{', '.join(most)} or {last}"

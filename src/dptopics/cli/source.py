@@ -98,7 +98,6 @@ class Table(o.Group):
 
     @property
     def data(self) -> "TableFile | SqlQuery":
-        """What is read, in memory."""
         from dptopics.data.readers.databases import SqlQuery
         from dptopics.data.readers.files import TableFile
 

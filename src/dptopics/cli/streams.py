@@ -33,7 +33,6 @@ class Stream:
         return getattr(self.inner, name)
 
     def write(self, text: str) -> int:
-        """Write, or lose it."""
         if self.error is None:
             try:
                 self.inner.write(text)
@@ -42,12 +41,10 @@ class Stream:
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write all, or lose them."""
         for line in lines:
             self.write(line)
 
     def flush(self) -> None:
-        """Flush, or lose it."""
         if self.error is None:
             try:
                 self.inner.flush()

@@ -23,7 +23,6 @@ class Counts:
 
     @property
     def n_documents(self) -> int:
-        """Number of documents."""
         return int(self.doc_start.size - 1)
 
     def take(self, documents: NDArray[np.int64]) -> "Counts":
@@ -39,7 +38,6 @@ class Counts:
         return before[self.doc_start], np.repeat(self.word, self.count)
 
     def matrix(self) -> Any:
-        """A SciPy sparse array."""
         from scipy import sparse
 
         return sparse.csr_array((self.count, self.word, self.doc_start), shape=(self.n_documents, self.n_words))

@@ -4,13 +4,16 @@ import ast
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dptopics.core.errors import InputError
-from dptopics.core.rules import check_rules
 
 MOST_QUESTIONS = 1000
 # What a question may ask, and what else may be said with it.
@@ -166,3 +169,41 @@ def _formula(name: str, one: Mapping[str, Any], rules: Mapping[str, str]) -> str
             f"question {name!r}: a formula joins names of questions above it by and, or, not and brackets, and stands "
             "alone. A name in a formula has letters, digits and _ only."
         ) from None
+
+
+Facts = NDArray[np.bool_]  # [fact, person]
+
+
+def holds(rule: str, facts: Facts) -> Facts:
+    """For whom a rule holds: ``"f0 and not f2"``, by the rows of ``facts``.
+
+    >>> holds("f0 and not f1", np.array([[True, True, False], [True, False, False]])).tolist()
+    [False, True, False]
+    """
+    return _value(_parsed(rule), facts)
+
+
+@lru_cache
+def _parsed(rule: str) -> ast.expr:
+    return ast.parse(rule, mode="eval").body
+
+
+def _value(node: ast.expr, facts: Facts) -> Facts:
+    match node:
+        case ast.Name(name) if name[:1] == "f" and name[1:].isdecimal() and int(name[1:]) < len(facts):
+            return np.asarray(facts[int(name[1:])])
+        case ast.UnaryOp(ast.Not(), part):
+            return ~_value(part, facts)
+        case ast.BoolOp(kind, parts):
+            join: Any = np.logical_and if isinstance(kind, ast.And) else np.logical_or
+            return np.asarray(join.reduce([_value(part, facts) for part in parts]))
+    raise InputError("a rule joins facts by and, or, not and brackets: f0 and not (f1 or f2).")
+
+
+def check_rules(rules: Sequence[str], facts: int) -> None:
+    """Refuse rules about facts that there are not, and what is no rule."""
+    for rule in rules:
+        try:
+            _value(_parsed(rule), np.zeros((facts, 1), np.bool_))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise InputError("a rule joins facts by and, or, not and brackets: f0 and not (f1 or f2).") from None

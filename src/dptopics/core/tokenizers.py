@@ -65,7 +65,6 @@ class Tokenizer:
         return cls(name, version or now, function)
 
     def to_dict(self) -> dict[str, str]:
-        """Name and version."""
         return {"name": self.name, "version": self.version}
 
     @property
@@ -79,7 +78,6 @@ class Tokenizer:
         return () if self.built_in else (OWN_FUNCTION.format(self.name),)
 
     def __call__(self, text: str) -> list[str]:
-        """The words of one text."""
         if self.built_in:
             return list(_segmenter(self.name)(text))
         if self.function is None:

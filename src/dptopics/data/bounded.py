@@ -88,12 +88,10 @@ class Placed:
 
     @property
     def height(self) -> int | None:
-        """As the statistic."""
         return self.statistic.height
 
     @property
     def width(self) -> int:
-        """As the statistic."""
         return self.statistic.width
 
     def __call__(self, block: Block) -> UnitRows:
@@ -195,7 +193,6 @@ class PeriodCorpus:
         return self._corpus.words
 
     def limited(self, *, vocabulary: Vocabulary | None = None, max_words: int | None = None) -> "PeriodCorpus":
-        """The same, bounded again."""
         corpus = self._corpus.limited(vocabulary=vocabulary, max_words=max_words)
         return PeriodCorpus(corpus, self.earlier, self.sums)
 
@@ -208,5 +205,4 @@ class PeriodCorpus:
         return found
 
     def fold(self, step: Callable[[S, Block], S], state: S, *, max_units: int | None = None) -> S:
-        """As in the protocol."""
         return self._corpus.fold(step, state, max_units=max_units)

@@ -156,7 +156,6 @@ class GrowingArray:
         self.size = 0
 
     def extend(self, values: NDArray[Any]) -> None:
-        """Append ``values``."""
         end = self.size + values.size
         if end > self._data.size:
             self._data.resize(max(end, self._data.size * 5 // 4), refcheck=False)
@@ -285,7 +284,6 @@ class Builder:
         return f"author{PLACEHOLDER_TOLD}" if authors is not None and no_author(authors[i], self._real) else ""
 
     def build(self, kind: type[C]) -> C:
-        """The corpus alone."""
         return self.build_named(kind)[0]
 
     def build_named(self, kind: type[C]) -> tuple[C, list[str]]:

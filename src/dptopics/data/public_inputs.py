@@ -61,7 +61,6 @@ class PublicInput:
         return cls("atlas", name, atlas.sha256, atlas)
 
     def to_dict(self) -> dict[str, str]:
-        """Plain data for JSON."""
         return {"kind": self.kind, "name": self.name, "sha256": self.sha256}
 
 

@@ -31,7 +31,6 @@ class SklearnLearner:
     signed: bool = False
 
     def __call__(self, counts: Counts) -> NDArray[np.float64]:
-        """Fit a clone of the estimator."""
         from sklearn.base import clone
         from threadpoolctl import threadpool_limits
 
@@ -81,7 +80,6 @@ class GensimLearner:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, counts: Counts) -> NDArray[np.float64]:
-        """Fit the model."""
         kind = _model("gensim", "gensim.models", self.model)
         names = {i: str(i) for i in range(counts.n_words)}
         documents = [
@@ -119,7 +117,6 @@ class TomotopyLearner:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, counts: Counts) -> NDArray[np.float64]:
-        """Train the model on one worker."""
         kind = _model("tomotopy", "tomotopy", self.model)
         size = "initial_k" if self.model == "HDPModel" else "k"
         model = kind(**({size: self.n_topics, "seed": 1} | dict(self.settings)))

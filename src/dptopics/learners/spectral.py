@@ -237,7 +237,6 @@ class SpectralLda:
             raise InputError(f"alpha0 must be a positive number, got {self.alpha0}.")
 
     def __call__(self, counts: Counts) -> Floats:
-        """Learn, and return topics × words."""
         return self.parameters(counts).topic_word
 
     def parameters(self, counts: Counts) -> Parameters:
@@ -290,7 +289,6 @@ class CountMoments:
         return np.asarray(self._columns @ self._pair_weight)
 
     def pairs(self, block: Floats) -> Floats:
-        """Two sparse products."""
         seen = _product(self._rows, block)
         seen *= self._pair_weight[:, None]
         result = _product(self._columns, seen)

@@ -42,7 +42,6 @@ class Unrecorded:
         """Any will do: a seeded one marks the release as not private."""
 
     def charge(self, guarantee: Guarantee, what: str, *, by: str | None = None, accept_unproven: bool = False) -> None:
-        """Nothing is recorded."""
         self.check(guarantee, accept_unproven=accept_unproven)
 
     def finalize(self, guarantee: Guarantee, value: object) -> Guarantee:
@@ -55,7 +54,6 @@ class Unrecorded:
         return self.charge_message(None)
 
     def charge_message(self, receipt: None) -> str:
-        """What a charge was, for messages."""
         return "There is no ledger: nothing was recorded."
 
 

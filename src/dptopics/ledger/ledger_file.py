@@ -41,14 +41,12 @@ class Receipt:
 
     @property
     def row(self) -> tuple[Any, ...]:
-        """As it lies in the file."""
         text = self.guarantee.to_dict() | ({} if self.by is None else {_COLUMN: self.by})
         plain = self.number, self.time, self.what, self.epsilon, self.delta, self.price, self.risk
         return *plain, self.strength, json.dumps(text)
 
     @classmethod
     def of_row(cls, *row: Any) -> Self:
-        """Inverse of :attr:`row`."""
         described = json.loads(row[-1])
         return cls(*[*row[:-2], Strength(row[-2]), Guarantee.from_dict(described), described.get(_COLUMN)])
 

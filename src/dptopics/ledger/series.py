@@ -210,22 +210,18 @@ class SeriesAccount:
 
     @property
     def name(self) -> str:
-        """Of the ledger."""
         return self.ledger.name
 
     @property
     def budget(self) -> Budget:
-        """Of the ledger."""
         return self.ledger.budget
 
     @property
     def spent(self) -> Budget:
-        """Of the ledger."""
         return self.ledger.spent
 
     @property
     def earlier(self) -> Earlier:
-        """Earlier periods. Private."""
         return self.state.earlier
 
     def admitted(self, names: Sequence[str]) -> NDArray[np.bool_]:
@@ -241,7 +237,6 @@ class SeriesAccount:
             self.ledger.check(decided[0], accept_unproven=accept_unproven)
 
     def check_generator(self, rng: Generator) -> None:
-        """As the ledger does."""
         self.ledger.check_generator(rng)
 
     def charge(

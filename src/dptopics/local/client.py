@@ -58,7 +58,6 @@ class InMemory:
         self._sent: list[Sent] = []
 
     def sent(self) -> Sequence[Sent]:
-        """All that is kept."""
         return tuple(self._sent)
 
     def keep(self, decide: Callable[[Sequence[Sent]], Sent]) -> Sent:
@@ -164,7 +163,6 @@ class SentFolder:
         self._folder = Path(folder)
 
     def sent(self) -> Sequence[Sent]:
-        """All that is kept."""
         if not self._file.exists():
             return ()
         with self._transaction("DEFERRED") as connection:

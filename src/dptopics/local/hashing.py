@@ -50,7 +50,6 @@ class LocalHash:
 
     @property
     def n_buckets(self) -> int:
-        """g."""
         return min(_MOST_BUCKETS, max(2, round(exp(self.epsilon)) + 1))
 
     @property

@@ -289,7 +289,6 @@ class HashedMixture:
             raise InputError("n_topics, passes and starts must be at least 1.")
 
     def __call__(self, three: ThreeWords, answers: NDArray[np.void]) -> tuple[Matrix, Matrix]:
-        """Topics × words and the topics' shares."""
         hashing, flat = three.hash, answers.reshape(-1)
 
         def listed(some: NDArray[np.void]) -> Listed:

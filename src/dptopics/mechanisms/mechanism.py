@@ -100,8 +100,7 @@ class Registered:
         """One of them, for tables: nothing that is shown depends on its numbers."""
         mine: Any = cls
         topics = {"n_topics": 2} if cls.job is Job.TOPICS else {}
-        made: Self = mine.template(delta=1e-6, **topics)
-        return made
+        return mine.template(delta=1e-6, **topics)
 
     def promise(self, *events: Event, strength: Strength = Strength.PROVED, **more: Any) -> Guarantee:
         """Its guarantee for these events; ``more`` as for :class:`dptopics.Guarantee`."""
@@ -181,14 +180,12 @@ class Calibrated(Registered):
         """The least noise for (ε, δ); ``settings`` as for ``template``: other fields."""
         check_budget(epsilon, delta)
         made: Any = cls.template(delta=delta, **settings)
-        found: Self = calibrate(made, epsilon=epsilon)
-        return found
+        return calibrate(made, epsilon=epsilon)
 
     def rescaled(self, factor: float) -> Self:
         """The same with other noise."""
         mine: Any = self
-        changed: Self = replace(mine, **{self.noise_parameter: getattr(self, self.noise_parameter) * factor})
-        return changed
+        return replace(mine, **{self.noise_parameter: getattr(self, self.noise_parameter) * factor})
 
 
 def calibrate(template: M, *, epsilon: float) -> M:

@@ -41,9 +41,7 @@ class Query:
 class Watcher(Protocol):
     """Observes every query of the mechanisms that run under :func:`watched_by`. For tests and audits."""
 
-    def query(self, query: Query) -> None:
-        """Noise was drawn."""
-        ...
+    def query(self, query: Query) -> None: ...
 
     def private_query(self, draw: Callable[[], T]) -> T:
         """What a mechanism receives: ``draw()``, or a recorded answer."""

@@ -78,7 +78,6 @@ class Atlas:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of all themes."""
         return tuple(theme.name for theme in self.themes)
 
     @property

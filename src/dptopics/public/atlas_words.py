@@ -46,7 +46,6 @@ class AtlasWords:
 
     @property
     def name(self) -> str:
-        """With the language."""
         return f"atlas-words:{self.language}"
 
     def __call__(self, texts: Sequence[str]) -> Floats:
@@ -60,7 +59,6 @@ class AtlasWords:
         return self(words)
 
     def placed(self, words: Sequence[str]) -> tuple[str, ...]:
-        """Those that it knows."""
         listed = _listed(self.language)
         return tuple(word for word in words if listed.vector(word).any())
 

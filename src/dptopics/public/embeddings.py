@@ -172,7 +172,7 @@ def _sentence_transformer(name: str) -> Callable[[Sequence[str]], Any]:
         from sentence_transformers import SentenceTransformer
     except ImportError:
         raise InputError("this embedding needs an extra package. Run: pip install sentence-transformers") from None
-    return _loaded(lambda: SentenceTransformer(name), name).encode  # type: ignore[no-any-return]
+    return _loaded(lambda: SentenceTransformer(name), name).encode
 
 
 def _model2vec(name: str) -> Callable[[Sequence[str]], Any]:
@@ -180,7 +180,7 @@ def _model2vec(name: str) -> Callable[[Sequence[str]], Any]:
         from model2vec import StaticModel
     except ImportError:
         raise InputError("this embedding needs an extra package. Run: pip install model2vec") from None
-    return _loaded(lambda: StaticModel.from_pretrained(name), name).encode  # type: ignore[no-any-return]
+    return _loaded(lambda: StaticModel.from_pretrained(name), name).encode
 
 
 def _loaded(load: Callable[[], Any], name: str) -> Any:

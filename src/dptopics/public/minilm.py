@@ -122,8 +122,7 @@ class MiniLMInt8(MiniLM):
 
 
 def _vector(session: Any, ids: list[int]) -> Floats | float:
-    found: Floats | float = session.run(None, {"ids": np.array([ids], np.int32)})[0] if len(ids) > 2 else 0.0
-    return found
+    return session.run(None, {"ids": np.array([ids], np.int32)})[0] if len(ids) > 2 else 0.0
 
 
 def tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:

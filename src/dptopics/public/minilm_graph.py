@@ -88,5 +88,4 @@ def graph(arrays: dict[str, Floats], in_bytes: bool) -> bytes:
     found = helper.make_tensor_value_info(vector, TensorProto.FLOAT, [1, places.shape[1]])
     whole = helper.make_graph(made.nodes, "all-MiniLM-L6-v2", [given], [found], made.stored)
     versions = [helper.make_opsetid("", 18), helper.make_opsetid(_OURS, 1)]
-    stored: bytes = helper.make_model(whole, opset_imports=versions, ir_version=9).SerializeToString()
-    return stored
+    return helper.make_model(whole, opset_imports=versions, ir_version=9).SerializeToString()

@@ -89,12 +89,10 @@ class CachedModel:
 
     @property
     def name(self) -> str:
-        """The model's."""
         return self.model.name
 
     @property
     def of_words(self) -> bool:
-        """The model's."""
         return self.model.of_words
 
     def __call__(self, texts: Sequence[str]) -> Floats:
@@ -102,7 +100,6 @@ class CachedModel:
         return self._remembered("alone", self.model, texts)
 
     def together(self, words: Sequence[str]) -> Floats:
-        """Vectors of public words."""
         return self._remembered("together", self.model.together, words)
 
     def _remembered(self, how: str, model: Callable[[Sequence[str]], Floats], texts: Sequence[str]) -> Floats:

@@ -115,7 +115,6 @@ class ZhaoTopics(Calibrated):
             )
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """Sample over public words."""
         self.check(corpus)
         vocabulary = check_words(self, corpus, self._words(corpus), self.n_topics)
         with progress.part(0.0, 0.1):
@@ -196,12 +195,10 @@ class ZhuTopics(Calibrated):
             raise InputError(f"steps must not be negative, got {self.steps}.")
 
     def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
         return replace(self, epsilon=self.epsilon / factor)
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the paper claims, and that it does not hold."""
         why = (_WHY_NONE, PUBLIC_WORDS)
         return self.promise(Laplace(1 / self.epsilon), strength=Strength.NONE, assumptions=why)
 
@@ -210,7 +207,6 @@ class ZhuTopics(Calibrated):
         check_words(self, corpus, corpus.vocabulary, self.n_topics)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """Sample over the corpus's public vocabulary."""
         vocabulary = check_words(self, corpus, corpus.vocabulary, self.n_topics)
         with progress.part(0.0, 0.1):
             counts = raw_counts(corpus)

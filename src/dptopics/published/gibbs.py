@@ -81,7 +81,6 @@ class LaplaceCountsTopics(Calibrated):
         check_words(self, corpus, self.vocabulary or corpus.vocabulary, self.n_topics)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """Sample over the corpus's public vocabulary."""
         vocabulary = check_words(self, corpus, self.vocabulary or corpus.vocabulary, self.n_topics)
         with progress.part(0.0, 0.1):
             counts = raw_counts(corpus.limited(vocabulary=vocabulary))

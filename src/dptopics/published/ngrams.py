@@ -48,7 +48,6 @@ class PublishedNgrams(OverNgrams):
         check_list(mine, corpus, self.prior)
 
     def refuted(self, *events: Event, why: tuple[str, ...]) -> Guarantee:
-        """What is claimed, and that it does not hold."""
         return self.promise(*events, strength=Strength.NONE, assumptions=(*why, PUBLIC_WORDS))
 
 
@@ -125,7 +124,6 @@ class Units:
         self.corpus.fold(one, 0)
 
     def tally(self) -> Tally:
-        """Exact totals."""
         size = len(self.corpus.words)
         count, users, n_units = np.zeros(size), np.zeros(size), [0]
 
@@ -221,7 +219,6 @@ class BayesLocalNgrams(LimitedAsPublished, Calibrated):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the paper claims, and that it does not hold."""
         return self.refuted(Gaussian(self.sigma), why=WHY_NONE)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[NgramTable]:
@@ -321,7 +318,6 @@ class EndToEndNgrams(LimitedAsPublished):
         return (super().accepts() | {"shares"}) - {"sigma", "tuning_scale"}
 
     def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
         return replace(self, sigma=self.sigma * factor, tuning_scale=self.tuning_scale * factor)
 
     @property
@@ -393,7 +389,6 @@ class KAnonymousNgrams(PublishedNgrams):
 
     @classmethod
     def template(cls, *, delta: float, unit: Unit = Unit.AUTHOR, k: int = 50, **more: Any) -> Self:
-        """Itself: there is nothing to rescale."""
         return cls(k=k, delta=delta, unit=unit, **more)
 
     @classmethod
@@ -402,7 +397,6 @@ class KAnonymousNgrams(PublishedNgrams):
         return cls.template(delta=delta, **settings)
 
     def rescaled(self, factor: float) -> Self:
-        """Itself: there is no noise."""
         return self
 
     @property
@@ -451,7 +445,6 @@ class LaplacePublicNgrams(LimitedAsPublished, Calibrated):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the paper claims, and that it does not hold."""
         return self.refuted(Laplace(self.scale), why=(_LAPLACE_WHY_NONE,))
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[NgramTable]:

@@ -85,7 +85,6 @@ class SpectralConfiguration(Calibrated):
 
     @property
     def most_words(self) -> int:
-        """Largest vocabulary."""
         return common.LARGEST_VOCABULARY
 
     def check_size(self, public: int, private: int = 0) -> None:
@@ -192,7 +191,6 @@ class SpectralMomentsTopics(SpectralConfiguration):
 
     @property
     def most_words(self) -> int:
-        """Largest vocabulary."""
         return common.LARGEST_VOCABULARY if self.noise is Noise.GAUSSIAN else _MOST_WORDS_PURE
 
     @property

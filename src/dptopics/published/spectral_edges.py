@@ -255,11 +255,9 @@ class Corrected:
     margin = 1.0  # of a private lower bound, in scales · ln(1/(2 · tail))
 
     def pairs(self, alpha0: float, n_units: int, norm: int = 2) -> float:
-        """Of M₂."""
         return pair_sensitivity(alpha0, n_units, norm)
 
     def triples(self, alpha0: float, n_units: int, norm: int = 2) -> float:
-        """Of M₃."""
         return triple_sensitivity(alpha0, n_units, norm)
 
     def whitened(self, alpha0: float, n_units: int, n_topics: int, smallest: float) -> float:

@@ -66,7 +66,6 @@ class LaplaceOutputTopics(Calibrated):
 
     @classmethod
     def accepts(cls) -> frozenset[str]:
-        """Settings of a plan."""
         return frozenset({"learner", "steps", "post"})
 
     @property
@@ -95,7 +94,6 @@ class LaplaceOutputTopics(Calibrated):
         return np.asarray(np.where(steps.sum(axis=1, keepdims=True) <= _WHOLE, steps, 0))
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """Learn topics, add noise."""
         self.check(corpus)
         corpus = self._restricted(corpus)
         assert corpus.vocabulary is not None
@@ -167,7 +165,6 @@ class MvgTopics(TopicsOverMatrix):
 
     @classmethod
     def accepts(cls) -> frozenset[str]:
-        """Settings of a plan."""
         return super().accepts() - {"top"}
 
     def _noisy(self, corpus: BoundedCorpus, rng: Generator) -> tuple[NDArray[np.float64], float]:

@@ -38,7 +38,6 @@ class GreedyAsPublished(GreedyVocabulary):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is claimed, and that it does not hold."""
         return super().guarantee.weakened(Strength.NONE, _WHY_NONE)
 
     def weights(self, corpus: BoundedCorpus) -> Weights:

@@ -16,7 +16,7 @@ from dptopics.core.errors import BundleError, InputError
 from dptopics.core.files import Arrays, known
 from dptopics.core.questions import in_words
 from dptopics.core.vocabulary import Vocabulary
-from dptopics.release.tabular import Tabular
+from dptopics.release.release import Tabular
 
 Z95 = 1.959963984540054  # 97.5 % of a normal distribution lies below
 Place = tuple[int | None, ...]  # for each axis a value by its number, or None for all
@@ -56,7 +56,6 @@ class Shown(NamedTuple):
 
     @property
     def interval(self) -> str:
-        """As text."""
         return f"{self.low:,} to {self.high:,}"
 
 

@@ -57,7 +57,6 @@ class Drift:
         return next((signal for signal in self.signals if signal.topic == FAR), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         far = {period: None if share is None else share._asdict() for period, share in self.far.items()}
         return {"far": far, "signals": [asdict(s) for s in self.signals], "refit": self.refit is not None,
                 "error": self.error}  # fmt: skip
@@ -110,7 +109,6 @@ class _Counted:
 
     @classmethod
     def of(cls, series: list[CountTable], topic: str) -> "_Counted":
-        """From the tables of a series."""
         own = np.array([table.count(**{table.axes[0]: topic}).value for table in series])
         total = np.maximum([table.count().value for table in series], 1.0)
         return cls(own, total, series[0].noise ** 2, series[0].times)

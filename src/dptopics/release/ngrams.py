@@ -17,7 +17,7 @@ from dptopics.core.errors import InputError, renamed_attribute
 from dptopics.core.files import Arrays, known
 from dptopics.core.text import END, START, TextSettings
 from dptopics.core.vocabulary import Vocabulary
-from dptopics.release.tabular import Tabular
+from dptopics.release.release import Tabular
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from numpy.random import Generator
@@ -38,7 +39,6 @@ class Record:
     ledger: Mapping[str, Any] | None = None  # its name, the number of this charge, and the total
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         return asdict(self)
 
     @classmethod
@@ -47,7 +47,6 @@ class Record:
         return cls(**{"description" if name == "about" else name: value for name, value in (data or {}).items()})
 
     def rows(self) -> list[tuple[str, str]]:
-        """Names and sentences, for cards and pages."""
         mechanism = "" if self.plan is None else f", mechanism {self.plan['mechanism']}"
         own = len(self._text().get("stop_words", ()))  # published with the settings
         rows = [
@@ -189,3 +188,25 @@ def mechanism_settings(mechanism: object) -> dict[str, Any]:
         plain = value if value is None or isinstance(value, bool | int | float) else str(value)
         described[one.name] = mechanism_settings(value) if is_dataclass(value) else plain
     return described
+
+
+class Tabular:
+    """A released value with ``columns()``."""
+
+    def to_arrow(self: Any) -> Any:
+        from dptopics.release import interop
+
+        return interop.to_arrow(self)
+
+    def to_pandas(self: Any) -> Any:
+        """A pandas frame of ``columns()``."""
+        from dptopics.release import interop
+
+        return interop.to_pandas(self)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The value of a saved release."""
+        from dptopics.release.bundle import load
+
+        return load(path).value_of(cls)

@@ -28,7 +28,6 @@ class ThemeRow(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The size as text."""
         found = Shown.of(self.size)
         return f"{found.value:,} ({found.interval})"
 
@@ -56,7 +55,6 @@ class Themes:
 
     @property
     def n_cells(self) -> int:
-        """Entries of ``noisy``."""
         return len(self.shown) + len(self.domain_names) + 1
 
     @cached_property
@@ -132,19 +130,16 @@ class Themes:
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """For a bundle."""
         centres: NDArray[Any] = self.centres.astype(np.float32)
         own = {"theme_domain": self.domain_of, "theme_shown": self.shown, "theme_topic": self.topic}
         return {"theme_centres": centres, **own} | ({} if self.noisy is None else {"theme_size": self.noisy})
 
     def fields(self) -> dict[str, Any]:
-        """For a bundle."""
         return {"atlas": self.atlas, "names": list(self.names), "domains": list(self.domain_names),
                 "words": [list(row) for row in self.words], "unit": self.unit, "noise_std": self.noise_std}  # fmt: skip
 
     @classmethod
     def restored(cls, arrays: Arrays, fields: Mapping[str, Any]) -> Self:
-        """From a bundle."""
         return cls(
             atlas=str(fields["atlas"]),
             names=tuple(fields["names"]),

@@ -25,7 +25,7 @@ from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.doc_topics import doc_shares
 from dptopics.kernels.embedded import FULL, mean_of_words, projected
 from dptopics.release.counts import Estimate
-from dptopics.release.tabular import Tabular
+from dptopics.release.release import Tabular
 from dptopics.release.themes import Themes
 from dptopics.release.topic_sizes import DocumentSpace, TopicSizes
 

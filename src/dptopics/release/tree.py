@@ -22,7 +22,6 @@ class TopicTree:
 
     @property
     def n_topics(self) -> int:
-        """Leaves."""
         return len(self.words)
 
     def groups(self, n: int) -> NDArray[np.int64]:

@@ -23,7 +23,7 @@ from dptopics import Axis, Corpus, Ledger, PrivateTopics, SparkTable, TopicModel
 from dptopics.core.errors import EngineError, InputError, PrivacyWarning
 from dptopics.core.text import TextSettings
 from dptopics.data.bounded import Sample, UnitRows
-from dptopics.data.engines import spark_errors
+from dptopics.data.engines import spark as spark_errors
 from dptopics.data.engines.spark import spark_session
 from dptopics.mechanisms.topics import variational
 from dptopics.mechanisms.topics.embedded import EmbeddedTopics

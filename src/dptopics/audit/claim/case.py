@@ -37,7 +37,6 @@ class Accounting:
 
     @property
     def in_sight(self) -> bool:
-        """Whether every priced draw was observed as a query."""
         return not self.problem and len(self.allowed) == self.priced > 0
 
 

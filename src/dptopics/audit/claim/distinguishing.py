@@ -40,7 +40,6 @@ class DistinguishingResult:
     could_show: float = 0.0  # the ε that as many trials would have shown without a single error
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
         return {
             "trials": self.trials,
             "false_positive_rate_at_most": self.false_positives,

@@ -157,7 +157,6 @@ class Examination:
 
     @property
     def in_sight(self) -> bool:
-        """Whether every priced draw was observed as a query."""
         return self.case is not None and self.case.accounting.in_sight
 
     # --- price, sums and what lies beside them ---
@@ -311,7 +310,6 @@ class Examination:
         return found
 
     def _queries(self, mechanism: Mechanism[Any], corpus: BoundedCorpus) -> list[Query]:
-        """The queries of one complete run."""
         recorder = Recorder()
         self._tried(lambda: run(mechanism, corpus, recorder, secure_rng()))
         self.runs += 1

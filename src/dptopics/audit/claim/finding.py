@@ -122,7 +122,6 @@ class ClaimAudit(Audited):
         return [*found, *self.notes, meaning]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, for a file that stays with the owner."""
         return {
             "not_for_release": True,
             **self.summary().to_dict(),

@@ -72,13 +72,11 @@ class Recorder:
 
     @property
     def answers(self) -> list[Any]:
-        """What the run received."""
         return [question.answer for question in self.questions]
 
     # --- what is asked ---
 
     def private_query(self, draw: Callable[[], T]) -> T:
-        """Ask, and record the question."""
         if self._inside:  # a query within a query: the mechanism learns the outer one
             return draw()
         self._inside = True
@@ -124,7 +122,6 @@ class Recorder:
     # --- what is noticed ---
 
     def begin(self, rng: Generator) -> None:
-        """The run begins with this generator."""
         self._handed = rng
         self._bits = bits_drawn(rng) if is_secure(rng) else 0
 
@@ -160,7 +157,6 @@ class Recorder:
         return found
 
     def read_words(self) -> None:
-        """Private words were read."""
         if not self._inside:
             self.note("words that are private are read outside its queries")
 
@@ -173,8 +169,7 @@ class Player(Recorder):
         self._given = iter(answers)
 
     def _told(self, draw: Callable[[], T]) -> T:
-        found: T = self._next()
-        return found
+        return self._next()
 
     def _next(self) -> Any:
         try:
@@ -201,8 +196,7 @@ class Follower(Player):
         self._left -= 1
         if self._stop and self._left == 0:
             raise Enough
-        found: T = self._next()
-        return found
+        return self._next()
 
 
 class GuardedCorpus:
@@ -218,22 +212,18 @@ class GuardedCorpus:
 
     @property
     def words(self) -> Sequence[str]:
-        """What rows stand for."""
         if self._corpus.vocabulary is None:
             self._watcher.read_words()
         return self._corpus.words
 
     def limited(self, **limits: Any) -> "GuardedCorpus":
-        """The same, bounded again."""
         return GuardedCorpus(self._corpus.limited(**limits), self._watcher)
 
     def bounded_sum(self, statistic: Statistic, *, sample: Any = None, **how: Any) -> Any:
-        """As in the protocol."""
         tried: Any = _InParts(statistic, self._watcher) if self._watcher.in_parts else statistic
         return self._watcher.read("a sum over units", lambda: self._corpus.bounded_sum(tried, **how))
 
     def fold(self, step: Callable[[Any, Block], Any], state: Any, **how: Any) -> Any:
-        """As in the protocol."""
         return self._watcher.read("a fold over units", lambda: self._corpus.fold(step, state, **how))
 
 

@@ -82,7 +82,6 @@ class MembershipAudit(Audited):
         return self.ranked[0]
 
     def verdict(self) -> str:
-        """A few sentences for the owner."""
         first, rate = self.rates[0], self.rate
         found, (low, high) = self.best.true_positive_rate(rate), self.best.interval(rate, level=self.level)
         lines = [
@@ -145,7 +144,6 @@ class MembershipAudit(Audited):
         return np.minimum(1.0, exp(min(epsilon, 700)) * false_positive_rates + delta)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, for a file that stays with the owner."""
         grid = _GRID[self.rates[0] <= _GRID]  # below, there are too few outsiders for a curve
         return {
             "not_for_release": True,

@@ -35,7 +35,6 @@ class NgramAttack:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, marked."""
         return {"not_for_release": True, **asdict(self)}
 
     def save(self, folder: Path, *, settings: Mapping[str, Any]) -> Path:

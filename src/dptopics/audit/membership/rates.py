@@ -61,12 +61,10 @@ class Attack:
 
     @cached_property
     def _outside(self) -> NDArray[np.float64]:
-        """Scores of non-members, descending."""
         return np.asarray(np.sort(self.score[~self.member])[::-1])
 
     @cached_property
     def _inside(self) -> NDArray[np.float64]:
-        """Scores of members, ascending."""
         return np.sort(self.score[self.member])
 
     def area(self) -> float:
@@ -277,7 +275,6 @@ class Shadows:
 
     @property
     def n_shadows(self) -> int:
-        """Number of models."""
         return int(self.member.shape[0])
 
 

@@ -148,7 +148,6 @@ class TargetAttack(Audited):
         return Summary(light, expected_line, heads, rows, (self.verdict(), _ASSUMED))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
         return {
             "not_for_release": True,
             "summary": self.summary().to_dict(),

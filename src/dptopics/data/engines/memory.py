@@ -159,7 +159,6 @@ class BoundedTotal:
         self._mark = np.full(shape[0], -1, np.int64)
 
     def add(self, statistic: Statistic, block: Block) -> None:
-        """Add the units of a block."""
         start, rows, values = statistic(block)
         bounded_add(start, rows, values, self._limit, self._scale, self._norm, self._work, self._mark, self.total)
 
@@ -171,8 +170,7 @@ def _included(low: int, high: int, sample: Sample) -> NDArray[np.bool_]:
     """
     places = np.arange(low, high, dtype=np.uint64)
     lottery = siphash(places, np.uint64(sample.key[0]), np.uint64(sample.key[1]))
-    included: NDArray[np.bool_] = lottery < np.uint64(min(int(sample.rate * 2.0**64), 2**64 - 1))
-    return included
+    return lottery < np.uint64(min(int(sample.rate * 2.0**64), 2**64 - 1))
 
 
 def _take_units(block: Block, chosen: NDArray[np.int64]) -> Block:
@@ -250,7 +248,6 @@ class MemoryCorpus:
     def bounded_sum(
         self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None, norm: int = 2
     ) -> NDArray[np.int64]:
-        """See the protocol."""
         limit = steps(bound, grid, norm)
         height = len(self.words) if statistic.height is None else statistic.height
         shape = (height, statistic.width)

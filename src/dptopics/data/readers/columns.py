@@ -142,16 +142,14 @@ def _strings(column: Any, name: str, *, integers: bool) -> list[str | None]:
     if not (string or pa.types.is_null(kind) or (integers and pa.types.is_integer(kind))):
         wanted = "strings or whole numbers" if integers else "text"
         raise InputError(f"column {name!r} holds {type_name(kind)}, not {wanted}. Convert it first.")
-    values: list[str | None] = column.cast(pa.large_string()).to_pylist()
-    return values
+    return column.cast(pa.large_string()).to_pylist()
 
 
 def _anything(column: Any, name: str) -> list[str | None]:
     """Strings, numbers and dates as strings."""
     if pa.types.is_nested(column.type) and not pa.types.is_dictionary(column.type):
         raise InputError(f"column {name!r} holds {type_name(column.type)}, not single values. Convert it first.")
-    values: list[str | None] = column.cast(pa.large_string()).to_pylist()
-    return values
+    return column.cast(pa.large_string()).to_pylist()
 
 
 def type_name(kind: object) -> str:

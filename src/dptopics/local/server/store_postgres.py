@@ -84,7 +84,6 @@ class PostgresStore(Store):
             return tuple(str(period) for (period,) in found)
 
     def close(self) -> None:
-        """Let go of the connection."""
         if self._connection is not None:
             self._connection.close()
 

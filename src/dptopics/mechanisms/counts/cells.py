@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dptopics.core import progress
 from dptopics.core.axes import cell_names, check_table
 from dptopics.core.errors import InputError
-from dptopics.core.rules import check_rules
+from dptopics.core.questions import check_rules
 from dptopics.core.settings import check_fields, number, whole
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.mechanisms.counts.people import Entries, Filled, People
@@ -110,7 +110,6 @@ class CountsWithMargins(Calibrated):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many values each axis has."""
         return tuple(map(len, self.values))
 
     @property
@@ -120,7 +119,6 @@ class CountsWithMargins(Calibrated):
 
     @cached_property
     def entries(self) -> Entries:
-        """What a unit fills."""
         facts = self.facts if self.rules else self.shape[0]
         return Entries(self.shape, facts, self.rules, bool(self.number), None if self.people else self.documents or 1)
 
@@ -178,7 +176,6 @@ class CountsWithMargins(Calibrated):
 
     @property
     def public_words(self) -> tuple[str, ...]:
-        """The names of cells."""
         return cell_names(self.entries.n_cells).words
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
@@ -189,7 +186,6 @@ class CountsWithMargins(Calibrated):
 
     @property
     def rehearsal_size(self) -> int:
-        """All cells."""
         return self.entries.n_cells
 
     def check(self, corpus: BoundedCorpus) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dptopics.core.rules import holds
+from dptopics.core.questions import holds
 from dptopics.data.bounded import Block, UnitRows
 from dptopics.kernels.counts import unit_words
 from dptopics.kernels.hashing import siphash

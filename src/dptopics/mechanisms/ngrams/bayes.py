@@ -214,7 +214,6 @@ class BayesNgrams(OverNgrams, Calibrated):
 
     @property
     def guarantee(self) -> Guarantee:
-        """One draw of noise."""
         return self.promise(self.noise.event(self.scale), assumptions=(PUBLIC_WORDS,))
 
     @property

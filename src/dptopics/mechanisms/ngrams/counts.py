@@ -26,7 +26,6 @@ class CountsAndUsers:
     width: ClassVar[int] = 2
 
     def __call__(self, block: Block) -> UnitRows:
-        """Rows and values of each unit."""
         return UnitRows(*unit_counts(*block[:4], self.n_words, self.max_count))
 
 
@@ -37,7 +36,6 @@ class LimitedCounts(CountsAndUsers):
     width: ClassVar[int] = 1
 
     def __call__(self, block: Block) -> UnitRows:
-        """Rows and values of each unit."""
         start, rows, values = super().__call__(block)
         return UnitRows(start, rows, np.ascontiguousarray(values[:, :1]))
 
@@ -50,7 +48,6 @@ class OverNgrams(Registered):
 
     @property
     def public_words(self) -> tuple[str, ...]:
-        """The public list."""
         return () if self.prior is None else self.prior.vocabulary.words
 
 
@@ -106,5 +103,4 @@ class VocabularyThenNgrams(VocabularyThen[NgramTable]):
 
     @property
     def then(self) -> Mechanism[NgramTable]:
-        """The n-grams."""
         return self.ngrams

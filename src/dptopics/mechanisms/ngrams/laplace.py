@@ -56,7 +56,6 @@ class LaplaceNgrams(OverNgrams, Calibrated):
 
     @property
     def guarantee(self) -> Guarantee:
-        """One draw of noise."""
         return self.promise(self.noise.event(self.scale, nonnegative=True), assumptions=(PUBLIC_WORDS,))  # counts
 
     def check(self, corpus: BoundedCorpus) -> None:

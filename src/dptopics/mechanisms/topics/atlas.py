@@ -152,7 +152,6 @@ class Units:
     width: ClassVar[int] = 1
 
     def __call__(self, block: Block) -> UnitRows:
-        """Each counts once."""
         n = block.unit_start.size - 1
         return UnitRows(np.arange(n + 1), np.zeros(n, np.int32), np.ones((n, 1)))
 
@@ -166,7 +165,6 @@ class Places:
 
     @property
     def height(self) -> int:
-        """A row for each theme."""
         return len(self.centres)
 
     def __call__(self, block: Block) -> UnitRows:
@@ -185,7 +183,6 @@ class Belonging:
 
     @property
     def height(self) -> int:
-        """A row for each cell."""
         return self.themes.n_cells
 
     def __call__(self, block: Block) -> UnitRows:

@@ -36,11 +36,9 @@ class _Scores:
 
     @property
     def width(self) -> int:
-        """One number for each model."""
         return len(self.topics)
 
     def __call__(self, block: Block) -> UnitRows:
-        """Row 0 of each unit."""
         documents = block.unit_start, block.doc_start, block.word, block.counts.astype(np.float64)
         scores = [log_likelihoods(*documents, t, a, 20, 1e-3) for t, a in zip(self.topics, self.alphas, strict=True)]
         values = np.column_stack(scores)
@@ -98,7 +96,6 @@ class BestOf(Registered):
 
     @property
     def unit(self) -> Unit:
-        """Whose presence it hides."""
         return self.candidates[0].unit
 
     @property
@@ -118,7 +115,6 @@ class BestOf(Registered):
         return composed(candidates, scores, delta=self.delta)
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
-        """All candidates."""
         candidates: tuple[Any, ...] = self.candidates
         return [one for candidate in candidates for one in candidate.rehearsed(words)]
 
@@ -133,7 +129,6 @@ class BestOf(Registered):
             mechanism.check(corpus)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """Candidates, scores, the best."""
         self.check(corpus)
         models, n = [], len(self.candidates)
         for number, mechanism in enumerate(self.candidates):
@@ -185,5 +180,4 @@ class VocabularyThenTopics(VocabularyThen[TopicModel]):
 
     @property
     def then(self) -> Mechanism[TopicModel]:
-        """The topics."""
         return self.topics

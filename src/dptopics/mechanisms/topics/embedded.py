@@ -269,7 +269,6 @@ class EmbeddedTopics(GaussianTopics):
 
     @property
     def word_noise(self) -> float | None:
-        """On a word's part in a topic."""
         return self.word_sigma
 
     @property
@@ -294,7 +293,6 @@ class EmbeddedTopics(GaussianTopics):
         return min(MOST_THEMES, round(4 + units / (_UNITS_OF_A_THEME * self.sigma))), self.sigma / sqrt(left / 2)
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
-        """Both ways that it can go."""
         paths = (0, 10**12) if self.atlas is not None and self.name == EmbeddedTopics.name else (self.few,)
         return [one for few in paths for one in super(EmbeddedTopics, replace(self, few=few)).rehearsed(words)]
 

@@ -151,7 +151,6 @@ class Nearest:
 
     @property
     def height(self) -> int:
-        """A row for each candidate."""
         return len(self.candidates)
 
     def __call__(self, block: Block) -> UnitRows:
@@ -170,12 +169,10 @@ class Sums:
 
     @property
     def height(self) -> int:
-        """A row for each cluster."""
         return len(self.centres)
 
     @property
     def width(self) -> int:
-        """The vector, and the size."""
         return int(self.centres.shape[1]) + 1
 
     def __call__(self, block: Block) -> UnitRows:
@@ -197,7 +194,6 @@ class Votes:
 
     @property
     def width(self) -> int:
-        """A column for each topic."""
         return len(self.centres)
 
     def __call__(self, block: Block) -> UnitRows:
@@ -334,7 +330,6 @@ class Clusters:
         return cls(centres, np.maximum(sizes, 1.0), np.where(number < n_seeds, number, -1))
 
     def take(self, chosen: Sequence[int] | NDArray[np.int64]) -> "Clusters":
-        """Some of them, in this order."""
         index = np.asarray(chosen, np.int64)
         return Clusters(self.centres[index], self.sizes[index], self.seeds[index])
 

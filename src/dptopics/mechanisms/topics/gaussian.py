@@ -111,7 +111,6 @@ class GaussianTopics(Calibrated):
 
     @property
     def size_noise(self) -> float | None:
-        """A unit counts once: as the multiplier."""
         return self.size_sigma if self.size_share else None
 
     def sized(self, model: TopicModel, corpus: BoundedCorpus, rng: Generator) -> TopicModel:

@@ -88,7 +88,6 @@ class MixtureTopics(GaussianTopics):
 
     @property
     def word_noise(self) -> float | None:
-        """On a word's part in a topic."""
         return self.step_sigma
 
     @property
@@ -99,7 +98,6 @@ class MixtureTopics(GaussianTopics):
         )
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """Learn topics over the corpus's public vocabulary."""
         self.check(corpus)
         vocabulary = corpus.vocabulary
         assert vocabulary is not None
@@ -120,7 +118,6 @@ class MixtureTopics(GaussianTopics):
         return Release.of(self.sized(model, corpus, rng), self, rng)
 
     def _noisy_counts(self, corpus: BoundedCorpus, rng: Generator, weight: Floats, topics: Floats, step: int) -> Floats:
-        """One round."""
         statistic = _AssignedWords(weight, np.log(topics), self.sharpness)
         with progress.part(0.1 + 0.87 * step / self.steps, 0.1 + 0.87 * (step + 1) / self.steps):
             return noisy_sum(corpus, statistic, bound=1.0, sigma=self.step_sigma, rng=rng)

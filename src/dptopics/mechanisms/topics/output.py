@@ -74,7 +74,6 @@ class TopicsOverMatrix(Registered):
 
     @classmethod
     def accepts(cls) -> frozenset[str]:
-        """Settings of a plan."""
         return SETTINGS | {"top", "post"}
 
     @classmethod
@@ -93,12 +92,10 @@ class TopicsOverMatrix(Registered):
 
     @property
     def unit(self) -> Unit:
-        """Whose presence it hides."""
         return self.output.unit
 
     @property
     def delta(self) -> float:
-        """The δ at which ε is stated."""
         return self.output.delta
 
     @property
@@ -107,7 +104,6 @@ class TopicsOverMatrix(Registered):
         return replace(self.output.guarantee, limits=(SMALL_GROUPS,))
 
     def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
         return replace(self, output=self.output.rescaled(factor))
 
     def check(self, corpus: BoundedCorpus) -> None:
@@ -130,7 +126,6 @@ class TopicsOverMatrix(Registered):
         return replace(self, output=self.output.prepared(self._restricted(corpus), **how))
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """Learn topics, add noise."""
         with progress.part(0.0, 0.9):
             ready = self.prepared(corpus)
         corpus = self._restricted(corpus)

@@ -58,7 +58,6 @@ class Topics:
     top: int | None = None
 
     def __call__(self, counts: Counts) -> NDArray[np.float64]:
-        """Learn."""
         topics = learn_anyway(self.learner, counts, self.n_topics)
         return topics if self.top is None else np.asarray(np.where(heaviest(topics, self.top), topics, 0.0))
 
@@ -224,7 +223,6 @@ class OutputMatrix(Registered):
         return cls(sigma=multiplier(epsilon, delta, calibration), delta=delta, **settings)
 
     def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
         return replace(self, sigma=self.sigma * factor)
 
     @property
@@ -359,14 +357,12 @@ class OutputMatrix(Registered):
         return steps[np.lexsort(steps.T[::-1])] if self.matched else steps
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[NDArray[np.float64]]:
-        """Release the noisy matrix."""
         with progress.part(0.0, 0.9):
             ready = self.prepared(corpus)
         matrix, _ = ready.noisy(corpus, rng)
         return Release.of(matrix, ready, rng)
 
     def _source(self, corpus: BoundedCorpus) -> BoundedCorpus:
-        """Whose units the neighbours are drawn from."""
         return corpus if self.public is None else self.public.limited(vocabulary=corpus.vocabulary)
 
 

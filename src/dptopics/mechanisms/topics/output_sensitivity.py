@@ -31,7 +31,6 @@ class Units:
 
     @property
     def n(self) -> int:
-        """Number of units."""
         return int(self.start.size - 1)
 
     def take(self, units: NDArray[np.int64]) -> Counts:
@@ -42,7 +41,6 @@ class Units:
 
     @property
     def digest(self) -> str:
-        """A hash of all of it."""
         arrays = (self.start, self.counts.doc_start, self.counts.word, self.counts.count)
         return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
 
@@ -50,9 +48,7 @@ class Units:
 class Neighbours(Protocol):
     """A distribution P over units. Data sets are drawn from P^N; a neighbour has one unit drawn anew."""
 
-    def draw(self, n: int, lots: Generator) -> Units:
-        """n independent units."""
-        ...
+    def draw(self, n: int, lots: Generator) -> Units: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +58,6 @@ class DrawnUnits:
     units: Units
 
     def draw(self, n: int, lots: Generator) -> Units:
-        """n independent units."""
         chosen = lots.integers(0, self.units.n, n)
         sizes = np.diff(self.units.start)[chosen]
         return Units(self.units.take(chosen), np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]))
@@ -83,7 +78,6 @@ class GeneratedUnits:
     word_key: NDArray[np.uint64]  # hash of each word: documents are keyed by their content
 
     def draw(self, n: int, lots: Generator) -> Units:
-        """n independent units."""
         from dptopics.kernels.gather import content_keys
 
         shape = DrawnUnits(self.units).draw(n, lots)
@@ -223,9 +217,7 @@ class Checkpoint(Protocol):
         """Distances known already for this key."""
         ...
 
-    def add(self, i: int, far: float) -> None:
-        """One more pair is done."""
-        ...
+    def add(self, i: int, far: float) -> None: ...
 
 
 def sample_sensitivity(

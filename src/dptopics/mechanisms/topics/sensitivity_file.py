@@ -108,6 +108,5 @@ class Pairs:
         return found
 
     def add(self, i: int, far: float) -> None:
-        """One more pair is done."""
         with open(self.path, "a", encoding="utf-8") as file:
             file.write(json.dumps([i, far]) + "\n")

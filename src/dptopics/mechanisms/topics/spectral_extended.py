@@ -44,11 +44,9 @@ class _WordsByShares:
 
     @property
     def width(self) -> int:
-        """A number for each topic."""
         return int(self.topics.shape[1])
 
     def __call__(self, block: Block) -> UnitRows:
-        """Of the units of a block."""
         documents = block.unit_start, block.doc_start, block.word, block.counts.astype(np.float64)
         return UnitRows(*words_by_shares(*documents, self.known, self.topics, self.alpha, _WEIGHT, 20, 1e-3))
 
@@ -111,12 +109,10 @@ class ExtendedTopics(Calibrated):
 
     @property
     def size_noise(self) -> float | None:
-        """A unit counts once: as the multiplier."""
         return self.size_sigma
 
     @property
     def unit(self) -> Unit:
-        """Whose presence it hides."""
         return self.core.unit
 
     @property
@@ -137,7 +133,6 @@ class ExtendedTopics(Calibrated):
         return composed(self.core.guarantee, histogram, delta=self.delta)
 
     def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
         sizes = None if self.size_sigma is None else self.size_sigma * factor
         return replace(self, core=self.core.rescaled(factor), sigma=self.sigma * factor, size_sigma=sizes)
 

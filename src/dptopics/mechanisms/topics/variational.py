@@ -73,7 +73,6 @@ class VariationalTopics(GaussianTopics):
 
     @property
     def word_noise(self) -> float | None:
-        """On a word's part in a topic."""
         return self.sigma * self.clip
 
     @property
@@ -98,7 +97,6 @@ class VariationalTopics(GaussianTopics):
         return grid_for(self.clip, self.sigma)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        """Learn topics over the corpus's public vocabulary."""
         self.check(corpus)
         vocabulary = corpus.vocabulary
         assert vocabulary is not None

@@ -52,7 +52,6 @@ class EqualWeights:
     width: ClassVar[int] = 1
 
     def __call__(self, block: Block) -> UnitRows:
-        """Rows and weights of each unit."""
         start, word = block.doc_start, block.word
         if self.known is not None:
             kept = ~self.known[word]
@@ -133,7 +132,6 @@ class ThresholdVocabulary(Calibrated):
 
     @classmethod
     def template(cls, **settings: Any) -> Self:
-        """Noise of one, to be rescaled."""
         kind = Noise(settings.get("noise", cls.noise))
         usual = {"tail": default_tail(kind, settings["delta"]), "max_words": 200}
         return super().template(**(usual | settings | {"noise": kind}))
@@ -223,7 +221,6 @@ class CountVocabulary(ThresholdVocabulary):
 
     @property
     def _norm(self) -> float:
-        """Of max_words ones."""
         return sqrt(self.max_words) if self.noise is Noise.GAUSSIAN else float(self.max_words)
 
     def weights(self, corpus: BoundedCorpus) -> Weights:

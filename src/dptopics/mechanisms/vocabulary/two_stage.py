@@ -10,7 +10,7 @@ from dptopics.core import progress
 from dptopics.core.errors import InputError, NothingReleased, PrivacyError
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.mechanisms.mechanism import Mechanism, Registered, calibrate, check_unit, in_shares
+from dptopics.mechanisms.mechanism import Registered, calibrate, check_unit, in_shares
 from dptopics.privacy.card import PUBLIC_LIST
 from dptopics.privacy.events import to_replace_one
 from dptopics.privacy.guarantee import Guarantee, Unit, composed_over_words
@@ -36,7 +36,7 @@ class VocabularyThen(Registered, Generic[T]):
     The two compose: the events of both are priced together at one δ. Proof: docs/guarantees/pipeline.md
     """
 
-    vocabulary: Mechanism[Vocabulary]
+    vocabulary: Any  # the mechanism that chooses them
     delta: float
     part: ClassVar[str]  # the field that holds the mechanism that follows
     nothing: ClassVar[str]  # what to say, and to advise, where no word was released
@@ -52,8 +52,7 @@ class VocabularyThen(Registered, Generic[T]):
         """For (ε, δ) together, ``share`` of the budget for the vocabulary."""
         first, second = in_shares((share, vocabulary), (1 - share, then), epsilon=epsilon)
         made: Any = cls(**{"vocabulary": first, cls.part: second, "delta": delta})
-        found: Self = calibrate(made, epsilon=epsilon)
-        return found
+        return calibrate(made, epsilon=epsilon)
 
     @classmethod
     def added_up(cls, vocabulary: Any, then: Any, *, first: float, epsilon: float, delta: float) -> Self:
@@ -65,17 +64,15 @@ class VocabularyThen(Registered, Generic[T]):
         made: Any = cls(**{"vocabulary": words, cls.part: rest, "delta": delta})
         if made.guarantee.epsilon > epsilon * (1 + 1e-6):  # plain addition would have to cover it
             raise InputError(f"the parts cost ε = {made.guarantee.epsilon:g} together, more than {epsilon:g}.")
-        found: Self = made
-        return found
+        return made
 
     @property
     @abstractmethod
-    def then(self) -> Mechanism[T]:
+    def then(self) -> Any:
         """What runs on the words that were released."""
 
     @property
     def unit(self) -> Unit:
-        """Whose presence it hides."""
         return self.then.unit
 
     @property
@@ -92,36 +89,22 @@ class VocabularyThen(Registered, Generic[T]):
         return replace(self, **changed)
 
     def units_needed(self, n_words: int) -> float | None:
-        """As of the vocabulary."""
-        first: Any = self.vocabulary
-        needed: float | None = first.units_needed(n_words)
-        return needed
+        return self.vocabulary.units_needed(n_words)
 
     @property
     def word_noise(self) -> float | None:
-        """As of what follows."""
-        second: Any = self.then
-        found: float | None = second.word_noise
-        return found
+        return self.then.word_noise
 
     @property
     def size_noise(self) -> float | None:
-        """As of what follows."""
-        second: Any = self.then
-        found: float | None = second.size_noise
-        return found
+        return self.then.size_noise
 
     def themes_expected(self, units: int) -> tuple[int, float] | None:
-        """As of what follows."""
-        second: Any = self.then
-        found: tuple[int, float] | None = second.themes_expected(units)
-        return found
+        return self.then.themes_expected(units)
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         """Both parts: no invented word would clear the threshold."""
-        first: Any = self.vocabulary
-        second: Any = self.then
-        return [*first.rehearsed(), *second.rehearsed(first.public_words)]
+        return [*self.vocabulary.rehearsed(), *self.then.rehearsed(self.vocabulary.public_words)]
 
     def check(self, corpus: BoundedCorpus) -> None:
         """What the vocabulary can run on, and what of the rest does not depend on the words."""
@@ -130,12 +113,10 @@ class VocabularyThen(Registered, Generic[T]):
 
     def _over(self, n_words: int) -> Any:
         """What follows, with no more topics than words came out: better few topics than a charge for none."""
-        second: Any = self.then
-        fewer = hasattr(second, "with_topics") and 2 <= n_words < second.n_topics
-        return second.with_topics(n_words) if fewer else second
+        fewer = hasattr(self.then, "with_topics") and 2 <= n_words < self.then.n_topics
+        return self.then.with_topics(n_words) if fewer else self.then
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[T]:
-        """Words, restriction, the rest."""
         self.check(corpus)
         with progress.part(0.0, self.halfway):
             words = self.vocabulary(corpus, rng).value
@@ -148,8 +129,7 @@ class VocabularyThen(Registered, Generic[T]):
             raise NothingReleased(f"{error} (The budget was charged.)") from None
         with progress.part(self.halfway, 1.0):
             value = then(restricted, rng).value
-        mine: Any = self
-        return Release.of(value, mine, rng)
+        return Release.of(value, self, rng)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,15 +157,12 @@ class PublicVocabulary(Registered):
 
     @property
     def public_words(self) -> tuple[str, ...]:
-        """All of them."""
         return self.vocabulary.words
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
-        """Nothing can go wrong."""
         return []
 
     def rescaled(self, factor: float) -> Self:
-        """Itself: there is no noise."""
         return self
 
     def check(self, corpus: BoundedCorpus) -> None:
@@ -207,7 +184,7 @@ class ReplaceOneVocabulary(Registered):
     stay hidden. Proof: docs/guarantees/output.md
     """
 
-    vocabulary: Mechanism[Vocabulary]
+    vocabulary: Any  # its mechanism
     name: ClassVar[str] = "replace-one-vocabulary"
     paper: ClassVar[str] = "-"
 
@@ -216,7 +193,6 @@ class ReplaceOneVocabulary(Registered):
 
     @property
     def unit(self) -> Unit:
-        """Whose presence it hides."""
         return self.vocabulary.unit
 
     @property
@@ -236,25 +212,16 @@ class ReplaceOneVocabulary(Registered):
 
     def units_needed(self, n_words: int) -> float | None:
         """As of the vocabulary: the noise is the same."""
-        inner: Any = self.vocabulary
-        needed: float | None = inner.units_needed(n_words)
-        return needed
+        return self.vocabulary.units_needed(n_words)
 
     @property
     def public_words(self) -> tuple[str, ...]:
-        """Those of the vocabulary."""
-        inner: Any = self.vocabulary
-        words: tuple[str, ...] = inner.public_words
-        return words
+        return self.vocabulary.public_words
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
-        """The vocabulary."""
-        inner: Any = self.vocabulary
-        parts: list[tuple[Any, tuple[str, ...]]] = inner.rehearsed(words)
-        return parts
+        return self.vocabulary.rehearsed(words)
 
     def rescaled(self, factor: float) -> Self:
-        """The same with other noise."""
         return replace(self, vocabulary=self.vocabulary.rescaled(factor))
 
     def check(self, corpus: BoundedCorpus) -> None:
@@ -262,5 +229,4 @@ class ReplaceOneVocabulary(Registered):
         self.vocabulary.check(corpus)
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[Vocabulary]:
-        """Release the words."""
         return Release.of(self.vocabulary(corpus, rng).value, self, rng)

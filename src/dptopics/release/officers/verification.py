@@ -133,7 +133,6 @@ class Verified:
     checksum: str  # SHA-256 of bundle.json, which holds those of all other files
 
     def to_dict(self) -> dict[str, Any]:
-        """For machines."""
         return {
             "files": self.files,
             "sha256": self.checksum,
@@ -144,7 +143,6 @@ class Verified:
         }
 
     def lines(self) -> list[str]:
-        """One sentence for each check."""
         signed = "not signed" if self.signed_by is None else f"signed by the key {self.signed_by}"
         price = "nothing is guaranteed, so there is no price to check" if self.price is None else str(self.price)
         plan = self.planned or "the card states the noise of plan and settings"

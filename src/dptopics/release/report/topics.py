@@ -83,7 +83,6 @@ class TopicsPage:
         return Shown.of(Estimate.of(float(noisy.sum()), float((noise**2).sum()))).value
 
     def body(self) -> str:
-        """All sections."""
         counted = ""
         if self.counts is not None:
             table = self.counts.value
