@@ -183,7 +183,7 @@ def test_units_count_once_and_rounds_have_norm_one(few):
     start, _, values = Units()(block)
     assert np.array_equal(start, np.arange(block.unit_start.size))
     assert np.array_equal(values, np.ones((start.size - 1, 1)))
-    along = Along(chart.documents, theme_axes(chart.centres, np.ones(len(chart.centres))))
+    along = Along(chart.documents, theme_axes(chart.centres, np.ones(len(chart.centres)), 24))
     rows = Placed(Sums(np.eye(along.axes.shape[1])[:3], 0.0), along)(block).values
     assert np.linalg.norm(rows, axis=1).max() <= 1 + 1e-4  # but for steps, which the sum's own bound covers
     assert not rows[:, -1].any()

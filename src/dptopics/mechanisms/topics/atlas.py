@@ -31,7 +31,6 @@ LIKELY = 2.0  # to be part of a topic
 LEAST_TEXTS = 1.0  # that a theme must explain
 FEWEST_THEMES = 8  # shown
 MOST_THEMES = 40
-_AXES = 24
 _DIFFER = 3.0  # how much a variance along the mean of the themes, as a part of its square, speaks for leaving it
 _SMALL = 0.15  # of the weight of the last that could be a topic by itself: smaller themes make no topics
 
@@ -204,8 +203,8 @@ class Along:
         return projected(found, np.zeros(len(self.axes)), self.axes, np.zeros(self.axes.shape[1]))
 
 
-def theme_axes(centres: Floats, weights: Floats) -> Floats:
-    """Axes along which weighted themes spread: the fewer there are, the less noise is in a sum.
+def theme_axes(centres: Floats, weights: Floats, n: int) -> Floats:
+    """The n axes along which weighted themes spread most: the fewer there are, the less noise is in a sum.
 
     What all of them have in common tells none from another: the less they differ along their mean, the more of it is
     taken off.
@@ -217,7 +216,7 @@ def theme_axes(centres: Floats, weights: Floats) -> Floats:
     left = np.eye(len(middle)) - common * np.outer(middle, middle)
     with threadpool_limits(1):
         seen = centres @ left
-        axes = np.linalg.eigh((seen * weights[:, None]).T @ seen)[1][:, ::-1][:, :_AXES]
+        axes = np.linalg.eigh((seen * weights[:, None]).T @ seen)[1][:, ::-1][:, :n]
         return np.ascontiguousarray(left @ axes)
 
 

@@ -166,7 +166,16 @@ class Split(NamedTuple):
         return cls(0.76 - rounds, rounds, 0.0)
 
 
-ROUNDS = (8, 4)  # of k-means, for few units: of models of texts, of words
+def steps_of(size: float, *, of_words: bool) -> int:
+    """Rounds of k-means, for few units: noise leaves room for more the more there are. Whole texts move further."""
+    return (3 if size < 800 else 4 if size < 1500 else 6) if of_words else 8
+
+
+def axes_of(size: float) -> int:
+    """Axes that they go along: 24 up to 800 units, 48 from 2,000 on."""
+    return 24 + round(24 * min(1.0, max(0.0, size - 800) / 1200))
+
+
 _CAUTION = 1.1  # noise in them counts so many times: a sum must say more than that to move a topic
 _WORDS_OF_A_TEXT = 50  # distinct ones, where nobody asked
 _WORDS_OF_A_THEME = 8
@@ -354,10 +363,10 @@ class EmbeddedTopics(GaussianTopics):
             noisy = asked.sum(Placed(Places(placed.centres), placed.documents), sigma)[:, 0]
         weight, shown = placed.weights(noisy, sigma, LIKELY), placed.shown(noisy, sigma)
         kept = np.union1d(np.flatnonzero(weight > LEAST_TEXTS), shown)
-        axes = theme_axes(placed.centres, np.maximum(weight, 1e-9))
+        axes = theme_axes(placed.centres, np.maximum(weight, 1e-9), axes_of(size))
         along = Along(placed.documents, axes)
         moving = Moving.at(grouped_themes(unit(placed.centres[kept] @ axes), weight[kept] + 1e-9, self.n_topics))
-        rounds = ROUNDS[self.embedding.of_words] if split.rounds else 0
+        rounds = steps_of(size, of_words=self.embedding.of_words) if split.rounds else 0
         for step in range(rounds):
             with progress.part(0.4 + 0.4 * step / rounds, 0.4 + 0.4 * (step + 1) / rounds):
                 sigma = budget.of(split.rounds / rounds)
