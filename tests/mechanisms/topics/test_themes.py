@@ -196,8 +196,8 @@ def test_what_all_themes_share_is_taken_off():
     apart /= np.linalg.norm(apart, axis=1, keepdims=True)
     alike /= np.linalg.norm(alike, axis=1, keepdims=True)
     middle = alike.mean(axis=0) / np.linalg.norm(alike.mean(axis=0))
-    assert np.linalg.norm(middle @ theme_axes(alike, np.ones(40))) < 0.1
-    assert np.allclose(np.linalg.svd(theme_axes(apart, np.ones(40)))[1], 1)  # all of it stays
+    assert np.linalg.norm(middle @ theme_axes(alike, np.ones(40), 24)) < 0.1
+    assert np.allclose(np.linalg.svd(theme_axes(apart, np.ones(40), 24))[1], 1)  # all of it stays
 
 
 def test_planted_subjects_are_shown_and_named(few, released):
