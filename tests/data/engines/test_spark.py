@@ -75,6 +75,8 @@ def session(tmp_path_factory):
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+    if (left := SparkSession.getActiveSession()) is not None:  # by another test of this process, with its own settings
+        left.stop()
     builder = SparkSession.builder.master("local[1,4]")  # one thread; a task may fail three times
     session = builder.config(map=settings).getOrCreate()
     yield session
