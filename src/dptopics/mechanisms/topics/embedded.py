@@ -172,8 +172,8 @@ def steps_of(size: float, *, of_words: bool) -> int:
 
 
 def axes_of(size: float) -> int:
-    """Axes that they go along: 24 up to 800 units, 48 from 2,000 on."""
-    return 24 + round(24 * min(1.0, max(0.0, size - 800) / 1200))
+    """Axes that they go along: 24 up to 800 units, 48 with 2,000, 96 from 8,000 on."""
+    return round(float(np.interp(size, (800, 2000, 8000), (24, 48, 96))))
 
 
 _CAUTION = 1.1  # noise in them counts so many times: a sum must say more than that to move a topic
@@ -207,7 +207,7 @@ class EmbeddedTopics(GaussianTopics):
 
     embedding: Embedding = field(default_factory=MiniLMWords)
     atlas: Atlas | None = None  # public themes; None: candidates are made of public words
-    few: int = 4000  # units below which the budget goes to themes, where there is an atlas
+    few: int = 8000  # units below which the budget goes to themes, where there is an atlas
     steps: int = 8
     dimensions: int = 128
     candidates: int = 300
@@ -440,7 +440,7 @@ class EmbeddedTopics(GaussianTopics):
         n_topics = self._carried(size)
         with progress.part(0.18, 0.2):
             wanted = ceil(self.spread * n_topics) + self.more_clusters
-            candidates = public.candidates(space, self.candidates)
+            candidates = public.candidates(space, self.candidates, self._theme_vectors(public.vectors[:0]))
             near = asked.sum(Placed(Nearest(candidates), documents), self.start_sigma)[:, 0]
             centres = grouped(candidates, near, 2 * self.start_sigma, min(wanted, len(candidates)))
         seeds = embedded_space.of_seeds(self.seed_words, self.embedding, space) if self.seed_words else centres[:0]
@@ -465,6 +465,12 @@ class EmbeddedTopics(GaussianTopics):
             progress.report(1.0)
             return model
         return sized(model, corpus, sigma=asked.budget.pay(self.size_sigma), rng=asked.rng, place=documents)
+
+    def _theme_vectors(self, none: Floats) -> Floats:
+        """Where the themes of the atlas lie among the vectors of words."""
+        if self.atlas is None or not self.embedding.of_words:
+            return none
+        return embedded_space.means_of(tuple(theme.words for theme in self.atlas.themes), self.embedding)
 
     def _middle(self, asked: Asked, documents: Documents) -> tuple[Documents, float]:
         """Documents seen from their noisy mean (most models put all texts on one side), and their noisy number."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import log, sqrt
 from typing import ClassVar, NamedTuple
 
@@ -75,11 +76,10 @@ class PublicWords:
         means = np.ascontiguousarray(placed * self.weight[:, None], np.float32)
         return Space(unit(placed), means, self.frequency, here, mean, projection)
 
-    def candidates(self, space: Space, n: int) -> Floats:
-        """At most n possible centres in the space, spread over the frequent words."""
-        found = self.vectors[np.argsort(-self.frequency, kind="stable")[:_FREQUENT]]
-        if len(found) > n:
-            found = k_means(found, np.ones(len(found)), n, starts=1, rounds=_ROUNDS, tries=1).centres
+    def candidates(self, space: Space, n: int, themes: Floats) -> Floats:
+        """At most n possible centres in the space, spread over the frequent words, half of them over the themes."""
+        words = self.vectors[np.argsort(-self.frequency, kind="stable")[:_FREQUENT]]
+        found = np.concatenate([_spread(words, n - min(n // 2, len(themes))), _spread(themes, n // 2)])
         return unit((found - space.mean) @ space.projection)
 
 
@@ -91,10 +91,23 @@ def of_words(vocabulary: Vocabulary, embedding: Embedding, text: TextSettings | 
     return PublicWords(vectors, frequency, weight)
 
 
-def of_seeds(seed_words: Sequence[Sequence[str]], embedding: Embedding, space: Space) -> Floats:
-    """A centre for each row of seed words: the mean of their vectors."""
-    rows = [unit(embedding.together(tuple(row)).astype(np.float64)).mean(axis=0) for row in seed_words]
-    return unit((np.array(rows) - space.mean) @ space.projection)
+@lru_cache(maxsize=4)
+def means_of(rows: tuple[tuple[str, ...], ...], embedding: Embedding) -> Floats:
+    """The mean vector of each row of words."""
+    return np.array([unit(embedding.together(row).astype(np.float64)).mean(axis=0) for row in rows])
+
+
+def of_seeds(seed_words: tuple[tuple[str, ...], ...], embedding: Embedding, space: Space) -> Floats:
+    """A centre for each row of seed words."""
+    return unit((means_of(seed_words, embedding) - space.mean) @ space.projection)
+
+
+def _spread(points: Floats, n: int) -> Floats:
+    return (
+        k_means(points, np.ones(len(points)), n, starts=1, rounds=_ROUNDS, tries=1).centres
+        if len(points) > n
+        else points
+    )
 
 
 def _common(frequency: Floats) -> Floats:
