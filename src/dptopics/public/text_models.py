@@ -2,7 +2,7 @@
 
 A model that pads a batch to its longest text rounds differently beside other texts: one author more or less would move
 the vectors of everybody in the batch, and a bounded sum by more than its bound. So each private text gets a call of its
-own. Only public words are embedded together.
+own, or a place in a batch of fixed shape (:mod:`dptopics.public.shapes`). Only public words are embedded together.
 """
 
 import os
@@ -55,26 +55,32 @@ class TextModel:
     """
 
     name: str
-    encode: Callable[[Sequence[str]], Any] = field(repr=False, compare=False)
+    encode: Callable[..., Any] = field(repr=False, compare=False)
     of_words: bool = field(default=False, init=False)
+
+    @property
+    def how(self) -> str:
+        """What decides the last digits of its vectors, beside the text; empty if each text has a call of its own."""
+        return ""
 
     def __call__(self, texts: Sequence[str]) -> Floats:
         """The model's vectors, each from a call of its own; equal texts share one."""
         found: dict[str, Floats] = {}
         for number, text in enumerate(texts, start=1):
             if text not in found:
-                found[text] = self._vectors([text])
+                found[text] = self.vectors([text])
             if number % _BATCH == 0:
                 progress.report(number / len(texts))
-        return _joined([found[text] for text in texts])
+        return joined([found[text] for text in texts])
 
     def together(self, words: Sequence[str]) -> Floats:
         """The model's vectors of public words, in batches."""
-        return _joined([self._vectors(list(words[i : i + _BATCH])) for i in range(0, len(words), _BATCH)])
+        return joined([self.vectors(list(words[i : i + _BATCH])) for i in range(0, len(words), _BATCH)])
 
-    def _vectors(self, texts: list[str]) -> Floats:
-        told = f"{self.name} cannot embed a text"
-        return check_vectors(shielded(partial(self.encode, texts), told, "Try the model on public texts."), len(texts))
+    def vectors(self, texts: list[str], *shape: int) -> Floats:
+        """The model's answer to one call."""
+        call, told = partial(self.encode, texts, *shape), f"{self.name} cannot embed a text"
+        return check_vectors(shielded(call, told, "Try the model on public texts."), len(texts))
 
     def __str__(self) -> str:
         return self.name
@@ -95,6 +101,10 @@ class CachedModel:
     def of_words(self) -> bool:
         return self.model.of_words
 
+    @property
+    def how(self) -> str:
+        return getattr(self.model, "how", "")
+
     def __call__(self, texts: Sequence[str]) -> Floats:
         """Vectors of texts that were embedded one at a time, now or before."""
         return self._remembered("alone", self.model, texts)
@@ -104,6 +114,7 @@ class CachedModel:
 
     def _remembered(self, how: str, model: Callable[[Sequence[str]], Floats], texts: Sequence[str]) -> Floats:
         # How a vector was made is part of its key: one from a batch must never pass for one made alone.
+        how += self.how
         keys = {
             text: blake2b(f"{how}\0{self.name}\0{text}".encode("utf-8", "surrogatepass")).digest() for text in texts
         }
@@ -114,7 +125,7 @@ class CachedModel:
             rows = [(keys[text], np.asarray(found[text]).tobytes()) for text in missing]
             with self.store:
                 self.store.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
-        return _joined([vector for text in texts if (vector := found[text]) is not None])
+        return joined([vector for text in texts if (vector := found[text]) is not None])
 
     def _recall(self, key: bytes) -> Floats | None:
         row = self.store.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
@@ -172,7 +183,8 @@ def check_repeatable(model: Embedding) -> None:
         )
 
 
-def _joined(parts: list[Floats]) -> Floats:
+def joined(parts: list[Floats]) -> Floats:
+    """Rows of vectors of one length, as one matrix."""
     if len({part.shape[1] for part in parts}) > 1:
         raise InputError("the embeddings differ in length. Embed all documents with one model.")
     return np.concatenate(parts) if parts else np.empty((0, 1), np.float32)

@@ -288,11 +288,10 @@ class EmbeddedTopics(GaussianTopics):
     @property
     def guarantee(self) -> Guarantee:
         """Gaussian queries chosen one after another: see :class:`Budget`."""
-        return self.promised(
-            *self.budget.events,
-            assumptions=(PUBLIC_MODEL, *(() if self.embedding.of_words else (OWN_VECTORS,))),
-            sizes=False,
-        )
+        how = getattr(self.embedding, "how", "")
+        called = f" It is called with {how}; a test on the machine compared bits." if how else ""
+        own = () if self.embedding.of_words else (OWN_VECTORS,)
+        return self.promised(*self.budget.events, assumptions=(PUBLIC_MODEL + called, *own), sizes=False)
 
     def themes_expected(self, units: int) -> tuple[int, float] | None:
         """By releases of six corpora (benchmarks/atlas.py): 15 units for one theme more, for each unit of noise."""
