@@ -9,6 +9,7 @@ neighbours, other places, an emptier batch. Where one bit differs, each text has
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
@@ -115,7 +116,7 @@ def _invented(encode: InShapes, tokens: int, n: int) -> list[str]:
     """So many texts of this shape, if they are found."""
     draw, found = np.random.Generator(np.random.PCG64(tokens)), dict[str, None]()
     for _ in range(20):
-        sizes = draw.integers(1, 2 + tokens // 3, 4 * n)
+        sizes = draw.integers(1, tokens + 1, 4 * n)
         texts = [" ".join(draw.choice(_INVENTED, size)) for size in sizes]
         shapes = encode.shapes(texts)
         found |= {text: None for text, shape in zip(texts, shapes, strict=True) if shape == tokens}
@@ -134,7 +135,8 @@ class SentenceTransformerInShapes:
     def how(self) -> str:
         kind, precision = self._device, str(next(self.model.parameters()).dtype).removeprefix("torch.")
         shapes = ", ".join(f"{self.rows(tokens)} × {tokens}" for tokens in self._lengths)
-        libraries = ", ".join(f"{name} {version(name)}" for name in ("sentence-transformers", "torch", "transformers"))
+        names = ("sentence-transformers", "torch", "transformers")
+        libraries = ", ".join(f"{name} {version(name)}" for name in names if find_spec(name.replace("-", "_")))
         return f"batches of {shapes} tokens, {precision} on {kind}, {libraries}"
 
     @property
