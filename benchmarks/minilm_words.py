@@ -1,6 +1,6 @@
 """Word vectors of all-MiniLM-L6-v2: the model is asked for each word alone, and its answers are kept in bytes.
 
-    python benchmarks/minilm_words.py          # minutes; needs the extra minilm, wordsegment and Debian's wamerican-large
+    python benchmarks/minilm_words.py     # minutes; needs the extra minilm, wordsegment, Debian's wamerican-large
 
 Words: the 36,000 most frequent of the package ``wordsegment`` (Apache-2.0) that are in the word list SCOWL or a whole
 piece of the model's tokenizer; these pieces, by which other words are put together; and those of the public atlas.
