@@ -14,33 +14,26 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
 from dptopics.core.errors import PrivacyWarning
-from dptopics.public.shapes import LENGTHS, SentenceTransformerInShapes, ShapedModel
+from dptopics.public.shapes import SentenceTransformerInShapes, ShapedModel
 
 STORED = Path(__file__).parent / "results" / "whole_texts.json"
 CORPORA, EACH, TURNS = ("airline_tweets", "newsgroups20"), 512, 3
 WORDS = ("knee", "pain", "doctor", "letter", "ship", "water", "night", "train", "paper", "again", "never", "often")
 
 
-class Words:
-    """A tokenizer with a number for each word, by its hash: enough to fill a network with random weights."""
+def words() -> Any:
+    """A tokenizer that knows the invented words, by the library that real ones use."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
 
-    def __call__(self, texts: Sequence[str], padding: Any = False, max_length: int = LENGTHS[-1], **_: Any) -> Any:
-        rows = [[101, *(1000 + crc32(word.encode()) % 29_000 for word in text.split()), 102] for text in texts]
-        rows = [row[:max_length] for row in rows]
-        if padding == "max_length" or padding is True:
-            import torch
-
-            width = max_length if padding == "max_length" else max(map(len, rows))
-            ids = np.zeros((len(rows), width), np.int64)
-            for i, row in enumerate(rows):
-                ids[i, : len(row)] = row
-            return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy((ids > 0).astype(np.int64))}
-        return {"input_ids": rows}
+    known = {word: number for number, word in enumerate(("[PAD]", "[UNK]", *WORDS))}
+    made = Tokenizer(models.WordLevel(known, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    return PreTrainedTokenizerFast(tokenizer_object=made, pad_token="[PAD]", unk_token="[UNK]")
 
 
 def random_network(device: str, half: bool) -> Any:
@@ -55,7 +48,7 @@ def random_network(device: str, half: bool) -> Any:
     class Network(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.bert, self.tokenizer, self.max_seq_length = network.half() if half else network, Words(), 256
+            self.bert, self.tokenizer, self.max_seq_length = network.half() if half else network, words(), 256
 
         @property
         def device(self) -> Any:
@@ -133,7 +126,7 @@ def on_gpu(device: str, half: bool) -> dict[str, Any]:
         with torch.inference_mode():
             rows = []
             for text in texts:
-                given = {name: part.to(network.device) for name, part in network.tokenizer([text], True).items()}
+                given = network.tokenizer([text], return_tensors="pt").to(network.device)
                 rows.append(network(given)["sentence_embedding"].float().cpu().numpy())
         return np.concatenate(rows)
 

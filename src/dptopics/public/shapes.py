@@ -155,8 +155,9 @@ class SentenceTransformerInShapes:
         return max(1, _TOKENS.get(self._device, _TOKENS_ELSEWHERE) // tokens)
 
     def shapes(self, texts: Sequence[str]) -> list[int]:
-        read = self.model.tokenizer(list(texts), truncation=True, max_length=self._most)["input_ids"] if texts else []
-        return [self._lengths[int(np.searchsorted(self._lengths, len(row)))] for row in read]
+        how = {"truncation": True, "max_length": self._most, "return_attention_mask": False}
+        read = self.model.tokenizer(list(texts), **how)["input_ids"] if texts else []
+        return np.array(self._lengths)[np.searchsorted(self._lengths, [len(row) for row in read])].tolist()
 
     def __call__(self, texts: Sequence[str], tokens: int) -> Any:
         import torch
