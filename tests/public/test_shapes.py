@@ -21,8 +21,8 @@ class Lengths:
     how: str = "batches of 4 × 8 and 4 × 32 letters, float32 on paper"
     calls: list[tuple[int, int]] = field(default_factory=list, compare=False, repr=False)
 
-    def shapes(self, texts):
-        return [8 if len(text) <= 8 else 32 for text in texts]
+    def read(self, texts):
+        return [(8 if len(text) <= 8 else 32, text) for text in texts]
 
     def rows(self, tokens):
         return 4

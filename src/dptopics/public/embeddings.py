@@ -72,7 +72,7 @@ def embedding(model: Any = None, language: str = "english") -> Embedding:
 
 def text_model(name: str, encode: Any) -> TextModel:
     """Called with one text at a time, or with batches of fixed shape if it says which."""
-    return (ShapedModel if hasattr(encode, "shapes") else TextModel)(name, encode)
+    return (ShapedModel if hasattr(encode, "rows") else TextModel)(name, encode)
 
 
 def check_language(model: Any, text: TextSettings | None) -> None:
@@ -179,7 +179,7 @@ def _sentence_transformer(name: str) -> Callable[..., Any]:
     except ImportError:
         raise InputError("this embedding needs an extra package. Run: pip install sentence-transformers") from None
     model = _loaded(lambda: SentenceTransformer(name), name)
-    shaped = hasattr(model.tokenizer, "pad") and not model.default_prompt_name
+    shaped = hasattr(model.tokenizer, "backend_tokenizer") and not model.default_prompt_name
     return SentenceTransformerInShapes(model) if shaped else model.encode
 
 

@@ -6,8 +6,9 @@ Whether they do is tested on this machine, for each shape, with invented texts, 
 neighbours, other places, an emptier batch. Where one bit differs, each text has a call of its own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, Protocol
@@ -15,10 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from dptopics.core import progress
-from dptopics.core.errors import tell_owner
+from dptopics.core.errors import shielded, tell_owner
 from dptopics.public.text_models import Floats, TextModel, joined
 
-LENGTHS = (32, 64, 128, 256, 512)
+LENGTHS = (32, 64, 96, 128, 192, 256, 384, 512)
 _TOKENS = {"cpu": 2048}  # of a batch
 _TOKENS_ELSEWHERE = 32_768
 _INVENTED = (
@@ -44,14 +45,14 @@ class InShapes(Protocol):
 
     how: str  # its shapes, and what else decides the last digits: precision, device, versions
 
-    def shapes(self, texts: Sequence[str]) -> Sequence[int]:
-        """Tokens that each text is padded to: one of few numbers, by that text alone."""
+    def read(self, texts: Sequence[str]) -> Sequence[tuple[int, Any]]:
+        """Tokens that each text is padded to, one of few numbers, and what is read of it: by that text alone."""
 
     def rows(self, tokens: int) -> int:
         """Texts of a batch of this shape: always as many."""
 
-    def __call__(self, texts: Sequence[str], tokens: int) -> Any:
-        """A vector for each of ``rows(tokens)`` texts of this shape, or for one."""
+    def __call__(self, read: Sequence[Any], tokens: int) -> Any:
+        """A vector for each of ``rows(tokens)`` texts of this shape, or for one, from what was read of them."""
 
 
 @dataclass(frozen=True)
@@ -67,22 +68,22 @@ class ShapedModel(TextModel):
 
     def __call__(self, texts: Sequence[str]) -> Floats:
         """The model's vectors, each a function of its text alone; equal texts share one."""
-        different = list(dict.fromkeys(texts))
-        found: dict[str, Floats] = {}
-        for tokens, rows, batch in self._batches(different):
-            filled = self.vectors([*batch, *[""] * (rows - len(batch))], tokens)
-            found |= zip(batch, filled[: len(batch), None], strict=True)
-            progress.report(len(found) / len(different))
-        return joined([found[text] for text in texts])
-
-    def _batches(self, texts: list[str]) -> Iterator[tuple[int, int, list[str]]]:
-        shape = np.array(self.encode.shapes(texts), np.int64)
+        different = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        told = f"{self.name} cannot read a text"
+        (_, blank), *read = shielded(lambda: self.encode.read(["", *different]), told, "Try the model on public texts.")
+        shape, parts, places = np.array([tokens for tokens, _ in read], np.int64), [], []
         for tokens in np.unique(shape).tolist():
-            own = [texts[i] for i in np.flatnonzero(shape == tokens)]
             if tokens not in self.tested:
                 self.tested[tokens] = independent(self, tokens)
-            rows = self.encode.rows(tokens) if self.tested[tokens] else 1
-            yield from ((tokens, rows, own[i : i + rows]) for i in range(0, len(own), rows))
+            rows, own = self.encode.rows(tokens) if self.tested[tokens] else 1, np.flatnonzero(shape == tokens)
+            for some in (own[i : i + rows] for i in range(0, len(own), rows)):
+                batch = [read[i][1] for i in some] + [blank] * (rows - len(some))
+                parts.append(self.vectors(batch, tokens)[: len(some)])
+                places.append(some)
+                progress.report(sum(map(len, places)) / len(read))
+        found = joined(parts)
+        found[np.concatenate([*places, *[np.zeros(0, np.int64)]])] = found.copy()
+        return found[[different[text] for text in texts]]
 
     def together(self, words: Sequence[str]) -> Floats:
         """The same: a row knows nothing of the others."""
@@ -92,17 +93,16 @@ class ShapedModel(TextModel):
 def independent(model: ShapedModel, tokens: int) -> bool:
     """Whether invented texts of this shape keep their bits beside other texts, in other places, in a batch of few."""
     rows = model.encode.rows(tokens)
-    texts = _invented(model.encode, tokens, 2 * rows)
-    ours, others = texts[:rows], texts[rows:]
     if rows == 1:
         return False
-    if same := len(others) == rows:
-        first = model.vectors(ours, tokens)
-        mixed = [others[i] if i % 2 else ours[i] for i in range(rows)]
+    blank, read = _invented(model.encode, tokens, 2 * rows)
+    if same := len(read) == 2 * rows:
+        first = model.vectors(read[:rows], tokens)
+        mixed = [read[i + rows * (i % 2)] for i in range(rows)]
         same = (
-            np.array_equal(first, model.vectors(ours[::-1], tokens)[::-1])
+            np.array_equal(first, model.vectors(read[rows - 1 :: -1], tokens)[::-1])
             and np.array_equal(first[::2], model.vectors(mixed, tokens)[::2])
-            and np.array_equal(first[:1], model.vectors([ours[0], *[""] * (rows - 1)], tokens)[:1])
+            and np.array_equal(first[:1], model.vectors([read[0], *[blank] * (rows - 1)], tokens)[:1])
         )
     if not same:
         tell_owner(
@@ -112,17 +112,13 @@ def independent(model: ShapedModel, tokens: int) -> bool:
     return same
 
 
-def _invented(encode: InShapes, tokens: int, n: int) -> list[str]:
-    """So many texts of this shape, if they are found."""
-    draw, found = np.random.Generator(np.random.PCG64(tokens)), dict[str, None]()
+def _invented(encode: InShapes, tokens: int, n: int) -> tuple[Any, list[Any]]:
+    """What is read of no text, and of so many different texts of this shape, if they are found."""
+    draw, found = np.random.Generator(np.random.PCG64(tokens)), dict[str, Any]()
     for _ in range(20):
-        sizes = draw.integers(1, tokens + 1, 4 * n)
-        texts = [" ".join(draw.choice(_INVENTED, size)) for size in sizes]
-        shapes = encode.shapes(texts)
-        found |= {text: None for text, shape in zip(texts, shapes, strict=True) if shape == tokens}
-        if len(found) >= n:
-            break
-    return list(found)[:n]
+        texts = [" ".join(draw.choice(_INVENTED, size)) for size in draw.integers(1, tokens + 1, 4 * n)]
+        found |= {text: one for text, (shape, one) in zip(texts, encode.read(texts), strict=True) if shape == tokens}
+    return encode.read([""])[0][1], list(found.values())[:n]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,30 +135,41 @@ class SentenceTransformerInShapes:
         libraries = ", ".join(f"{name} {version(name)}" for name in names if find_spec(name.replace("-", "_")))
         return f"batches of {shapes} tokens, {precision} on {kind}, {libraries}"
 
+    @cached_property
+    def _reader(self) -> Any:
+        """The model's tokenizer without padding: a copy, so that nothing is set for anybody else."""
+        made = type(self.model.tokenizer.backend_tokenizer).from_str(self.model.tokenizer.backend_tokenizer.to_str())
+        made.no_padding()
+        made.enable_truncation(self._lengths[-1])
+        return made
+
     @property
     def _device(self) -> str:
         return str(self.model.device.type)
 
     @property
-    def _most(self) -> int:
-        return min(int(self.model.max_seq_length or LENGTHS[-1]), LENGTHS[-1])
-
-    @property
     def _lengths(self) -> list[int]:
-        return [tokens for tokens in LENGTHS if tokens < self._most] + [self._most]
+        most = min(int(self.model.max_seq_length or LENGTHS[-1]), LENGTHS[-1])
+        return [tokens for tokens in LENGTHS if tokens < most] + [most]
 
     def rows(self, tokens: int) -> int:
         return max(1, _TOKENS.get(self._device, _TOKENS_ELSEWHERE) // tokens)
 
-    def shapes(self, texts: Sequence[str]) -> list[int]:
-        how = {"truncation": True, "max_length": self._most, "return_attention_mask": False}
-        read = self.model.tokenizer(list(texts), **how)["input_ids"] if texts else []
-        return np.array(self._lengths)[np.searchsorted(self._lengths, [len(row) for row in read])].tolist()
+    def read(self, texts: Sequence[str]) -> list[tuple[int, list[int]]]:
+        # a lone surrogate is no text: it becomes a sign that the model knows nothing of
+        clean = [text.encode("utf-8", "replace").decode() for text in texts]
+        ids = [one.ids for one in self._reader.encode_batch_fast(clean)]
+        shape = np.array(self._lengths)[np.searchsorted(self._lengths, [len(row) for row in ids])]
+        return list(zip(shape.tolist(), ids, strict=True))
 
-    def __call__(self, texts: Sequence[str], tokens: int) -> Any:
+    def __call__(self, read: Sequence[list[int]], tokens: int) -> Any:
         import torch
 
-        how = {"padding": "max_length", "truncation": True, "max_length": tokens, "return_tensors": "pt"}
-        given = {name: part.to(self.model.device) for name, part in self.model.tokenizer(list(texts), **how).items()}
+        ids = np.full((len(read), tokens), self.model.tokenizer.pad_token_id, np.int64)
+        for row, one in zip(ids, read, strict=True):
+            row[: len(one)] = one
+        kept = (np.arange(tokens) < np.array([len(one) for one in read])[:, None]).astype(np.int64)
+        given = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(kept)}
         with torch.inference_mode():
-            return self.model.eval()(given)["sentence_embedding"].float().cpu().numpy()
+            found = self.model.eval()({name: part.to(self.model.device) for name, part in given.items()})
+            return found["sentence_embedding"].float().cpu().numpy()

@@ -77,7 +77,7 @@ class TextModel:
         """The model's vectors of public words, in batches."""
         return joined([self.vectors(list(words[i : i + _BATCH])) for i in range(0, len(words), _BATCH)])
 
-    def vectors(self, texts: list[str], *shape: int) -> Floats:
+    def vectors(self, texts: Sequence[Any], *shape: int) -> Floats:
         """The model's answer to one call."""
         call, told = partial(self.encode, texts, *shape), f"{self.name} cannot embed a text"
         return check_vectors(shielded(call, told, "Try the model on public texts."), len(texts))
