@@ -83,7 +83,7 @@ def _marked(row: list[str], sure: list[str], name: str) -> Text:
 
 def show_themes(themes: "Themes") -> None:
     """Themes with their sizes, the largest domain first."""
-    from dptopics.release.themes import REST
+    from dptopics.release.themes import MARK, REST
 
     table = Table("Theme", "Domain", f"{themes.unit.capitalize()}s (95 % interval)")
     for row in themes.rows():
@@ -91,6 +91,9 @@ def show_themes(themes: "Themes") -> None:
             table.add_row(escape(row.name), escape(row.domain), row.shown)
     out.print(table)
     out.print(escape(themes.note), highlight=False)
+    for row in themes.rows():
+        for one in row.examples:
+            out.print(f"{escape(row.name)}: “{escape(one)}” [dim]({MARK})[/dim]", highlight=False)
 
 
 def _heading(asked: float, sure: float, *, known: bool) -> str:

@@ -23,6 +23,7 @@ from dptopics.mechanisms.topics.atlas import (
     Along,
     Belonging,
     Chart,
+    Nearby,
     Places,
     Units,
     grouped_themes,
@@ -165,6 +166,10 @@ class Split(NamedTuple):
         rounds = 0.38 * min(1.0, max(0.0, size - 300) / 500)
         return cls(0.76 - rounds, rounds, 0.0)
 
+    def less(self, share: float) -> "Split":
+        """All a little smaller, so that this share is left for something else."""
+        return Split(*(part * (1 - share / sum(self)) for part in self))
+
 
 def steps_of(size: float, *, of_words: bool) -> int:
     """Rounds of k-means, for few units: noise leaves room for more the more there are. Whole texts move further."""
@@ -179,6 +184,9 @@ def axes_of(size: float) -> int:
 _CAUTION = 1.1  # noise in them counts so many times: a sum must say more than that to move a topic
 _WORDS_OF_A_TEXT = 50  # distinct ones, where nobody asked
 _WORDS_OF_A_THEME = 8
+_EXAMPLES_SHARE = 0.05  # of the budget, from the look, rounds and words
+_EXAMPLES = 2  # sentences of a theme, at most
+_SURELY = 4.0  # standard deviations of the noise that their votes must reach: there are hundreds to choose from
 _UNITS_OF_A_THEME = 15.0  # for each unit of noise: what one theme more needs to be seen
 
 PUBLIC_MODEL = (
@@ -208,6 +216,7 @@ class EmbeddedTopics(GaussianTopics):
     embedding: Embedding = field(default_factory=MiniLMWords)
     atlas: Atlas | None = None  # public themes; None: candidates are made of public words
     few: int = 4000  # units below which the budget goes to themes, where there is an atlas
+    examples_from: int = 2500  # units from which on they vote for invented sentences of the themes
     steps: int = 8
     dimensions: int = 128
     candidates: int = 300
@@ -240,7 +249,8 @@ class EmbeddedTopics(GaussianTopics):
             raise InputError(
                 "frequency_share, start_share and centre_share must be positive and leave a share for the words."
             )
-        whole("few", self.few, least=0)
+        for name in ("few", "examples_from"):
+            whole(name, getattr(self, name), least=0)
         ranges = {"spread": (1, 10), "axes_from_data": (0, 1), "steepness": (0, 10)}
         for name, (least, most) in (ranges | ({} if self.evenness is None else {"evenness": (0, 2)})).items():
             if not least <= getattr(self, name) <= most:
@@ -353,7 +363,9 @@ class EmbeddedTopics(GaussianTopics):
 
     def _themes(self, asked: Asked, atlas: Atlas, vocabulary: Vocabulary, size: float) -> TopicModel:
         """Few units: a look at the themes, topics as groups of themes, and sizes of both."""
-        split, budget, corpus = Split.of(size), asked.budget, asked.corpus
+        budget, corpus = asked.budget, asked.corpus
+        examples = _EXAMPLES_SHARE if size >= self.examples_from and any(one.sentences for one in atlas.themes) else 0.0
+        split = Split.of(size).less(examples)
         space = (self.dimensions, self._evenness())
         if isinstance(self.embedding, AtlasWords):  # these vectors are made of themes: each keeps its own axis
             space = (self.embedding(["word"]).shape[1], 0.0)
@@ -386,6 +398,8 @@ class EmbeddedTopics(GaussianTopics):
             words=tuple(atlas.themes[j].words[:_WORDS_OF_A_THEME] for j in shown.tolist()),
             unit=str(corpus.bounds.unit),
         )
+        if examples:
+            themes = replace(themes, examples=self._examples(asked, atlas, placed, themes, budget.of(examples)))
         with progress.part(0.8, 0.97):
             sigma = budget.of(budget.left / 2)
             noisy = asked.sum(Placed(Belonging(themes), placed.documents), sigma)[:, 0]
@@ -402,6 +416,18 @@ class EmbeddedTopics(GaussianTopics):
         )
         sigma = budget.pay(budget.of(budget.left))
         return sized(model, corpus, sigma=sigma, rng=asked.rng, place=placed.documents)
+
+    def _examples(
+        self, asked: Asked, atlas: Atlas, placed: Chart, themes: Themes, sigma: float
+    ) -> tuple[tuple[str, ...], ...]:
+        """Of each shown theme the invented sentences with most votes, if these stand above the noise."""
+        kept = np.flatnonzero(np.isin(placed.said_of, themes.shown))
+        statistic = Nearby(themes, placed.sentences[kept], placed.said_of[kept])
+        votes = np.full(len(placed.sentences), -np.inf)
+        votes[kept] = asked.sum(Placed(statistic, placed.documents), sigma)[:, 0]
+        sure = [k for k in np.argsort(-votes).tolist() if votes[k] >= _SURELY * sigma]
+        said = [sentence for theme in atlas.themes for sentence in theme.sentences]
+        return tuple(tuple(said[k] for k in sure if placed.said_of[k] == j)[:_EXAMPLES] for j in themes.shown.tolist())
 
     def _voted(self, asked: Asked, placed: Chart, centres: Floats, size: float, share: float) -> Weights:
         """Words of each topic: voted for, or without a share of the budget as public words have it, none for sure."""
@@ -519,4 +545,4 @@ class AtlasTopics(EmbeddedTopics):
     @classmethod
     def accepts(cls) -> frozenset[str]:
         """What concerns themes."""
-        return frozenset({"atlas", "dimensions", "embedding", "most_words", "steepness"})
+        return frozenset({"atlas", "dimensions", "embedding", "examples_from", "most_words", "steepness"})

@@ -10,7 +10,7 @@ from dptopics.privacy.guarantee import Strength
 from dptopics.release.counts import CountTable, Estimate, Shown
 from dptopics.release.release import Release
 from dptopics.release.report.charts import Bar, asset, bars, breakdown, folded, multiples, section, span, table, tree
-from dptopics.release.themes import REST, Themes
+from dptopics.release.themes import MARK, REST, Themes
 from dptopics.release.topic_model import TopicModel
 
 _MAP_SHOWS = 0.5  # of the squared distances between topics: a map that shows less misleads
@@ -184,6 +184,19 @@ def _themes_section(themes: Themes) -> str:
         "Themes by size",
         sized_bars(_theme_bars(themes), of),
         f"<p>{escape(themes.note)}</p>",
+        _examples(themes),
         folded("What each theme means", table("Themes of a public list", heads, means)),
         folded(f"By domain, with {REST} in it", sized_bars(domains, of)),
     )
+
+
+def _examples(themes: Themes) -> str:
+    """Invented sentences of the themes that have some, the largest theme first."""
+    rows = sorted((row for row in themes.rows() if row.examples), key=lambda row: -row.size.value)
+    lines = "".join(
+        f"<dt><bdi>{escape(row.name)}</bdi></dt><dd>"
+        + "<br>".join(f"<q>{escape(one)}</q> <small>{MARK}</small>" for one in row.examples)
+        + "</dd>"
+        for row in rows
+    )
+    return f"<h3>What a text about them may say</h3><dl>{lines}</dl>" if lines else ""
