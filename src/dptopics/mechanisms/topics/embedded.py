@@ -14,7 +14,7 @@ from dptopics.core.settings import whole
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus, Placed
 from dptopics.mechanisms.budget import Asked, Budget
-from dptopics.mechanisms.mechanism import check_words
+from dptopics.mechanisms.mechanism import ThemesExpected, check_words
 from dptopics.mechanisms.topics import embedded_space
 from dptopics.mechanisms.topics.atlas import (
     LEAST_TEXTS,
@@ -304,12 +304,19 @@ class EmbeddedTopics(GaussianTopics):
             sizes=False,
         )
 
-    def themes_expected(self, units: int) -> tuple[int, float] | None:
+    def _examples_share(self, units: float) -> float:
+        """Of the budget, for votes: a function of the number of units, and of whether the atlas has sentences."""
+        said = self.atlas is not None and any(theme.sentences for theme in self.atlas.themes)
+        return _EXAMPLES_SHARE if said and units >= self.examples_from else 0.0
+
+    def themes_expected(self, units: int) -> ThemesExpected | None:
         """By releases of six corpora (benchmarks/atlas.py): 15 units for one theme more, for each unit of noise."""
         if self.atlas is None or units >= self.few:
             return None
         left = 1 - (self.sigma / self.count_sigma) ** 2 - sum(Split.of(units))
-        return min(MOST_THEMES, round(4 + units / (_UNITS_OF_A_THEME * self.sigma))), self.sigma / sqrt(left / 2)
+        themes, share = round(4 + units / (_UNITS_OF_A_THEME * self.sigma)), self._examples_share(units)
+        votes = _SURELY * self.sigma / sqrt(share) if share else None
+        return ThemesExpected(min(MOST_THEMES, themes), self.sigma / sqrt(left / 2), votes)
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         paths = (0, 10**12) if self.atlas is not None and self.name == EmbeddedTopics.name else (self.few,)
@@ -364,7 +371,7 @@ class EmbeddedTopics(GaussianTopics):
     def _themes(self, asked: Asked, atlas: Atlas, vocabulary: Vocabulary, size: float) -> TopicModel:
         """Few units: a look at the themes, topics as groups of themes, and sizes of both."""
         budget, corpus = asked.budget, asked.corpus
-        examples = _EXAMPLES_SHARE if size >= self.examples_from and any(one.sentences for one in atlas.themes) else 0.0
+        examples = self._examples_share(size)
         split = Split.of(size).less(examples)
         space = (self.dimensions, self._evenness())
         if isinstance(self.embedding, AtlasWords):  # these vectors are made of themes: each keeps its own axis
