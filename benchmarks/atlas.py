@@ -114,7 +114,7 @@ def growing(data: Path, runs: int = 3) -> dict[str, dict[str, float]]:
 
 
 def examples(data: Path, runs: int = 8) -> dict[str, dict[str, list[float]]]:
-    """NMI and themes with a sentence at 2,000 texts and 3,000, without votes and with them from 1,500 on, by corpus."""
+    """Of 2,000 texts and 3,000, by corpus: NMI, words above the noise, themes with a sentence."""
     found: dict[str, dict[str, list[float]]] = {}
     for corpus in CORPORA:
         rows = rows_of(corpus, data, 0)
@@ -123,22 +123,24 @@ def examples(data: Path, runs: int = 8) -> dict[str, dict[str, list[float]]]:
             for name, start in (("without", 10**9), ("with", 1500)):
                 models = list(releases(texts, runs, examples_from=start))
                 score = np.mean([nmi(labels, model.assign(texts)) for model in models])
+                words = np.mean([sum(map(len, model.top_words())) for model in models])
                 many = np.mean([sum(bool(row.examples) for row in model.themes.rows()) for model in models])
-                found.setdefault(f"{n} {name}", {})[corpus] = [round(float(score), 4), float(many)]
+                found.setdefault(f"{n} {name}", {})[corpus] = [round(float(score), 4), float(words), float(many)]
         print(corpus, {key: of[corpus] for key, of in found.items() if corpus in of}, flush=True)
     return found
 
 
 def of_examples(stored: dict[str, dict[str, dict[str, list[float]]]]) -> str:
     """A sentence of the page."""
-    score = {key: np.mean([of[0] for of in found.values()]) for key, found in stored["examples"].items()}
-    many = {n: [of[1] for of in stored["examples"][f"{n} with"].values()] for n in (2000, 3000)}
-    cost = [f"{score[f'{n} without'] - score[f'{n} with']:.3f} of {score[f'{n} without']:.3f}" for n in (2000, 3000)]
-    shown = [f"{min(of):.1f} to {max(of):.1f} themes" for of in many.values()]
-    return (
-        f"At ε = 1 and 2,000 texts they cost {cost[0]} of NMI and give sentences to {shown[0]} of a release (means of six "
-        f"corpora, eight runs each); at 3,000 texts, five corpora, {cost[1]} and {shown[1]}."
-    )
+    said = []
+    for n in (2000, 3000):
+        without, voted = (list(stored["examples"][f"{n} {name}"].values()) for name in ("without", "with"))
+        words = [np.mean([row[1] for row in rows]) for rows in (without, voted)]
+        many = [row[2] for row in voted]
+        said.append(
+            f"{words[0]:.0f} words become {words[1]:.0f}, and {min(many):.1f} to {max(many):.1f} themes have a sentence"
+        )
+    return f"of 2,000 texts {said[0]}; of 3,000 texts {said[1]}"
 
 
 def releases(texts: list[str], runs: int, **settings: int) -> Iterator[TopicModel]:

@@ -27,6 +27,7 @@ def test_topics_of_few_texts():
     shown = page("docs/guarantees/atlas.md")
     assert atlas.table(results) in shown
     assert atlas.growing_table(results) in shown
+    assert atlas.of_examples(results) in " ".join(shown.split())
     wrong = {corpus: f"{row[2]:.0%}".replace("%", " % on ") + corpus for corpus, row in results["wrong"].items()}
     text = " ".join(shown.split())
     assert all(row in text for row in wrong.values() if not row.startswith("0"))

@@ -244,8 +244,7 @@ def theme_names(topics: TopicModel) -> list[str]:
 def _of_themes(topics: TopicModel, themes: Themes) -> list[str]:
     """The largest of a topic's themes; where it has none, the nearest to its centre that names no other topic."""
     assert topics.space is not None
-    n = len(themes.shown)
-    order = np.zeros(n) if themes.noisy is None else np.argsort(np.argsort(themes.noisy[:n]))
+    order = np.argsort(np.argsort(themes.sizes))
     near = topics.space.centres @ themes.centres.T  # cosines, within ±1
     near[themes.topic, themes.shown] += 2 + 2 * order
     return [themes.names[j] for j in linear_sum_assignment(near, maximize=True)[1]]

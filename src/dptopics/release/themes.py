@@ -57,6 +57,11 @@ class Themes:
     examples: tuple[tuple[str, ...], ...] = ()  # of each shown theme; nobody here need have written them
 
     @property
+    def sizes(self) -> Floats:
+        """Of the shown themes, noisy."""
+        return np.zeros(len(self.shown)) if self.noisy is None else self.noisy[: len(self.shown)]
+
+    @property
     def n_cells(self) -> int:
         return len(self.shown) + len(self.domain_names) + 1
 

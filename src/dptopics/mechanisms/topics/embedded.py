@@ -159,16 +159,15 @@ class Split(NamedTuple):
     words: float
 
     @classmethod
-    def of(cls, size: float) -> "Split":
-        """By the noisy number of units: rounds of k-means need some hundreds, votes for words more."""
+    def of(cls, size: float, examples: float = 0.0) -> "Split":
+        """By the noisy number of units: rounds of k-means need some hundreds, votes for words more.
+
+        ``examples``: the share of votes for sentences, which those for words leave.
+        """
         if size >= 1500:
-            return cls(0.18, 0.38, 0.27)
+            return cls(0.18, 0.38, 0.27 - examples)
         rounds = 0.38 * min(1.0, max(0.0, size - 300) / 500)
         return cls(0.76 - rounds, rounds, 0.0)
-
-    def less(self, share: float) -> "Split":
-        """All a little smaller, so that this share is left for something else."""
-        return Split(*(part * (1 - share / sum(self)) for part in self))
 
 
 def steps_of(size: float, *, of_words: bool) -> int:
@@ -184,9 +183,9 @@ def axes_of(size: float) -> int:
 _CAUTION = 1.1  # noise in them counts so many times: a sum must say more than that to move a topic
 _WORDS_OF_A_TEXT = 50  # distinct ones, where nobody asked
 _WORDS_OF_A_THEME = 8
-_EXAMPLES_SHARE = 0.05  # of the budget, from the look, rounds and words
+_EXAMPLES_SHARE = 0.03  # of the budget
 _EXAMPLES = 2  # sentences of a theme, at most
-_SURELY = 4.0  # standard deviations of the noise that their votes must reach: there are hundreds to choose from
+_SURELY = 4.0  # standard deviations of the noise on its size, for a theme to have some
 _UNITS_OF_A_THEME = 15.0  # for each unit of noise: what one theme more needs to be seen
 
 PUBLIC_MODEL = (
@@ -315,7 +314,7 @@ class EmbeddedTopics(GaussianTopics):
             return None
         left = 1 - (self.sigma / self.count_sigma) ** 2 - sum(Split.of(units))
         themes, share = round(4 + units / (_UNITS_OF_A_THEME * self.sigma)), self._examples_share(units)
-        votes = _SURELY * self.sigma / sqrt(share) if share else None
+        votes = SURE * self.sigma / sqrt(share) if share else None
         return ThemesExpected(min(MOST_THEMES, themes), self.sigma / sqrt(left / 2), votes)
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
@@ -372,7 +371,7 @@ class EmbeddedTopics(GaussianTopics):
         """Few units: a look at the themes, topics as groups of themes, and sizes of both."""
         budget, corpus = asked.budget, asked.corpus
         examples = self._examples_share(size)
-        split = Split.of(size).less(examples)
+        split = Split.of(size, examples)
         space = (self.dimensions, self._evenness())
         if isinstance(self.embedding, AtlasWords):  # these vectors are made of themes: each keeps its own axis
             space = (self.embedding(["word"]).shape[1], 0.0)
@@ -405,11 +404,12 @@ class EmbeddedTopics(GaussianTopics):
             words=tuple(atlas.themes[j].words[:_WORDS_OF_A_THEME] for j in shown.tolist()),
             unit=str(corpus.bounds.unit),
         )
+        with progress.part(0.8, 0.97):
+            sigma = budget.of((budget.left - examples) / 2)
+            noisy = asked.sum(Placed(Belonging(themes), placed.documents), sigma)[:, 0]
+        themes = replace(themes, noisy=noisy, noise_std=sigma)
         if examples:
             themes = replace(themes, examples=self._examples(asked, atlas, placed, themes, budget.of(examples)))
-        with progress.part(0.8, 0.97):
-            sigma = budget.of(budget.left / 2)
-            noisy = asked.sum(Placed(Belonging(themes), placed.documents), sigma)[:, 0]
         shares = np.bincount(topic, weights=weight, minlength=len(centres)) + 1.0
         model = TopicModel(
             topic_word=np.ascontiguousarray(words.share.T),
@@ -418,7 +418,7 @@ class EmbeddedTopics(GaussianTopics):
             alpha=0.1,
             noise_std=words.noise_std,
             text=corpus.text,
-            themes=replace(themes, noisy=noisy, noise_std=sigma),
+            themes=themes,
             space=self._space(placed.documents, centres),
         )
         sigma = budget.pay(budget.of(budget.left))
@@ -427,14 +427,15 @@ class EmbeddedTopics(GaussianTopics):
     def _examples(
         self, asked: Asked, atlas: Atlas, placed: Chart, themes: Themes, sigma: float
     ) -> tuple[tuple[str, ...], ...]:
-        """Of each shown theme the invented sentences with most votes, if these stand above the noise."""
-        kept = np.flatnonzero(np.isin(placed.said_of, themes.shown))
+        """Of each theme that is surely there the invented sentences with most votes, if these stand above the noise."""
+        sure = themes.shown[themes.sizes >= _SURELY * themes.noise_std]
+        kept = np.flatnonzero(np.isin(placed.said_of, sure))
         statistic = Nearby(themes, placed.sentences[kept], placed.said_of[kept])
-        votes = np.full(len(placed.sentences), -np.inf)
+        votes = np.zeros(len(placed.sentences))
         votes[kept] = asked.sum(Placed(statistic, placed.documents), sigma)[:, 0]
-        sure = [k for k in np.argsort(-votes).tolist() if votes[k] >= _SURELY * sigma]
+        first = [k for k in np.argsort(-votes).tolist() if votes[k] >= SURE * sigma]
         said = [sentence for theme in atlas.themes for sentence in theme.sentences]
-        return tuple(tuple(said[k] for k in sure if placed.said_of[k] == j)[:_EXAMPLES] for j in themes.shown.tolist())
+        return tuple(tuple(said[k] for k in first if placed.said_of[k] == j)[:_EXAMPLES] for j in themes.shown.tolist())
 
     def _voted(self, asked: Asked, placed: Chart, centres: Floats, size: float, share: float) -> Weights:
         """Words of each topic: voted for, or without a share of the budget as public words have it, none for sure."""
