@@ -91,7 +91,8 @@ class TopicsPage:
             rows = [*own, *sorted(set(range(len(of_rows))) - set(own))]  # topics, then whatever is no topic
             counted = breakdown(table, of_rows, rows)
         themes = "" if self._themes is None else _themes_section(self._themes)
-        alike = self._map() + (tree(self.release.tree(), self.names) if self.model.n_topics > 2 else "")
+        related = not themes and self.model.n_topics > 2  # topics of themes are there to count by
+        alike = self._map() + (tree(self.release.tree(), self.names) if related else "")
         return themes + self._overview(main=not themes) + self._words() + counted + alike
 
     def _overview(self, *, main: bool) -> str:
@@ -115,7 +116,7 @@ class TopicsPage:
         for k in self.data["listed"]:
             weight = dict(zip(topics[k]["words"], topics[k]["weight"], strict=True))
             rows = [_word(words[w], weight[w], topics[k]["noise_std"]) for w in topics[k]["first"]]
-            said = f"<p>{escape(topics[k]['sentence'])}</p>" if topics[k]["sentence"] else ""
+            said = f'<p dir="auto">{escape(topics[k]["sentence"])}</p>' if topics[k]["sentence"] else ""
             charts.append((self.names[k], f"topic {k}", said + bars(rows)))
         silent = [self.names[k] for k in self.order if not topics[k]["first"]]
         if not charts:
@@ -192,11 +193,12 @@ def _themes_section(themes: Themes) -> str:
 
 def _examples(themes: Themes) -> str:
     """Invented sentences of the themes that have some, the largest theme first."""
-    rows = sorted((row for row in themes.rows() if row.examples), key=lambda row: -row.size.value)
+    rows = sorted(themes.rows(), key=lambda row: -row.size.value)
     lines = "".join(
         f"<dt><bdi>{escape(row.name)}</bdi></dt><dd>"
         + "<br>".join(f"<q>{escape(one)}</q> <small>{MARK}</small>" for one in row.examples)
         + "</dd>"
         for row in rows
+        if row.examples
     )
     return f"<h3>What a text about them may say</h3><dl>{lines}</dl>" if lines else ""
