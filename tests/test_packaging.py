@@ -113,6 +113,21 @@ def test_every_line_that_installs(built, fresh, tmp_path, line):
     assert "fit" in said.stdout
 
 
+MADE = {
+    command.partition("#")[0].strip()
+    for page in [*pages.PAGES, ROOT / "CONTRIBUTING.md"]
+    for block in pages.blocks(page)
+    for command in block.commands()
+    if command.startswith("make ")
+}
+
+
+@pytest.mark.parametrize("line", sorted(MADE))
+def test_every_line_of_make_has_its_target(line):
+    ran = subprocess.run([*shlex.split(line), "--dry-run"], cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_every_extra_that_a_page_names_exists(built):
     inside = zipfile.ZipFile(built[0])
     metadata = next(inside.read(name).decode() for name in inside.namelist() if name.endswith("/METADATA"))
