@@ -5,6 +5,7 @@
     python benchmarks/atlas.py --data FOLDER --wrong    # themes shown of 300 texts that whole-text vectors do not see
     python benchmarks/atlas.py --data FOLDER --cover    # intervals of the sizes of themes, domains and the rest
     python benchmarks/atlas.py --data FOLDER --growing  # NMI on 1,000 other texts, from 300 texts to 16,000
+    python benchmarks/atlas.py --data FOLDER --examples # what votes for sentences cost and give
 
 NMI of each text's topic with labels; three draws of each corpus, five runs each, ten topics. LDA: tomotopy without
 privacy on the same texts read in the same way, ten topics, min_df 2, 500 iterations, three seeds.
@@ -112,9 +113,39 @@ def growing(data: Path, runs: int = 3) -> dict[str, dict[str, float]]:
     return found
 
 
-def releases(texts: list[str], runs: int) -> Iterator[TopicModel]:
+def examples(data: Path, runs: int = 8) -> dict[str, dict[str, list[float]]]:
+    """Of 2,000 texts and 3,000, by corpus: NMI, words above the noise, themes with a sentence."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for corpus in CORPORA:
+        rows = rows_of(corpus, data, 0)
+        for n in (n for n in (2000, 3000) if n <= len(rows)):
+            texts, labels = [text for text, _ in rows[:n]], [label for _, label in rows[:n]]
+            for name, start in (("without", 10**9), ("with", 1500)):
+                models = list(releases(texts, runs, examples_from=start))
+                score = np.mean([nmi(labels, model.assign(texts)) for model in models])
+                words = np.mean([sum(map(len, model.top_words())) for model in models])
+                many = np.mean([sum(bool(row.examples) for row in model.themes.rows()) for model in models])
+                found.setdefault(f"{n} {name}", {})[corpus] = [round(float(score), 4), float(words), float(many)]
+        print(corpus, {key: of[corpus] for key, of in found.items() if corpus in of}, flush=True)
+    return found
+
+
+def of_examples(stored: dict[str, dict[str, dict[str, list[float]]]]) -> str:
+    """A sentence of the page."""
+    said = []
+    for n in (2000, 3000):
+        without, voted = (list(stored["examples"][f"{n} {name}"].values()) for name in ("without", "with"))
+        words = [np.mean([row[1] for row in rows]) for rows in (without, voted)]
+        many = [row[2] for row in voted]
+        said.append(
+            f"{words[0]:.0f} words become {words[1]:.0f}, and {min(many):.1f} to {max(many):.1f} themes have a sentence"
+        )
+    return f"of 2,000 texts {said[0]}; of 3,000 texts {said[1]}"
+
+
+def releases(texts: list[str], runs: int, **settings: int) -> Iterator[TopicModel]:
     """The default at ε = 1, ten topics."""
-    plan = Plan.topics(n_topics=10, epsilon=1.0, delta=1e-5, unit="document", text=TEXT)
+    plan = Plan.topics(n_topics=10, epsilon=1.0, delta=1e-5, unit="document", text=TEXT, **settings)
     mechanism, corpus = plan.build(), Corpus.from_texts(texts, settings=TEXT)
     bounded = corpus.bounded(unit="document", max_words=plan.max_words)
     for seed in range(runs):
@@ -180,6 +211,7 @@ def main() -> None:
     parser.add_argument("--wrong", action="store_true")
     parser.add_argument("--cover", action="store_true")
     parser.add_argument("--growing", action="store_true")
+    parser.add_argument("--examples", action="store_true")
     parser.add_argument("--corpora", nargs="+", default=CORPORA)
     parser.add_argument("--n", nargs="+", type=int, default=SIZES)
     parser.add_argument("--epsilon", type=float, default=1.0)
@@ -188,7 +220,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=STORED)
     given = parser.parse_args()
     stored = json.loads(given.out.read_text()) if given.out.exists() else {}
-    if other := [run for run in (wrong, cover, growing) if getattr(given, run.__name__)]:
+    if other := [run for run in (wrong, cover, growing, examples) if getattr(given, run.__name__)]:
         stored |= {run.__name__: run(given.data) for run in other}
         given.out.write_text(json.dumps(stored, indent=1) + "\n")
         return

@@ -1,15 +1,22 @@
 """What is uploaded: wheel and source archive are well-formed, small, whole, and work from elsewhere."""
 
+import importlib
 import json
+import re
+import shlex
 import subprocess
 import sys
+import sysconfig
 import tarfile
+import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "docs"))
+pages = importlib.import_module("markdown_pages")
 LARGEST_WHEEL = 12_000_000  # 6.7 MB of them word vectors, 2.7 what MiniLM says of the atlas
 
 
@@ -56,6 +63,77 @@ def test_the_wheel_works_from_elsewhere(built, tmp_path):
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert int(ran.stdout) > 20_000
+
+
+# Every line by which a page installs dptopics, and every extra that one names.
+LINES = {
+    command
+    for page in pages.PAGES
+    for block in pages.blocks(page)
+    if block.language in pages.SHELL
+    for command in block.commands()
+    if command.startswith("pip install") and "venv-pack" not in command  # Spark's, not ours
+}
+NAMED = {
+    one
+    for page in pages.PAGES
+    for one in re.findall(r"dptopics\[([a-z,]+)\]|whl\[([a-z,]+)\]", page.read_text("utf-8"))
+}
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    """An environment that has what is installed here, but for dptopics: installing it needs no network."""
+    folder = tmp_path_factory.mktemp("fresh") / "environment"
+    venv.create(folder, with_pip=False)
+    own = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if "dptopics" not in path.name and not (own / path.name).exists():
+            (own / path.name).symlink_to(path)
+    return folder
+
+
+@pytest.mark.parametrize("line", sorted(LINES))
+def test_every_line_that_installs(built, fresh, tmp_path, line):
+    """As a reader types it, beside the wheel or in the unpacked archive: all that its extras need is resolved."""
+    wheel, source = built
+    _, _, wanted = shlex.split(line, comments=True)
+    folder = wheel.parent
+    if wanted.startswith(".["):
+        with tarfile.open(source) as archive:
+            archive.extractall(tmp_path, filter="data")
+        (folder,) = tmp_path.iterdir()
+    pip = [sys.executable, "-m", "pip", f"--python={fresh / 'bin' / 'python'}", "--disable-pip-version-check"]
+    offline = [*pip, "install", "--no-index", "--no-build-isolation", wanted]
+    ran = subprocess.run(offline, cwd=folder, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert "does not provide the extra" not in ran.stderr
+    said = subprocess.run([fresh / "bin" / "dptopics", "--help"], cwd=tmp_path, capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
+    assert "fit" in said.stdout
+
+
+MADE = {
+    command.partition("#")[0].strip()
+    for page in [*pages.PAGES, ROOT / "CONTRIBUTING.md"]
+    for block in pages.blocks(page)
+    for command in block.commands()
+    if command.startswith("make ")
+}
+
+
+@pytest.mark.parametrize("line", sorted(MADE))
+def test_every_line_of_make_has_its_target(line):
+    ran = subprocess.run([*shlex.split(line), "--dry-run"], cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_every_extra_that_a_page_names_exists(built):
+    inside = zipfile.ZipFile(built[0])
+    metadata = next(inside.read(name).decode() for name in inside.namelist() if name.endswith("/METADATA"))
+    known = set(re.findall(r"^Provides-Extra: (\S+)$", metadata, re.MULTILINE))
+    assert {name for pair in NAMED for part in pair for name in part.split(",") if name} <= known
+    assert len(LINES) >= 3
 
 
 # What an installation without extras has not.

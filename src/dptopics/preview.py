@@ -49,6 +49,7 @@ class Preview:
     cells: int | None = None  # of a table of counts
     cell_noise_std: float | None = None  # of the noise on each count, of a cell or over all groups and periods
     themes: int | None = None  # of a public atlas, where the units are few
+    votes_of_an_example: float | None = None  # units whose votes let an invented sentence stand beside a theme
     listed: bool = False  # whether there is a public list of words, which need no votes
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,6 +68,10 @@ class Preview:
             lines.append(f"- noise on each number that topics are made of: standard deviation {self.noise_std:,.1f}")
         if self.themes is not None:
             lines.append(f"- themes of the public atlas with names and sizes: about {self.themes}; few words or none")
+        if self.votes_of_an_example is not None:
+            lines.append(
+                f"- an example sentence stands beside a theme if about {self.votes_of_an_example:,.0f} vote for it"
+            )
         if self.topics is not None:
             found = f"topics with {_WORDS_OF_A_TOPIC} or more words above the noise"
             lines.append(f"- {found}: about {self.topics}")
@@ -120,7 +125,7 @@ def expected(plan: Plan, units: int) -> Preview:
     themed = mechanism.themes_expected(units) if plan.job is Job.TOPICS else None
     found = Preview(units=units, threshold=needed, listed=listed)
     if themed is not None:
-        found = replace(found, themes=themed[0], size_noise_std=themed[1])
+        found = replace(found, **themed._asdict())
         return replace(found, advice=_of_themes(found))
     topics = None if noise is None else found_topics(each * noise, plan.n_topics or 1, units)
     if topics is not None and words is not None:

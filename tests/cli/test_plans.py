@@ -202,6 +202,10 @@ def test_a_preview_says_how_far_it_can_be_trusted_and_what_sizes_will_be_worth()
     settings = {"n_topics": 10, "epsilon": 1.0, "delta": 1e-6, "unit": "author", "text": TextSettings()}
     few, many = (expected(Plan.topics(mechanism="embedded", **settings), units) for units in (800, 20_000))
     assert "themes of the public atlas" in few.card()
+    assert "example sentence" not in few.card()
+    said = expected(Plan.topics(mechanism="embedded", **settings), 3000)
+    assert f"about {said.votes_of_an_example:,.0f} vote for it" in said.card()
+    assert 50 < said.votes_of_an_example < 200
     assert "outside of that range" not in many.card()
     assert 10 < few.size_noise_std < many.size_noise_std
     for one in (few, many):

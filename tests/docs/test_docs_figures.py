@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import mean
 
 import pytest
+import summaries
 
 import atlas
 import audit_holes
@@ -27,6 +28,7 @@ def test_topics_of_few_texts():
     shown = page("docs/guarantees/atlas.md")
     assert atlas.table(results) in shown
     assert atlas.growing_table(results) in shown
+    assert atlas.of_examples(results) in " ".join(shown.split())
     wrong = {corpus: f"{row[2]:.0%}".replace("%", " % on ") + corpus for corpus, row in results["wrong"].items()}
     text = " ".join(shown.split())
     assert all(row in text for row in wrong.values() if not row.startswith("0"))
@@ -45,6 +47,21 @@ def test_planted_documents(name, fewest):
     rows = [line for line in lines if line.startswith("| ") and "%" in line]
     shown = page(name)
     assert sum(row in shown for row in rows) >= fewest
+
+
+def test_descriptions_by_a_language_model():
+    found = json.loads((ROOT / "experiments/results/summaries.json").read_text("utf-8"))
+    table = summaries.table(found)
+    assert table == (ROOT / "experiments/results/summaries.md").read_text("utf-8")
+    assert table.strip() in page("docs/audit.md")
+    cells = found["cells"]
+    assert {len(runs) for runs in cells.values()} == {100}
+    best = max(found["rehearsals"], key=lambda name: sum(found["rehearsals"][name]))
+    assert best == "25 with an instruction"
+    theirs, ours = (f"{mean(cells[name]):.0%}" for name in list(cells)[2:])
+    assert f"25 planted chats give the disease away in {theirs} of runs, {ours} here (10% by chance)" in page(
+        "README.md"
+    )
 
 
 def test_bounds_against_a_curve_and_against_one_pair():

@@ -45,6 +45,7 @@ BESIDES: Mapping[str, Any] = {
     "max_periods": 3,
     "running": True,
     "seed_words": (tuple(LISTED.words[:2]),),
+    "examples_from": 0,
 }
 
 

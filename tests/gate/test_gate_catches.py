@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from gate_corpora import ATLAS
 from gate_plans import Case
 from gate_problems import problems
 
@@ -18,6 +19,7 @@ from dptopics.mechanisms.counts.people import Filled, People
 from dptopics.mechanisms.mechanism import REGISTERED, Calibrated, Job, check_words
 from dptopics.mechanisms.queries import grid_for, noisy, noisy_sum, private_query
 from dptopics.mechanisms.topics import variational
+from dptopics.mechanisms.topics.embedded import AtlasTopics
 from dptopics.mechanisms.topics.variational import VariationalTopics
 from dptopics.mechanisms.vocabulary.threshold import EqualWeights, WeightedVocabulary
 from dptopics.privacy import noise
@@ -148,6 +150,30 @@ def test_noise_for_half_the_bound():
             return private_query(draw)[:, 0]
 
     assert "moves a sum by 2 times its stated sensitivity" in found("half-bound")["sums"]
+
+
+def test_votes_for_sentences_without_noise():
+    class Unmasked:
+        """Asks for sums of sentences past the queries, for others as it should be."""
+
+        def __init__(self, asked):
+            self.asked = asked
+
+        def __getattr__(self, name):
+            return getattr(self.asked, name)
+
+        def sum(self, statistic, sigma):
+            return self.asked.corpus.bounded_sum(statistic, bound=1.0, grid=2.0**-20) * 2.0**-20
+
+    @dataclass(frozen=True, kw_only=True)
+    class Unsaid(AtlasTopics):
+        name: ClassVar[str] = "unsaid"
+
+        def _examples(self, asked, atlas, placed, themes, sigma):
+            return super()._examples(Unmasked(asked), atlas, placed, themes, sigma)
+
+    case = Case(Job.TOPICS, "unsaid", "common", settings={"atlas": ATLAS, "examples_from": 0})
+    assert dict(problems(case, case.build())) == {"beside": "a sum over units is taken outside its queries."}
 
 
 def test_more_noise_is_stated_than_is_drawn():

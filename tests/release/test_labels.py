@@ -212,6 +212,11 @@ def test_a_title_and_a_sentence_for_each_topic(server):
     assert [(one.label, one.sentence) for one in found.labels] == [("Lungs", "People write about <b>asthma</b>.")] * 3
     assert (found.prompt, found.accepted) == (labels.DESCRIBE, False)
     assert asked[0][2]["messages"][0]["content"] == labels.DESCRIBE
+    stub.answer = (
+        "\u202eSgnul\u202c \U0001f9b5\nيكتب الناس \u2066عن الركبة\u2069."  # what turns text around is left out
+    )
+    turned = label(RELEASE, by=f"openai:{url}", model="small", sentences=True).labels[0]
+    assert (turned.label, turned.sentence) == ("Sgnul  \U0001f9b5", "يكتب الناس  عن الركبة .")
     stub.answer = "title\n" + "s" * 10_000
     assert {len(one.sentence) for one in label(RELEASE, by=f"openai:{url}", model="m", sentences=True).labels} == {240}
     stub.answer = "only a title"
@@ -270,7 +275,7 @@ def test_a_draft_is_shown_after_somebody_has_accepted_it(server, tmp_path, monke
     assert run("describe", "topics", "--accept", "draft.json")[0] == 0
     assert run("report", "topics", "--labels", "draft.json", "--out", "page.html")[0] == 0
     page = (tmp_path / "page.html").read_text("utf-8")
-    assert "<p>And more.</p>" in page
+    assert ">And more.</p>" in page
     assert f"Names and sentences by openai:{url} small, from the release alone." in page
     other = Release(value=hostile_release().value, guarantee=PROMISE, settings={})
     bundle.save(other, "others")

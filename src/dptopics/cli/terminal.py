@@ -65,12 +65,12 @@ def show_topics(model: "TopicModel", words: int, min_z: float | None = None) -> 
         size, name = [model.shown_size(k)] * len(sized), [escape(names[k])] * len(named)
         seeded = "" if model.seeds is None or model.seeds[k] < 0 else f" (seed {model.seeds[k] + 1})"
         table.add_row(f"{k}{seeded}", *name, *size, _marked(row, sure[k], names[k]), *more)
+    if model.themes is not None:
+        show_themes(model.themes)
     out.print(table)
     if model.sizes is not None:
         out.print(escape(model.sizes.note), highlight=False)
-    if model.themes is not None:
-        show_themes(model.themes)
-    elif named:
+    if model.themes is None and named:
         out.print(NAMED, highlight=False)
 
 
@@ -82,15 +82,19 @@ def _marked(row: list[str], sure: list[str], name: str) -> Text:
 
 
 def show_themes(themes: "Themes") -> None:
-    """Themes with their sizes, the largest domain first."""
-    from dptopics.release.themes import REST
+    """Themes with their sizes, the largest first, and their examples."""
+    from dptopics.release.themes import MARK, REST
 
     table = Table("Theme", "Domain", f"{themes.unit.capitalize()}s (95 % interval)")
-    for row in themes.rows():
+    rows = sorted(themes.rows(), key=lambda row: (row.topic is None, -row.size.value))
+    for row in rows:
         if row.name != REST:
             table.add_row(escape(row.name), escape(row.domain), row.shown)
     out.print(table)
     out.print(escape(themes.note), highlight=False)
+    for row in rows:
+        for one in row.examples:
+            out.print(f"{escape(row.name)}: “{escape(one)}” [dim]({MARK})[/dim]", highlight=False)
 
 
 def _heading(asked: float, sure: float, *, known: bool) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import fields, replace
 from math import inf, sqrt
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from numpy.random import Generator
 
@@ -63,6 +63,14 @@ class Mechanism(Protocol[T]):
 
 M = TypeVar("M", bound=Mechanism[Any])
 REGISTERED: dict[tuple[Job, str], type[Any]] = {}
+
+
+class ThemesExpected(NamedTuple):
+    """About how many themes so many units would show."""
+
+    themes: int
+    size_noise_std: float
+    votes_of_an_example: float | None  # that an invented sentence needs; None: there are none
 
 
 class Registered:
@@ -130,8 +138,8 @@ class Registered:
         """Standard deviation of the noise on the size of a topic, where sizes are counted."""
         return None
 
-    def themes_expected(self, units: int) -> tuple[int, float] | None:
-        """About how many themes so many units would show, and the noise on their sizes; None: it shows topics."""
+    def themes_expected(self, units: int) -> ThemesExpected | None:
+        """What so many units would show of an atlas; None: it shows topics."""
         return None
 
     @property

@@ -52,6 +52,7 @@ _NEAR_ENOUGH = 0.3  # cosine of a topic's words with the theme that names it
 _MOST_LETTERS, _LONGEST_SENTENCE = 60, 240
 _LARGEST_ANSWER = 1_000_000  # bytes
 _TIMEOUT = 60.0
+_UNSEEN = r"[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069]+"  # signs that control a terminal, or turn text around
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ def _tidy(answer: object, who: str) -> tuple[str, str]:
     if not isinstance(answer, str):
         raise InputError(f"{who} returned {type(answer).__name__} for a name. It must return a string.")
     lines = [line for line in answer[:_LARGEST_ANSWER].splitlines() if line.strip()]
-    title, said, *_ = (re.sub(r"[\x00-\x1f\x7f]+", " ", line).strip(" \t\"'`*#") for line in (*lines, "", ""))
+    title, said, *_ = (re.sub(_UNSEEN, " ", line).strip(" \t\"'`*#") for line in (*lines, "", ""))
     return title.rstrip(".")[:_MOST_LETTERS].strip(), said[:_LONGEST_SENTENCE].strip()
 
 
@@ -244,8 +245,7 @@ def theme_names(topics: TopicModel) -> list[str]:
 def _of_themes(topics: TopicModel, themes: Themes) -> list[str]:
     """The largest of a topic's themes; where it has none, the nearest to its centre that names no other topic."""
     assert topics.space is not None
-    n = len(themes.shown)
-    order = np.zeros(n) if themes.noisy is None else np.argsort(np.argsort(themes.noisy[:n]))
+    order = np.argsort(np.argsort(themes.sizes))
     near = topics.space.centres @ themes.centres.T  # cosines, within ±1
     near[themes.topic, themes.shown] += 2 + 2 * order
     return [themes.names[j] for j in linear_sum_assignment(near, maximize=True)[1]]

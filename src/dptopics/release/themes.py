@@ -14,6 +14,7 @@ from dptopics.release.counts import Estimate, Shown
 
 Floats = NDArray[np.float64]
 REST = "everything else"
+MARK = "invented; chosen by private votes"  # what stands beside each example
 _AMONG = 3  # a text belongs to a theme that is among its so many nearest
 
 
@@ -25,6 +26,7 @@ class ThemeRow(NamedTuple):
     topic: int | None
     size: Estimate
     words: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()  # invented sentences, chosen by private votes
 
     @property
     def shown(self) -> str:
@@ -52,6 +54,12 @@ class Themes:
     unit: str
     noisy: Floats | None = None  # shown themes, the rest of each domain, and texts without a known word
     noise_std: float = 0.0
+    examples: tuple[tuple[str, ...], ...] = ()  # of each shown theme; nobody here need have written them
+
+    @property
+    def sizes(self) -> Floats:
+        """Of the shown themes, noisy."""
+        return np.zeros(len(self.shown)) if self.noisy is None else self.noisy[: len(self.shown)]
 
     @property
     def n_cells(self) -> int:
@@ -84,8 +92,10 @@ class Themes:
             return []
         n = len(self.shown)
         own = [
-            ThemeRow(self.names[j], self.domain_names[self.domain_of[j]], int(k), self._estimate(i), self.words[i])
-            for i, (j, k) in enumerate(zip(self.shown.tolist(), self.topic.tolist(), strict=True))
+            ThemeRow(self.names[j], self.domain_names[self.domain_of[j]], int(k), self._estimate(i), words, examples)
+            for i, (j, k, words, examples) in enumerate(
+                zip(self.shown.tolist(), self.topic.tolist(), self.words, self.examples or ((),) * n, strict=True)
+            )
         ]
         rest = [ThemeRow(REST, name, None, self._estimate(n + d)) for d, name in enumerate(self.domain_names)]
         return [*own, *rest, ThemeRow("no known word", "", None, self._estimate(self.n_cells - 1))]
@@ -136,7 +146,8 @@ class Themes:
 
     def fields(self) -> dict[str, Any]:
         return {"atlas": self.atlas, "names": list(self.names), "domains": list(self.domain_names),
-                "words": [list(row) for row in self.words], "unit": self.unit, "noise_std": self.noise_std}  # fmt: skip
+                "words": [list(row) for row in self.words], "unit": self.unit, "noise_std": self.noise_std,
+                "examples": [list(row) for row in self.examples]}  # fmt: skip
 
     @classmethod
     def restored(cls, arrays: Arrays, fields: Mapping[str, Any]) -> Self:
@@ -152,4 +163,5 @@ class Themes:
             unit=str(fields["unit"]),
             noisy=arrays.get("theme_size"),
             noise_std=float(fields["noise_std"]),
+            examples=tuple(tuple(row) for row in fields.get("examples", ())),
         )

@@ -16,6 +16,7 @@ from dptopics.mechanisms.topics.atlas import (
     FEWEST_THEMES,
     NEAR,
     Along,
+    Nearby,
     Places,
     Units,
     public_chart,
@@ -29,9 +30,9 @@ from dptopics.privacy.events import Gaussian, to_replace_one
 from dptopics.privacy.pricing import epsilon_of
 from dptopics.public.atlas import shipped
 from dptopics.public.embeddings import unit
-from dptopics.release import bundle
+from dptopics.release import bundle, report
 from dptopics.release.labels import theme_names
-from dptopics.release.themes import REST
+from dptopics.release.themes import MARK, REST, Themes
 
 TEXT = TextSettings()
 ATLAS = shipped("english")
@@ -117,9 +118,12 @@ def test_every_path_stays_within_the_shares(size):
     first = (mechanism.sigma / mechanism.count_sigma) ** 2
     assert first + sum(split) < 0.97  # something is left to count sizes with
     assert split.rounds <= mechanism.budget.signed
+    assert first + sum(Split.of(size, 0.04)) + 0.04 < 0.97
 
 
-@pytest.mark.parametrize("n, more", [(60, {}), (300, {"few": 0}), (900, {}), (1700, {})])
+@pytest.mark.parametrize(
+    "n, more", [(60, {}), (300, {"few": 0}), (900, {}), (1700, {}), (300, {"examples_from": 0}), (2800, {})]
+)
 def test_every_path_costs_at_most_what_is_priced(n, more):
     corpus = Corpus.from_texts(texts(n)[0], settings=TEXT).bounded(unit="document")
     built = planned(**more).build()
@@ -239,6 +243,86 @@ def exact(themes, corpus):
     limited = corpus.limited(vocabulary=mechanism.vocabulary.vocabulary)
     belonging = Placed(Belonging(themes), chart.documents)
     return limited.bounded_sum(belonging, bound=1.0, grid=2.0**-20)[:, 0] * 2.0**-20
+
+
+@pytest.fixture(scope="module")
+def voted(few):
+    """Themes with the votes for their sentences: little noise, and people who write one document or two."""
+    said = few[0]
+    corpus = Corpus.from_texts(said, [max(0, i - 40) // 2 for i in range(500)], settings=TEXT)
+    mechanism = planned(unit="author", epsilon=60.0, examples_from=0).build()
+    return corpus, mechanism, mechanism(corpus.bounded(unit="author"), np.random.default_rng(0))
+
+
+def votes_of(themes, corpus):
+    """Votes without noise for each sentence of the shown themes, and these sentences with their themes."""
+    chart, words = chart_of(planned().build()), planned().build().vocabulary.vocabulary
+    kept = np.flatnonzero(np.isin(chart.said_of, themes.shown))
+    nearby = Placed(Nearby(themes, chart.sentences[kept], chart.said_of[kept]), chart.documents)
+    limited = corpus.bounded(unit="author").limited(vocabulary=words)
+    sums = limited.bounded_sum(nearby, bound=1.0, grid=2.0**-20)[:, 0] * 2.0**-20
+    said = [sentence for theme in ATLAS.themes for sentence in theme.sentences]
+    return sums, [said[k] for k in kept], chart.said_of[kept]
+
+
+def test_a_person_has_one_vote_for_sentences(voted):
+    corpus, _, release = voted
+    themes = release.value.themes
+    before, said, theme = votes_of(themes, corpus)
+    rows = np.arange(corpus.n_documents)
+    for gone in (0, 3, 100, 200):  # the first wrote some forty documents
+        less, again, _ = votes_of(themes, corpus.take(rows[corpus.author != gone]))
+        assert again == said
+        assert np.abs(before - less).sum() <= 1 + 1e-6
+    belong = np.array([before[theme == j].sum() for j in themes.shown])
+    assert np.all(belong <= themes.noisy[: len(belong)] + 5 * themes.noise_std)
+
+
+def test_examples_are_what_most_people_voted_for(voted):
+    corpus, _, release = voted
+    themes = release.value.themes
+    votes, said, theme = votes_of(themes, corpus)
+    shown = {row.name: row.examples for row in themes.rows() if row.examples}
+    assert set(SUBJECTS) <= shown.keys()
+    for name, examples in shown.items():
+        own = sorted(votes[theme == ATLAS.names.index(name)])
+        assert len(examples) <= 2
+        assert set(examples) <= set(ATLAS.themes[ATLAS.names.index(name)].sentences)
+        # At ε = 60 the noise is below two votes: only near ties may be decided by it.
+        assert all(votes[said.index(one)] >= own[-len(examples)] - 8 for one in examples)
+
+
+def test_few_people_spend_nothing_on_examples(few):
+    corpus, mechanism = few[2], few[3]
+    assert mechanism(corpus, np.random.default_rng(0)).value.themes.examples == ()
+    assert spent(planned(examples_from=0).build(), corpus)[1] == spent(mechanism, corpus)[1] + 1
+    noisy = planned(examples_from=0, epsilon=0.2).build()(corpus, np.random.default_rng(0)).value.themes
+    assert noisy.examples
+    assert not any(noisy.examples)  # nothing stands above so much noise
+
+
+def test_an_atlas_without_sentences_has_no_examples(few):
+    own = replace(ATLAS, themes=tuple(replace(theme, sentences=()) for theme in ATLAS.themes[::9]))
+    found = planned(atlas=own, examples_from=0).build()(few[2], np.random.default_rng(0)).value.themes
+    assert found.examples == ()
+
+
+def test_examples_are_marked_on_the_page_and_kept(voted, tmp_path):
+    release = voted[2]
+    bundle.save(release, tmp_path / "r")
+    again = bundle.load(tmp_path / "r")
+    assert again.value.themes.examples == release.value.themes.examples
+    many = sum(len(row.examples) for row in again.value.themes.rows())
+    page = report.write(again, tmp_path / "page.html").read_text("utf-8")
+    assert page.count(MARK) == many >= 4
+    assert 'id="tree"' not in page  # topics are there to count by
+    fields = again.value.themes.fields()
+    del fields["examples"]  # as before version 0.2.0
+    older = Themes.restored(again.value.themes.arrays(), fields)
+    assert not any(row.examples for row in older.rows())
+    assert MARK not in report.write(
+        replace(again, value=replace(again.value, themes=older)), tmp_path / "o.html"
+    ).read_text("utf-8")
 
 
 def test_a_release_of_themes_survives_its_bundle(few, released, tmp_path):

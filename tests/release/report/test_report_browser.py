@@ -335,6 +335,15 @@ def test_nothing_is_cut_off_and_bars_can_be_read(everything):
     assert min(charts) >= 200
 
 
+def test_what_is_folded_has_its_title_in_print(everything):
+    everything.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    titles = everything.find_elements("tag name", "summary")
+    shown = [one.is_displayed() for one in titles]
+    everything.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert len(shown) >= 2
+    assert all(shown)
+
+
 def test_the_picture_of_the_page_is_not_empty(everything, tmp_path):
     shot = everything.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True})["data"]
     assert len(b64decode(shot)) > 40_000

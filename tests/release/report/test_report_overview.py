@@ -349,3 +349,31 @@ def test_failures_that_use_up_a_delta_are_stated_at_the_sum():
     whole = together([part, part])
     assert whole.delta == 2e-6
     assert part.epsilon < whole.epsilon <= 2 * part.epsilon
+
+
+@pytest.mark.parametrize("n, said", [(0, "no subjects"), (1, "one subject"), (200, "200 subjects")])
+def test_no_topic_one_and_many(n, said):
+    model = topic_model([f"word{i}" for i in range(20)], max(n, 1))
+    few = {
+        "topic_word": model.topic_word[:n],
+        "topic_share": model.topic_share[:n],
+        "noise_std": model.noise_std[:n] / 1e4,
+    }
+    shown = replace(model, **few)
+    text = page.render(release(shown))
+    assert f"<h1>What people wrote about: {said}</h1>" in text
+    assert text.count("<figcaption>") == n
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["n" * 300, "a name " * 40, "آلام الركبة", "\U0001f9b5\u200d\U0001f468 legs", "\u202elive", "tab\tand\nline"],
+)
+def test_names_of_any_kind_stay_in_their_place(topics, name):
+    labels = labels_of(topics.value, [name] * topics.value.n_topics)
+    labels["labels"][0]["sentence"] = name * 3
+    text = page.render(topics, labels=labels)
+    captions = re.findall(r"<figcaption><bdi>(.*?)</bdi>", text, re.DOTALL)
+    assert captions
+    assert all(len(one) <= 81 for one in captions)
+    assert f'<p dir="auto">{(name * 3)[:300]}</p>' in text

@@ -43,6 +43,8 @@ class Chart:
     centres: Floats  # themes × dimensions
     looks: Floats  # column j: the mean place of public texts about theme j
     root: Floats  # of its Gram matrix, lower triangular
+    sentences: Steps  # of all themes, in their order
+    said_of: NDArray[np.int64]  # the theme of each sentence
 
     def weights(self, noisy: Floats, sigma: float, doubt: float) -> Floats:
         """About how many texts each theme explains: w ≥ 0 that minimise ‖noisy − looks·w‖²/2 + doubt·σ·Σw.
@@ -111,7 +113,8 @@ def _listed_chart(
     looks /= np.maximum(np.bincount(of), 1)
     with threadpool_limits(1):
         root = np.asarray(np.linalg.cholesky(looks.T @ looks + _RIDGE * np.eye(len(looks))), float)
-    return Chart(documents, centres, looks, root)
+    invented = np.concatenate([np.arange(len(one.texts)) < len(one.sentences) for one in atlas.themes])
+    return Chart(documents, centres, looks, root, placed[invented], of[invented])
 
 
 @lru_cache(maxsize=2)
@@ -188,6 +191,32 @@ class Belonging:
         """Shares that add up to one: L1 norm one, so L2 norm at most one."""
         cell = self.themes.cells(seen(block))
         return UnitRows(block.unit_start, cell, even_shares(block)[:, None])
+
+
+@dataclass(frozen=True)
+class Nearby:
+    """The share of a unit's documents nearest to each sentence of the shown theme that they belong to."""
+
+    themes: Themes
+    sentences: Steps
+    said_of: NDArray[np.int64]
+    width: ClassVar[int] = 1
+
+    @property
+    def height(self) -> int:
+        return len(self.sentences)
+
+    def __call__(self, block: Block) -> UnitRows:
+        """Shares that add up to at most one."""
+        documents = seen(block)
+        cell = self.themes.cells(documents)
+        nearest, vote = np.zeros(len(cell), np.int32), np.zeros(len(cell))
+        for i, theme in enumerate(self.themes.shown.tolist()):
+            mine, own = np.flatnonzero(cell == i), np.flatnonzero(self.said_of == theme)
+            if own.size:
+                nearest[mine] = own[near_themes(documents[mine], self.sentences[own], 1)[0][:, 0]]
+                vote[mine] = 1.0
+        return UnitRows(block.unit_start, nearest, (even_shares(block) * vote)[:, None])
 
 
 @dataclass(frozen=True)

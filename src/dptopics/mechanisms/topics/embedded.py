@@ -14,7 +14,7 @@ from dptopics.core.settings import whole
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus, Placed
 from dptopics.mechanisms.budget import Asked, Budget
-from dptopics.mechanisms.mechanism import check_words
+from dptopics.mechanisms.mechanism import ThemesExpected, check_words
 from dptopics.mechanisms.topics import embedded_space
 from dptopics.mechanisms.topics.atlas import (
     LEAST_TEXTS,
@@ -23,6 +23,7 @@ from dptopics.mechanisms.topics.atlas import (
     Along,
     Belonging,
     Chart,
+    Nearby,
     Places,
     Units,
     grouped_themes,
@@ -158,10 +159,13 @@ class Split(NamedTuple):
     words: float
 
     @classmethod
-    def of(cls, size: float) -> "Split":
-        """By the noisy number of units: rounds of k-means need some hundreds, votes for words more."""
+    def of(cls, size: float, examples: float = 0.0) -> "Split":
+        """By the noisy number of units: rounds of k-means need some hundreds, votes for words more.
+
+        ``examples``: the share of votes for sentences, which those for words leave.
+        """
         if size >= 1500:
-            return cls(0.18, 0.38, 0.27)
+            return cls(0.18, 0.38, 0.27 - examples)
         rounds = 0.38 * min(1.0, max(0.0, size - 300) / 500)
         return cls(0.76 - rounds, rounds, 0.0)
 
@@ -179,6 +183,9 @@ def axes_of(size: float) -> int:
 _CAUTION = 1.1  # noise in them counts so many times: a sum must say more than that to move a topic
 _WORDS_OF_A_TEXT = 50  # distinct ones, where nobody asked
 _WORDS_OF_A_THEME = 8
+_EXAMPLES_SHARE = 0.03  # of the budget
+_EXAMPLES = 2  # sentences of a theme, at most
+_SURELY = 4.0  # standard deviations of the noise on its size, for a theme to have some
 _UNITS_OF_A_THEME = 15.0  # for each unit of noise: what one theme more needs to be seen
 
 PUBLIC_MODEL = (
@@ -208,6 +215,7 @@ class EmbeddedTopics(GaussianTopics):
     embedding: Embedding = field(default_factory=MiniLMWords)
     atlas: Atlas | None = None  # public themes; None: candidates are made of public words
     few: int = 8000  # units below which the budget goes to themes, where there is an atlas
+    examples_from: int = 2500  # units from which on they vote for invented sentences of the themes
     steps: int = 8
     dimensions: int = 128
     candidates: int = 300
@@ -240,7 +248,8 @@ class EmbeddedTopics(GaussianTopics):
             raise InputError(
                 "frequency_share, start_share and centre_share must be positive and leave a share for the words."
             )
-        whole("few", self.few, least=0)
+        for name in ("few", "examples_from"):
+            whole(name, getattr(self, name), least=0)
         ranges = {"spread": (1, 10), "axes_from_data": (0, 1), "steepness": (0, 10)}
         for name, (least, most) in (ranges | ({} if self.evenness is None else {"evenness": (0, 2)})).items():
             if not least <= getattr(self, name) <= most:
@@ -293,12 +302,19 @@ class EmbeddedTopics(GaussianTopics):
         own = () if self.embedding.of_words else (OWN_VECTORS,)
         return self.promised(*self.budget.events, assumptions=(PUBLIC_MODEL + called, *own), sizes=False)
 
-    def themes_expected(self, units: int) -> tuple[int, float] | None:
+    def _examples_share(self, units: float) -> float:
+        """Of the budget, for votes: a function of the number of units, and of whether the atlas has sentences."""
+        said = self.atlas is not None and any(theme.sentences for theme in self.atlas.themes)
+        return _EXAMPLES_SHARE if said and units >= self.examples_from else 0.0
+
+    def themes_expected(self, units: int) -> ThemesExpected | None:
         """By releases of six corpora (benchmarks/atlas.py): 15 units for one theme more, for each unit of noise."""
         if self.atlas is None or units >= self.few:
             return None
         left = 1 - (self.sigma / self.count_sigma) ** 2 - sum(Split.of(units))
-        return min(MOST_THEMES, round(4 + units / (_UNITS_OF_A_THEME * self.sigma))), self.sigma / sqrt(left / 2)
+        themes, share = round(4 + units / (_UNITS_OF_A_THEME * self.sigma)), self._examples_share(units)
+        votes = SURE * self.sigma / sqrt(share) if share else None
+        return ThemesExpected(min(MOST_THEMES, themes), self.sigma / sqrt(left / 2), votes)
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:
         paths = (0, 10**12) if self.atlas is not None and self.name == EmbeddedTopics.name else (self.few,)
@@ -352,7 +368,9 @@ class EmbeddedTopics(GaussianTopics):
 
     def _themes(self, asked: Asked, atlas: Atlas, vocabulary: Vocabulary, size: float) -> TopicModel:
         """Few units: a look at the themes, topics as groups of themes, and sizes of both."""
-        split, budget, corpus = Split.of(size), asked.budget, asked.corpus
+        budget, corpus = asked.budget, asked.corpus
+        examples = self._examples_share(size)
+        split = Split.of(size, examples)
         space = (self.dimensions, self._evenness())
         if isinstance(self.embedding, AtlasWords):  # these vectors are made of themes: each keeps its own axis
             space = (self.embedding(["word"]).shape[1], 0.0)
@@ -386,8 +404,11 @@ class EmbeddedTopics(GaussianTopics):
             unit=str(corpus.bounds.unit),
         )
         with progress.part(0.8, 0.97):
-            sigma = budget.of(budget.left / 2)
+            sigma = budget.of((budget.left - examples) / 2)
             noisy = asked.sum(Placed(Belonging(themes), placed.documents), sigma)[:, 0]
+        themes = replace(themes, noisy=noisy, noise_std=sigma)
+        if examples:
+            themes = replace(themes, examples=self._examples(asked, atlas, placed, themes, budget.of(examples)))
         shares = np.bincount(topic, weights=weight, minlength=len(centres)) + 1.0
         model = TopicModel(
             topic_word=np.ascontiguousarray(words.share.T),
@@ -396,11 +417,24 @@ class EmbeddedTopics(GaussianTopics):
             alpha=0.1,
             noise_std=words.noise_std,
             text=corpus.text,
-            themes=replace(themes, noisy=noisy, noise_std=sigma),
+            themes=themes,
             space=self._space(placed.documents, centres),
         )
         sigma = budget.pay(budget.of(budget.left))
         return sized(model, corpus, sigma=sigma, rng=asked.rng, place=placed.documents)
+
+    def _examples(
+        self, asked: Asked, atlas: Atlas, placed: Chart, themes: Themes, sigma: float
+    ) -> tuple[tuple[str, ...], ...]:
+        """Of each theme that is surely there the invented sentences with most votes, if these stand above the noise."""
+        sure = themes.shown[themes.sizes >= _SURELY * themes.noise_std]
+        kept = np.flatnonzero(np.isin(placed.said_of, sure))
+        statistic = Nearby(themes, placed.sentences[kept], placed.said_of[kept])
+        votes = np.zeros(len(placed.sentences))
+        votes[kept] = asked.sum(Placed(statistic, placed.documents), sigma)[:, 0]
+        first = [k for k in np.argsort(-votes).tolist() if votes[k] >= SURE * sigma]
+        said = [sentence for theme in atlas.themes for sentence in theme.sentences]
+        return tuple(tuple(said[k] for k in first if placed.said_of[k] == j)[:_EXAMPLES] for j in themes.shown.tolist())
 
     def _voted(self, asked: Asked, placed: Chart, centres: Floats, size: float, share: float) -> Weights:
         """Words of each topic: voted for, or without a share of the budget as public words have it, none for sure."""
@@ -524,4 +558,4 @@ class AtlasTopics(EmbeddedTopics):
     @classmethod
     def accepts(cls) -> frozenset[str]:
         """What concerns themes."""
-        return frozenset({"atlas", "dimensions", "embedding", "most_words", "steepness"})
+        return frozenset({"atlas", "dimensions", "embedding", "examples_from", "most_words", "steepness"})

@@ -10,7 +10,7 @@ from dptopics.core import progress
 from dptopics.core.errors import InputError, NothingReleased, PrivacyError
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.mechanisms.mechanism import Registered, calibrate, check_unit, in_shares
+from dptopics.mechanisms.mechanism import Registered, ThemesExpected, calibrate, check_unit, in_shares
 from dptopics.privacy.card import PUBLIC_LIST
 from dptopics.privacy.events import to_replace_one
 from dptopics.privacy.guarantee import Guarantee, Unit, composed_over_words
@@ -99,7 +99,7 @@ class VocabularyThen(Registered, Generic[T]):
     def size_noise(self) -> float | None:
         return self.then.size_noise
 
-    def themes_expected(self, units: int) -> tuple[int, float] | None:
+    def themes_expected(self, units: int) -> ThemesExpected | None:
         return self.then.themes_expected(units)
 
     def rehearsed(self, words: tuple[str, ...] = ()) -> list[tuple[Any, tuple[str, ...]]]:

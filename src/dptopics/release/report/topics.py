@@ -10,7 +10,7 @@ from dptopics.privacy.guarantee import Strength
 from dptopics.release.counts import CountTable, Estimate, Shown
 from dptopics.release.release import Release
 from dptopics.release.report.charts import Bar, asset, bars, breakdown, folded, multiples, section, span, table, tree
-from dptopics.release.themes import REST, Themes
+from dptopics.release.themes import MARK, REST, Themes
 from dptopics.release.topic_model import TopicModel
 
 _MAP_SHOWS = 0.5  # of the squared distances between topics: a map that shows less misleads
@@ -91,7 +91,8 @@ class TopicsPage:
             rows = [*own, *sorted(set(range(len(of_rows))) - set(own))]  # topics, then whatever is no topic
             counted = breakdown(table, of_rows, rows)
         themes = "" if self._themes is None else _themes_section(self._themes)
-        alike = self._map() + (tree(self.release.tree(), self.names) if self.model.n_topics > 2 else "")
+        related = not themes and self.model.n_topics > 2  # topics of themes are there to count by
+        alike = self._map() + (tree(self.release.tree(), self.names) if related else "")
         return themes + self._overview(main=not themes) + self._words() + counted + alike
 
     def _overview(self, *, main: bool) -> str:
@@ -115,7 +116,7 @@ class TopicsPage:
         for k in self.data["listed"]:
             weight = dict(zip(topics[k]["words"], topics[k]["weight"], strict=True))
             rows = [_word(words[w], weight[w], topics[k]["noise_std"]) for w in topics[k]["first"]]
-            said = f"<p>{escape(topics[k]['sentence'])}</p>" if topics[k]["sentence"] else ""
+            said = f'<p dir="auto">{escape(topics[k]["sentence"])}</p>' if topics[k]["sentence"] else ""
             charts.append((self.names[k], f"topic {k}", said + bars(rows)))
         silent = [self.names[k] for k in self.order if not topics[k]["first"]]
         if not charts:
@@ -184,6 +185,20 @@ def _themes_section(themes: Themes) -> str:
         "Themes by size",
         sized_bars(_theme_bars(themes), of),
         f"<p>{escape(themes.note)}</p>",
+        _examples(themes),
         folded("What each theme means", table("Themes of a public list", heads, means)),
         folded(f"By domain, with {REST} in it", sized_bars(domains, of)),
     )
+
+
+def _examples(themes: Themes) -> str:
+    """Invented sentences of the themes that have some, the largest theme first."""
+    rows = sorted(themes.rows(), key=lambda row: -row.size.value)
+    lines = "".join(
+        f"<dt><bdi>{escape(row.name)}</bdi></dt><dd>"
+        + "<br>".join(f"<q>{escape(one)}</q> <small>{MARK}</small>" for one in row.examples)
+        + "</dd>"
+        for row in rows
+        if row.examples
+    )
+    return f"<h3>What a text about them may say</h3><dl>{lines}</dl>" if lines else ""
