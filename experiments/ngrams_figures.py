@@ -41,13 +41,12 @@ def views(rows: Rows) -> dict[str, dict[str, Curve]]:
     base = curves(rows, "1", "data", data="4 million synthetic", epsilon=None)
     here = {name: curve["4 million synthetic"] for name, curve in merged(at_tenth, base).items()}
     largest = {name: {4_000_000: values} for name, values in here.items()}
-    million = curves(rows, "2", "x")
-    longest = {name: {50_000: curve[10**6]} for name, curve in million.items() if 10**6 in curve}
+    longest = {name: {50_000: values} for name, values in here.items()}
     return {
         "figure 1: KL by ε, 4 million synthetic authors": millions,
         "figure 1: KL by ε, reddit_college (60,000 authors)": curves(rows, "1", "epsilon", data="reddit_college"),
-        "figure 2: KL by authors, ε = 0.1": merged(million, largest),
-        "figure 3: KL by n-grams on the list, a million authors, ε = 0.1": merged(curves(rows, "3", "x"), longest),
+        "figure 2: KL by authors, ε = 0.1": merged(curves(rows, "2", "x"), largest),
+        "figure 3: KL by n-grams on the list, 4 million authors, ε = 0.1": merged(curves(rows, "3", "x"), longest),
         "figure 4: KL by noise on the public counts, ε = 0.1": curves(rows, "4", "x"),
         "figure 5: KL by k, 100,000 authors": {n: c for n, c in curves(rows, "5", "x").items() if n.startswith("k-")},
         "figure 5: KL by ε, 100,000 authors": {

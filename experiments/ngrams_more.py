@@ -1,8 +1,8 @@
 """Ramadan, Withers & Orr 2021 at the paper's size: figure 6 with 1.2 million users, table 1 with 4.
 
-    python experiments/ngrams_more.py --data FOLDER [--part figure3 figure6 table1 bigrams]
+    python experiments/ngrams_more.py --data FOLDER [--part figure6 table1 bigrams]
 
-Also figure 3 with a million, and bigrams. Authors, lists and tuned settings are those of ngrams.py, which must have run
+Also bigrams. Authors, lists and tuned settings are those of ngrams.py, which must have run
 before. Each part has a file of its own, results/ngrams_PART.json; a second run goes on where the first stopped.
 6 GB of memory for the table. All numbers are computed from the texts, with seeded noise: NOT FOR RELEASE.
 """
@@ -78,18 +78,6 @@ class More(Study):
                     repeats = FEWER if name.startswith("bayes") else PAIRS
                     self.keep(row, probability=pair.right(release, repeats, self.rng(row)), repeats=repeats)
 
-    def figure3(self) -> None:
-        """KL by the length of the list, ε = 0.1, a million authors. 4 million (``ngrams.py --part 3``) take long."""
-        for size in (5_000, 10_000, 20_000):
-            listed, held = self.shorter(size), []
-
-            def fewer(listed: Any = listed, held: list[Corpus] = held) -> Corpus:
-                if not held:
-                    held.append(self.crowd(TUNED, listed))
-                return held[0]
-
-            self.measure("3", "a million synthetic", fewer, listed, TUNED, 0.1, size)
-
 
 class Summed:
     """A bounded corpus that keeps its exact sums: mechanisms that look at nothing else draw their noise anew."""
@@ -142,7 +130,7 @@ class Pair:
         return found / repeats
 
 
-PARTS = {"figure3": More.figure3, "figure6": More.figure6, "bigrams": More.part_bigrams, "table1": More.part_table}
+PARTS = {"figure6": More.figure6, "bigrams": More.part_bigrams, "table1": More.part_table}
 
 
 def main() -> None:

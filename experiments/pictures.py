@@ -32,7 +32,7 @@ PICTURES = {
         "membership_figure7.png": TABLE_1,
         "membership_table2.png": ("membership_table2.json",),
     },
-    "ngrams_figures.py": {"ngrams.png": ("ngrams.json", "ngrams_figure3.json")},
+    "ngrams_figures.py": {"ngrams.png": ("ngrams.json",)},
     "spectral_figures.py": {f"spectral_figure{n}.png": (f"spectral_figure{n}.json",) for n in (2, 3, 4)},
     "topicdp_figures.py": {
         f"topicdp_{name}.png": ("topicdp.json",)

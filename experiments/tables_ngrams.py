@@ -18,10 +18,9 @@ LAPLACE_OF_PAPER = ORDER[4]
 
 @cache
 def everything(name: str = "ngrams.json") -> list[Any]:
-    """Rows of a file of results; figure 3 of the main one has a file of its own."""
+    """Rows of a file of results."""
     found: list[Any] = read(name)
-    more = read("ngrams_figure3.json") if name == "ngrams.json" else []
-    return found + [row for row in more if row["part"] == "3"]
+    return found
 
 
 def values(part: str, name: str = "ngrams.json", value: str = "kl", **place: Any) -> list[float]:
