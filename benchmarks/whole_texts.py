@@ -133,6 +133,17 @@ def on_gpu(device: str, half: bool) -> dict[str, Any]:
     return measured(network, sets, alone, 1000)
 
 
+def table(stored: dict[str, Any]) -> str:
+    """As docs/embeddings.md shows it."""
+    lines = ["| | | in batches | one a call | times |", "|---|---|---|---|---|"]
+    for device, found in stored.items():
+        for name, one in found.items():
+            if isinstance(one, dict) and "times" in one:
+                both = [f"{one[f'{way}, texts a second']:,.0f}" for way in ("batches", "one a call")]
+                lines.append(f"| {device} | {name} | {' | '.join(both)} | {one['times']:.1f} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
@@ -146,7 +157,7 @@ def main() -> None:
         for half in (False, True):
             stored[f"{given.device} {'float16' if half else 'float32'}"] = on_gpu(given.device, half)
     given.out.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    print(json.dumps(stored, indent=1))
+    print(table(stored))
 
 
 if __name__ == "__main__":

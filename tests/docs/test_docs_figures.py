@@ -12,6 +12,7 @@ import atlas
 import audit_holes
 import minilm
 import weekly
+import whole_texts
 from dptopics import TextSettings
 from dptopics.public.atlas import _SHIPPED
 from dptopics.public.embeddings import common_words
@@ -33,6 +34,14 @@ def test_topics_of_few_texts():
     text = " ".join(shown.split())
     assert all(row in text for row in wrong.values() if not row.startswith("0"))
     assert all(f"{sum(row) / len(row):.3f} on {name.split()[0]}" in text for name, row in results["minilm"].items())
+
+
+def test_whole_texts_in_batches():
+    found = json.loads((ROOT / "benchmarks/results/whole_texts.json").read_text("utf-8"))
+    assert whole_texts.table(found) in page("docs/embeddings.md")
+    runs = [one for device in found.values() for one in device.values() if isinstance(one, dict) and "times" in one]
+    assert all(one["same bits"] for one in runs)
+    assert all(device["planted library caught"] for device in found.values())
 
 
 def test_planted_holes():

@@ -63,8 +63,7 @@ class Public(o.Group):
     panel = "Public help (--mechanism embedded or atlas)"
     embedding: str | None = o.option(
         "Public model for 'embedded'. All of English: minilm-words (word vectors), minilm or minilm-int8 "
-        "(whole texts; extra 'minilm', or minilm:FOLDER), all Apache-2.0, but for the list of words of "
-        "minilm-words, CC BY-SA 4.0. Your own: "
+        "(whole texts; extra 'minilm', or minilm:FOLDER), all Apache-2.0. Your own: "
         "sentence-transformers:NAME, model2vec:NAME.",
         shown="minilm-words",
     )
