@@ -257,6 +257,8 @@ class Ledger:
             raise InputError("say one of gaussian, laplace and epsilon, a positive number, and a delta from 0 to 1.")
         if not note.strip() or not note.isprintable() or len(note) > MOST_LETTERS:
             raise InputError(f"say what it was for in a line of up to {MOST_LETTERS} letters: note (--note).")
+        if gaussian is not None and not delta and self.composition is Composition.SUM:
+            raise InputError("Gaussian noise has a price at a δ only: give the one that it was stated at (--delta).")
         if gaussian is not None:
             events: tuple[Event, ...] = (Gaussian(gaussian, relation=self.relation),)
         elif laplace is not None:
