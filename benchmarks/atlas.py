@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from sklearn.metrics import normalized_mutual_info_score as nmi
 
 from dptopics import Corpus, TextSettings, TopicModel
+from dptopics.kernels.embedded import in_steps
 from dptopics.plan import Plan
 from dptopics.public.atlas import shipped
 from dptopics.public.embeddings import embedding, unit
@@ -152,13 +153,13 @@ def releases(texts: list[str], runs: int, **settings: int) -> Iterator[TopicMode
         yield mechanism(bounded, np.random.default_rng(seed)).value
 
 
-def cover(data: Path, runs: int = 200) -> dict[str, float]:
+def cover(data: Path, runs: int = 1000) -> dict[str, float]:
     """Share of 95 % intervals that hold the number of texts by the stated rule, over releases of 500 texts."""
     texts = [text for text, _ in rows_of("newsgroups20", data, 0)[:500]]
     hits: dict[str, list[bool]] = {"themes": [], "everything else": [], "domains": [], "topics": []}
     for model in releases(texts, runs):
         themes = model.themes
-        true = np.bincount(themes.cells(model.places(texts)), minlength=themes.n_cells)
+        true = np.bincount(themes.cells(in_steps(model.places(texts))), minlength=themes.n_cells)
         n, domain = len(themes.shown), themes.domain_of[themes.shown]
         for k, row in enumerate(themes.rows()):
             hits["themes" if k < n else "everything else"].append(row.size.low <= true[k] <= row.size.high)
