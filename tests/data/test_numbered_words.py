@@ -30,7 +30,10 @@ SETTINGS = {
 
 def both(texts, settings, vocabulary=None):
     together, alone = (NumberedWords(settings, vocabulary) for _ in range(2))
-    return (*together.of(texts), together.words), (*alone._one_by_one(texts), alone.words)
+    tokens, lengths = together.begun(texts)()
+    kept = np.split(tokens >= 0, np.cumsum(lengths)[:-1]) if lengths.size else []
+    counted = np.array([one.sum() for one in kept], np.int64)
+    return (tokens[tokens >= 0], counted, together.words), (*alone._one_by_one(texts), alone.words)
 
 
 def equal(first, second):
@@ -66,7 +69,7 @@ def test_a_word_is_its_own_documents_alone():
     """Lower case of sigma and accents look at their neighbours: never at those of another document."""
     for first, second in (("ΟΔΟΣ", "ΑΒΓ"), ("cafe", "\u0301 knee"), ("\u1100", "\u1161"), ("ab", "cd")):
         together = NumberedWords(SETTINGS["all"], None)
-        together.of([first, second])
+        together.begun([first, second])()
         assert list(together.words) == [*SETTINGS["all"].words(first), *SETTINGS["all"].words(second)]
 
 

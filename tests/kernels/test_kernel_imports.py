@@ -16,7 +16,7 @@ WAYS = {"dptopics.kernels.jit"}  # how kernels are typed and made, not what they
 # files together: a new line here is a decision.
 SHARED = {
     "doc_topics": {"simd.absorb"},
-    "gather": {"hashing.draw", "hashing.mix"},
+    "gather": {"counts.put_in_order", "hashing.draw", "hashing.mix"},
     "gibbs": {"simd.BANKS", "simd.LINE", "simd.STEP", "simd.WIDTH", "simd.prefetch", "simd.weigh", "hashing.draw"},
     "gibbs_monitor": {
         "gibbs.AHEAD", "gibbs.ask", "gibbs.enter", "gibbs.fold_lanes", "gibbs.found", "simd.STEP", "simd.WIDTH",

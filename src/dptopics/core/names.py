@@ -37,7 +37,9 @@ def clean_name(name: str) -> str:
     (True, '7')
     """
     if name.isascii() and name.isprintable():
-        name = " ".join(name.lower().split())
+        name = name.lower()
+        if " " in name:
+            name = " ".join(name.split())
     else:
         before = None
         while name != before:  # until it is stable: a composed character may fold again
@@ -57,7 +59,7 @@ def no_author(value: object, real: frozenset[str] = frozenset()) -> bool:
 def is_placeholder(name: str, real: frozenset[str]) -> bool:
     """The same of a clean name."""
     bare = name[:1].isalnum() and name[-1:].isalnum()
-    return name not in real and (name if bare else _AROUND.sub("", name)) in PLACEHOLDERS
+    return (name if bare else _AROUND.sub("", name)) in PLACEHOLDERS and name not in real
 
 
 def missing(value: object) -> bool:

@@ -1,21 +1,25 @@
 """From batches of texts and authors to the arrays of a Corpus: raw text is never in memory as a whole."""
 
 import ctypes
+import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, islice, pairwise
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import compute
 
 from dptopics.core.errors import InputError, shielded, tell_owner
 from dptopics.core.names import (
     PLACEHOLDER_TOLD,
+    PLACEHOLDERS,
     author_name,
     clean_name,
     is_placeholder,
@@ -40,7 +44,7 @@ _OF_ONE_WORD = frozenset({"language", "min_length", "max_length", "lemmas", "lin
 _SEPARATOR = "\x1c"
 _PLANE = 1 << 16  # code points that are classified together
 _MOST_SIGNS = 1 << 28  # characters that are cut at once: four bytes each
-_PART = 1 << 19  # characters that a thread takes
+_PART = 1 << 20  # characters that a thread takes
 
 
 class NumberedWords:
@@ -50,21 +54,27 @@ class NumberedWords:
         self.words: dict[str, int] = {}
         self._text = text
         self._known = None if vocabulary is None else vocabulary.index
-        self._pool = ThreadPoolExecutor()
+        self._pool = ThreadPoolExecutor(os.cpu_count())
         self._seen: dict[bytes, int] = {}  # words as the kernel gives them; -1: does not count
         others = [one for one in fields(text) if one.name not in _OF_ONE_WORD]
         self._together = text.language != AUTO and all(getattr(text, one.name) == one.default for one in others)
 
-    def of(self, texts: Sequence[str]) -> Numbers:
-        """The numbers of all words, document after document, and how many words each document has."""
+    def begun(self, texts: Sequence[str]) -> Callable[[], Numbers]:
+        """Other threads begin to cut. What is returned waits for them: numbers of all words, document after document,
+        and how many words each document has, also those that do not count (−1). Call these in the order of texts."""
         if not (self._together and texts):
-            return self._one_by_one(texts)
+            return partial(self._one_by_one, texts)
         parts = list(_parts(texts))
-        found = [
-            self._one_by_one(part) if cut is None else self._numbered(*cut)
-            for part, cut in zip(parts, self._pool.map(self._cut, parts), strict=True)
-        ]
-        return np.concatenate([tokens for tokens, _ in found]), np.concatenate([lengths for _, lengths in found])
+        cuts = [self._pool.submit(self._cut, part) for part in parts]
+
+        def numbered() -> Numbers:
+            found = [
+                self._one_by_one(part) if (cut := begun.result()) is None else self._numbered(*cut)
+                for part, begun in zip(parts, cuts, strict=True)
+            ]
+            return np.concatenate([tokens for tokens, _ in found]), np.concatenate([lengths for _, lengths in found])
+
+        return numbered
 
     def _one_by_one(self, texts: Sequence[str]) -> Numbers:
         tokens: list[int] = []
@@ -93,10 +103,7 @@ class NumberedWords:
         found = words.dictionary.to_pylist()
         seen = zip(found, map(self._seen.get, found), strict=True)
         numbers = [self._new(word, encoding) if number is None else number for word, number in seen]
-        tokens = np.array(numbers, np.int32)[np.from_dlpack(words.indices)]
-        counts = tokens >= 0
-        documents = np.repeat(np.arange(lengths.size), lengths)[counts]
-        return tokens[counts], np.bincount(documents, minlength=lengths.size).astype(np.int64)
+        return np.array(numbers, np.int32)[np.from_dlpack(words.indices)], lengths
 
     def _new(self, word: bytes, encoding: str) -> int:
         """The number of a new word, or -1. The bytes of a word in one encoding are none of another's."""
@@ -108,7 +115,7 @@ class NumberedWords:
 
 def _parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     """Runs of texts of about the same length, for one thread each."""
-    ends = np.cumsum([len(text) for text in texts])
+    ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
     cuts = [0, *(1 + np.searchsorted(ends, np.arange(_PART, ends[-1] if texts else 0, _PART))), len(texts)]
     yield from (texts[low:high] for low, high in pairwise(np.unique(cuts).tolist()))
 
@@ -116,8 +123,11 @@ def _parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 class NumberedCells:
     """Documents that already are numbers of cells: each counts once in its cell, or in each of several."""
 
-    def of(self, cells: Sequence[Any]) -> Numbers:
-        """As :meth:`NumberedWords.of`."""
+    def begun(self, cells: Sequence[Any]) -> Callable[[], Numbers]:
+        """As :meth:`NumberedWords.begun`."""
+        return partial(self._of, cells)
+
+    def _of(self, cells: Sequence[Any]) -> Numbers:
         if cells and isinstance(cells[0], tuple):
             cells = [one[0] if one and isinstance(one[0], tuple) else one for one in cells]
             lengths = np.fromiter(map(len, cells), np.int64, len(cells))
@@ -146,6 +156,7 @@ C = TypeVar("C", bound=Corpus)
 T = TypeVar("T")
 
 _BATCH_ROWS = 2048
+_AHEAD = 1  # batches that are cut, and that are counted, while others are read
 
 
 class GrowingArray:
@@ -168,12 +179,25 @@ class GrowingArray:
         return self._data
 
 
+_PLAIN_NAME = r"^[0-9A-Za-z](?:[!-\-/-~]*[0-9A-Za-z])?$"  # no blank, nor the point of 7.0
+_PLACEHOLDERS = pa.array(sorted(PLACEHOLDERS))
+
+
 class AuthorNumbers(dict[str, int]):
     """The number of each author by clean name, in the order of their first document; −1 for a placeholder."""
 
     def __init__(self, real: frozenset[str]) -> None:
         super().__init__()
         self._real = real
+
+    def of(self, written: Sequence[str]) -> list[int]:
+        """The numbers of several: at once if all are letters, digits and signs, which lower case makes clean."""
+        column = pa.array(written, pa.string())
+        if compute.all(compute.match_substring_regex(column, _PLAIN_NAME)).as_py():
+            clean = compute.ascii_lower(column)
+            if not compute.any(compute.is_in(clean, _PLACEHOLDERS)).as_py():
+                return [self.setdefault(name, len(self)) for name in clean.to_pylist()]
+        return list(map(self.__getitem__, written))
 
     def __missing__(self, written: str) -> int:
         name = clean_name(written)
@@ -205,6 +229,9 @@ class Builder:
         self._embed: Any = numbers_of if valued else None if embed is None else embedding(embed)
         self._vectors: list[NDArray[np.float32]] = []
         self._row = self._blank = 0
+        self._pool = ThreadPoolExecutor(os.cpu_count())
+        self._cut: deque[tuple[Sequence[Any], Callable[[], Numbers]]] = deque()
+        self._counted: deque[tuple[Sequence[Any], Future[Any]]] = deque()
         self._words: Any = NumberedCells() if text is None else NumberedWords(text, vocabulary)
         self._kind: tuple[type, ...] = (int, tuple) if text is None else (str,)
         self._authors = AuthorNumbers(self._real)
@@ -239,20 +266,30 @@ class Builder:
         kept: Sequence[Any] = texts
         numbers: list[int] = [-1]
         if set(map(type, texts)).issubset(self._kind) and (authors is None or set(map(type, authors)) == {str}):
-            numbers = [] if authors is None else list(map(self._authors.__getitem__, cast(Sequence[str], authors)))
+            numbers = [] if authors is None else self._authors.of(cast(Sequence[str], authors))
         if -1 in numbers:
             kept, numbers = self._whole(texts, authors)
-        tokens, lengths = self._words.of(kept)
-        without = [kept[i] for i in np.flatnonzero(lengths == 0).tolist()]
-        self._blank += sum(isinstance(text, str) and not text.strip() for text in without)
+        self._row += len(texts)
+        self._author.extend(np.array(numbers, np.int32))
         if self._embed is not None and kept:
             self._vectors.append(check_vectors(self._embed(kept), len(kept)))
-        self._row += len(texts)
-        sizes, word, count = count_tokens(tokens, lengths)
-        self._sizes.extend(sizes)
-        self._word.extend(word)
-        self._count.extend(count)
-        self._author.extend(np.array(numbers, np.int32))
+        self._cut.append((kept, self._words.begun(kept)))
+        self._take(_AHEAD)
+
+    def _take(self, left: int) -> None:
+        """Number and add the words of all batches but so many, which other threads still cut and count."""
+        while len(self._cut) > left:
+            kept, numbered = self._cut.popleft()
+            self._counted.append((kept, self._pool.submit(count_tokens, *numbered())))
+            del numbered  # holds what was cut
+        while len(self._counted) > left:
+            kept, counted = self._counted.popleft()
+            sizes, word, count = counted.result()
+            without = [kept[i] for i in np.flatnonzero(sizes == 0).tolist()]
+            self._blank += sum(isinstance(text, str) and not text.strip() for text in without)
+            self._sizes.extend(sizes)
+            self._word.extend(word)
+            self._count.extend(count)
 
     def _whole(self, texts: Sequence[Any], authors: Sequence[Any] | None) -> tuple[list[Any], list[int]]:
         """The complete rows among others, and their authors."""
@@ -288,6 +325,7 @@ class Builder:
 
     def build_named(self, kind: type[C]) -> tuple[C, list[str]]:
         """The corpus and its authors' names. An empty one is accepted: its owner is told, its releases are noise."""
+        self._take(0)
         tell_if_empty(self._row, self._sizes.size, self._word.size, self._text, self._vocabulary)
         made = self.arrays(kind)
         _give_back()
@@ -295,6 +333,7 @@ class Builder:
 
     def arrays(self, kind: type[C]) -> tuple[C, list[str]]:
         """The same for a part of a corpus, which may be empty."""
+        self._take(0)
         words: Sequence[str] = list(self._words.words) if self._vocabulary is None else self._vocabulary.words
         rename = None
         if self._vocabulary is not None and self._text is not None:

@@ -6,12 +6,29 @@ import numpy as np
 
 from dptopics.kernels.jit import F64, I32, I64, U8, jit
 
+_FEW = 32
+
+
+@jit
+def put_in_order(numbers: Any) -> None:
+    """Sort in place. Few numbers by insertion: a call of the general way costs more than that."""
+    if numbers.size > _FEW:
+        numbers.sort()
+        return
+    for i in range(1, numbers.size):
+        mine, k = numbers[i], i
+        while k > 0 and numbers[k - 1] > mine:
+            numbers[k] = numbers[k - 1]
+            k -= 1
+        numbers[k] = mine
+
 
 @jit
 def count_tokens(tokens: I32, lengths: I64) -> tuple[I64, I32, I32]:
     """Entries per document, and the sorted distinct words of each document with their counts.
 
-    ``tokens`` holds the word numbers of all documents one after another, ``lengths`` the tokens of each.
+    ``tokens`` holds the word numbers of all documents one after another (negative: does not count), ``lengths`` the
+    tokens of each.
     """
     sizes = np.zeros(lengths.size, np.int64)
     word = np.empty(tokens.size, np.int32)
@@ -19,10 +36,13 @@ def count_tokens(tokens: I32, lengths: I64) -> tuple[I64, I32, I32]:
     n = 0
     start = 0
     for d in range(lengths.size):
-        ordered = np.sort(tokens[start : start + lengths[d]])
+        ordered = tokens[start : start + lengths[d]].copy()
+        put_in_order(ordered)
         start += lengths[d]
         first = n
         for w in ordered:
+            if w < 0:
+                continue
             if n > first and word[n - 1] == w:
                 count[n - 1] += 1
             else:

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from dptopics.kernels.counts import put_in_order
 from dptopics.kernels.hashing import draw, mix
 from dptopics.kernels.jit import I32, I64, U32, U64, Flags, jit
 
@@ -43,7 +44,7 @@ def _fill(
             if name >= 0:  # word in the high half, count in the low: one sort moves both
                 packed[n] = (np.int64(name) << np.int64(32)) | np.int64(count[e])
                 n += 1
-        packed[:n].sort()
+        put_in_order(packed[:n])
         for k in range(n):
             names[start[i] + k] = packed[k] >> np.int64(32)
             counts[start[i] + k] = packed[k] & np.int64(0x7FFFFFFF)

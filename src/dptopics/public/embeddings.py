@@ -94,21 +94,27 @@ def frequencies(words: Sequence[str], language: str) -> NDArray[np.float64]:
     """Public frequency of each word in a language, from the package ``wordfreq`` (data: CC BY-SA 4.0)."""
     code = _frequency_code(language)
     try:
-        return 10 ** (np.array([_zipf(word, code) for word in words]) - 9)
+        return 10 ** (_zipf(tuple(words), code) - 9)
     except (LookupError, ImportError):  # no list, or a tokenizer of its own that is not installed
         raise InputError(
             f"there are no public frequencies of words for language {language!r}. Use --mechanism mixture."
         ) from None
 
 
-@lru_cache(maxsize=200_000)
-def _zipf(word: str, code: str) -> float:
-    """The logarithm to base ten of a word's occurrences in a billion."""
-    if code not in _CUT and not (word.isascii() and word.isalpha() and word.islower()):
-        return float(_wordfreq().zipf_frequency(word, code))
-    # One word in any language, or cut already: the list is enough, without a tokenizer. It is ten times as fast.
-    found = 9 + math.log10(max(_wordfreq().get_frequency_dict(code).get(word, 0.0), 1e-9))
-    return found if code in _CUT else round(found, 2)
+@lru_cache(maxsize=8)
+def _zipf(words: tuple[str, ...], code: str) -> NDArray[np.float64]:
+    """The logarithm to base ten of each word's occurrences in a billion."""
+    known, asked = _wordfreq().get_frequency_dict(code), _wordfreq().zipf_frequency
+
+    def of(word: str) -> float:
+        # One word in any language, or cut already: the list is enough, without a tokenizer. It is ten times as fast.
+        if code in _CUT:
+            return 9 + math.log10(max(known.get(word, 0.0), 1e-9))
+        if word.isascii() and word.isalpha() and word.islower():
+            return round(9 + math.log10(max(known.get(word, 0.0), 1e-9)), 2)
+        return float(asked(word, code))
+
+    return np.array([of(word) for word in words])
 
 
 def word_weights(words: Sequence[str], language: str) -> NDArray[np.float64]:

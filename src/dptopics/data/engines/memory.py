@@ -48,7 +48,9 @@ def kept(raw: Corpus, bounds: Bounds) -> Kept:
     assert raw.author_key is not None
     author, author_key = raw.author, raw.author_key
     doc_key = siphash(content ^ author_key[author], key0, key1)
-    order = _ordered(raw, doc_key, author, author_key[author])
+    rank = np.empty(author_key.size, np.int64)
+    rank[np.argsort(author_key, kind="stable")] = np.arange(rank.size)
+    order = _ordered(raw, doc_key, rank[author])
     sorted_author = author[order]
     first = np.flatnonzero(np.concatenate([[order.size > 0], sorted_author[1:] != sorted_author[:-1]]))
     sizes = np.diff(np.append(first, order.size))
@@ -64,7 +66,7 @@ def _ordered(raw: Corpus, *keys: NDArray[Any]) -> NDArray[np.int64]:
     Collisions of 64-bit keys can be constructed. If rows decided then, one more row (which moves others between the
     tasks of a cluster) or a shuffled file could reorder other people's documents.
     """
-    keys = (raw.vector_key, *keys)
+    keys = keys if raw.vectors is None else (raw.vector_key, *keys)
     order = np.lexsort(keys)
     tied = np.ones(max(order.size - 1, 0), np.bool_)
     for key in keys:
@@ -110,8 +112,8 @@ def arrange(raw: Corpus, bounds: Bounds, rename: NDArray[np.int32], n_rows: int,
 def edges(block: Block, most_entries: int, most_units: int | None = None) -> list[int]:
     """Where to cut the units into smaller blocks of about equal work and at most so many units."""
     n_units = block.unit_start.size - 1
-    first_entry = block.doc_start[block.unit_start]
-    cuts = np.searchsorted(first_entry, np.arange(0, first_entry[-1], most_entries)[1:])
+    documents = np.searchsorted(block.doc_start, np.arange(0, block.doc_start[-1], most_entries)[1:])
+    cuts = np.searchsorted(block.unit_start, documents)
     more = [] if most_units is None else range(0, n_units, max(1, most_units))
     return [int(i) for i in np.unique(np.concatenate([[0], cuts, more, [n_units]]))]
 
@@ -198,7 +200,7 @@ def ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.in
 
 S = TypeVar("S")
 
-_BLOCK_ENTRIES = 1 << 18  # given to a thread at once: small enough for progress and memory
+_BLOCK_ENTRIES = 1 << 17  # given to a thread at once: small enough for progress and memory
 BLOCK_NUMBERS = 1 << 23  # in one row of all units of a block: statistics with wide rows get smaller blocks
 
 
@@ -276,9 +278,16 @@ class MemoryCorpus:
         block = self._block
         if self._places is None or self._places[0] is not place:
             self._places = None
+            first = place(units(block, 0, 0, None))  # of no unit: it says how wide the others are
+            found = np.empty((block.doc_start.size - 1, first.shape[1]), first.dtype)
+
+            def fill(low: int, high: int) -> None:
+                found[block.unit_start[low] : block.unit_start[high]] = place(units(block, low, high, None))
+
             cuts = edges(block, _BLOCK_ENTRIES)
-            parts = in_threads(lambda low, high: place(units(block, low, high, None)), cuts[:-1], cuts[1:])
-            self._places = place, joined(parts, block.doc_start.size - 1)
+            for _ in in_threads(fill, cuts[:-1], cuts[1:]):
+                pass
+            self._places = place, found
         return block._replace(vectors=self._places[1])
 
     def fold(self, step: Callable[[S, Block], S], state: S, *, max_units: int | None = None) -> S:
@@ -298,17 +307,6 @@ def in_threads(work: Callable[[int, int], S], low: Sequence[int], high: Sequence
         yield from pool.map(work, low, high)
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def joined(parts: Iterator[NDArray[Any]], n: int) -> NDArray[Any]:
-    """Rows of all parts, n in all: each part is gone as soon as it is copied."""
-    found, done = np.empty((n, 1), np.int16), 0
-    for part in parts:
-        if not done:
-            found = np.empty((n, part.shape[1]), part.dtype)
-        found[done : done + len(part)] = part
-        done += len(part)
-    return found
 
 
 def _cores() -> int:

@@ -6,6 +6,7 @@ import io
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -109,7 +110,7 @@ def read_delimited(
     if not any(found.header.below or ()) and table.whole:
         return  # only a header, which Arrow takes for an empty file
     watch = _Watch(found.separator)
-    for batch in arrow_csv.open_csv(
+    batches = arrow_csv.open_csv(
         table.stream,
         read_options=arrow_csv.ReadOptions(
             block_size=BLOCK_BYTES, encoding=table.encoding, use_threads=False, skip_rows=found.lines_above
@@ -120,12 +121,22 @@ def read_delimited(
             column_types={c: pa.string() for c in columns},
             strings_can_be_null=False,  # an empty text is an empty text
         ),
-    ):
-        for column in batch.columns:
-            watch.look(column)
-        yield batch
-        progress.report(table.share())
+    )
+    with ThreadPoolExecutor(1) as pool:  # reads ahead by one
+        coming = pool.submit(_watched, batches, watch)
+        while (batch := coming.result()) is not None:
+            coming = pool.submit(_watched, batches, watch)
+            yield batch
+            progress.report(table.share())
     watch.tell()
+
+
+def _watched(batches: Iterator[Any], watch: "_Watch") -> Any:
+    """The next batch, if there is one."""
+    batch = next(batches, None)
+    for column in () if batch is None else batch.columns:
+        watch.look(column)
+    return batch
 
 
 def delimited_header(table: Opened, *, usual: str, separator: str | None, header_row: int | None) -> Header:
