@@ -67,7 +67,7 @@ def main() -> None:
         bar(
             f"labels nearest to their own group at ε = {run['epsilon']:g}",
             run["right"],
-            12,
+            15,
             unit="of 20",
             at_least=True,
         )

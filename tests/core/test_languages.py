@@ -5,6 +5,7 @@ import pickle
 import sys
 
 import cloudpickle
+import numpy as np
 import owners_tokenizer
 import pytest
 
@@ -16,6 +17,7 @@ from dptopics.core.text import TextSettings, stop_words
 from dptopics.core.tokenizers import Tokenizer
 from dptopics.local.randomizer import BitFlips
 from dptopics.plan import Plan
+from dptopics.public.embeddings import common_words
 from dptopics.publishing import warn_if_other_language
 
 # Each: messages to a practice, and words that must come out of them.
@@ -343,3 +345,17 @@ def test_auto_topics_of_two_languages():
     words = set(fitted.fit(texts).vocabulary_)
     assert {"knie", "schmerzt", "skin", "cream"} <= words
     assert not {"das", "dem", "the", "since"} & words
+
+
+def test_no_vulgar_word_is_common_unless_many_people_write_it():
+    """Noise alone could show one of 28,000 words. A word of many people comes back by the private choice of words."""
+    pytest.importorskip("wordfreq")
+    assert not {"fuck", "shit", "ass"} & set(common_words(TextSettings()).words)
+    assert "scheiße" not in common_words(TextSettings(language="german")).words
+    assert {"sex", "breast", "cancer", "slut"} - set(common_words(TextSettings()).words) == {"slut"}
+    assert "slut" in common_words(TextSettings(language="swedish")).words  # where it means the end
+    corpus = Corpus.from_texts([f"shit number {i} knee" for i in range(3000)]).bounded(unit="document")
+    plan = Plan.topics(
+        mechanism="mixture", vocabulary="common+weighted", n_topics=2, epsilon=3.0, delta=1e-5, unit="document"
+    )
+    assert "shit" in plan.build()(corpus, np.random.default_rng(0)).value.vocabulary.words

@@ -5,7 +5,8 @@ Embeddings of private texts are private themselves; they stay in the corpus, or 
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import resources
 from itertools import islice
 from typing import Any
 
@@ -149,15 +150,25 @@ def unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=4)
 def common_words(text: TextSettings, n: int = 30_000, most: int | None = None) -> Vocabulary:
-    """The public word list of a language: its n most frequent entries, read as texts are; ``most`` words of them."""
-    code = _frequency_code(text.language)
+    """The public word list of a language: its n most frequent entries, read as texts are; ``most`` words of them.
+
+    Vulgar words are left out: noise alone could show one.
+    """
+    code, name = _frequency_code(text.language), language_name(text.language)
     try:
         listed = _wordfreq().top_n_list(code, n)
     except LookupError:
         raise InputError(
             f"there is no public word list for language {text.language!r}. Give one of your own."
         ) from None
-    return Vocabulary.of(islice(dict.fromkeys(word for entry in listed for word in text.words(entry)), most))
+    found, vulgar = dict.fromkeys(word for entry in listed for word in text.words(entry)), _vulgar(name)
+    return Vocabulary.of(islice((word for word in found if word not in vulgar), most))
+
+
+@cache
+def _vulgar(language: str) -> frozenset[str]:
+    lines = resources.files("dptopics").joinpath("resources/vulgar_words.txt").read_text("utf-8").splitlines()
+    return frozenset(word for line in lines if line.startswith(f"{language}: ") for word in line.split()[1:])
 
 
 def available() -> bool:
