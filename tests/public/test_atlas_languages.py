@@ -59,6 +59,34 @@ def test_words_find_their_themes_by_stem_and_part():
     assert np.array_equal(model(["tennis apotheke"])[0], tennis + alone[0])
 
 
+def test_forms_of_a_word_have_one_place():
+    """Past and present, cases and clitics; in Chinese a listed part, and words of one character."""
+    for language, forms in (
+        ("polish", ("czekałam", "czekają", "czekaniem")),
+        ("spanish", ("reservaste", "reservándolo", "reservas")),
+        ("portuguese", ("reclamou", "reclamações", "reclamaram")),
+        ("italian", ("prenotavo", "prenotando", "prenotazione")),
+        ("chinese", ("候诊室", "候诊厅", "候诊")),
+    ):
+        n = len(shipped(language).themes)
+        places = AtlasWords(language)(list(forms))[:, :n]
+        assert len(set(places.argmax(axis=1).tolist())) == 1, language
+        assert places.any(axis=1).all()
+    text = TextSettings(language="chinese")
+    assert text.words("房间很吵") == ["房间", "吵"]
+    assert AtlasWords("chinese")(["吵"]).any()
+
+
+def test_a_word_of_several_themes_leans_to_where_it_is_listed_early():
+    atlas, model = shipped("german"), AtlasWords("german")
+    place = model(["apotheke"])[0][: len(atlas.themes)]
+    listing = {
+        number: theme.words.index("apotheke") for number, theme in enumerate(atlas.themes) if "apotheke" in theme.words
+    }
+    assert len(listing) > 1
+    assert int(np.argmax(place)) == min(listing, key=listing.__getitem__)
+
+
 def test_words_typed_without_accents_have_the_same_place():
     """On a phone, or on a keyboard of another country."""
     for language, word, typed in (
