@@ -77,16 +77,6 @@ def test_forms_of_a_word_have_one_place():
     assert AtlasWords("chinese")(["吵"]).any()
 
 
-def test_a_word_of_several_themes_leans_to_where_it_is_listed_early():
-    atlas, model = shipped("german"), AtlasWords("german")
-    place = model(["apotheke"])[0][: len(atlas.themes)]
-    listing = {
-        number: theme.words.index("apotheke") for number, theme in enumerate(atlas.themes) if "apotheke" in theme.words
-    }
-    assert len(listing) > 1
-    assert int(np.argmax(place)) == min(listing, key=listing.__getitem__)
-
-
 def test_words_typed_without_accents_have_the_same_place():
     """On a phone, or on a keyboard of another country."""
     for language, word, typed in (

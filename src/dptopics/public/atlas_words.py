@@ -14,7 +14,6 @@ Floats = NDArray[np.float32]
 _DOMAIN = 0.8  # of a theme's own direction: that of its domain
 _STEM, _PART = 0.8, 0.6  # how much less a word says that shares its stem, or a part, with a listed one
 _LEAST_STEM = 4
-_FIRST = 25  # the first words of a theme are most its own: a word that several themes list leans to where it is early
 # Endings that words of a language have or lack, without accents. Enough here, and the same on every machine.
 _ENDINGS = {
     "german": "innen ungen ern en em er es e n s t",
@@ -95,12 +94,12 @@ class AtlasWords:
 
 @dataclass(frozen=True, eq=False)
 class _Listed:
-    """The themes of each listed word and of each stem, by number, and how much it leans to each."""
+    """The themes of each listed word and of each stem, by number."""
 
     language: str
     themes: NDArray[np.float64]  # one row each: its own direction, and its domain's
-    words: dict[str, dict[int, float]]
-    stems: dict[str, dict[int, float]]
+    words: dict[str, list[int]]
+    stems: dict[str, list[int]]
     known: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     @property
@@ -108,14 +107,14 @@ class _Listed:
         return np.zeros(self.themes.shape[1])
 
     def vector(self, word: str) -> NDArray[np.float64]:
-        """Its themes, as much as it leans to each; the squares of these shares add up to one."""
+        """Its themes, each by one over the root of their number."""
         if word not in self.known:
             found, weight = self._themes(word)
-            share = np.array(list(found.values())) / max(1e-9, sum(one**2 for one in found.values())) ** 0.5
-            self.known[word] = weight * share @ self.themes[list(found)] if found else self.nothing
+            rows = self.themes[found].sum(axis=0) / max(1, len(found)) ** 0.5
+            self.known[word] = weight * rows if found else self.nothing
         return self.known[word]
 
-    def _themes(self, word: str) -> tuple[dict[int, float], float]:
+    def _themes(self, word: str) -> tuple[list[int], float]:
         if word in self.words:
             return self.words[word], 1.0
         if found := self.stems.get(_stem(word, self.language)):
@@ -124,7 +123,7 @@ class _Listed:
             for part in (word[-length:], word[:length]):
                 if found := self.words.get(part) or self.stems.get(_stem(part, self.language)):
                     return found, _PART
-        return {}, 0.0
+        return [], 0.0
 
 
 @lru_cache(maxsize=4)
@@ -132,15 +131,14 @@ def _listed(language: str) -> _Listed:
     atlas, text = shipped(language), TextSettings(language=language)
     domains = atlas.domain_of
     themes = np.hstack([np.eye(len(domains)), _DOMAIN * np.eye(len(atlas.domains))[domains]])
-    words: dict[str, dict[int, float]] = {}
-    stems: dict[str, dict[int, float]] = {}
+    words: dict[str, list[int]] = {}
+    stems: dict[str, list[int]] = {}
     for number, theme in enumerate(atlas.themes):
-        read = dict.fromkeys(one for entry in theme.words for one in text.words(entry))
-        for place, one in enumerate(read):
-            for word in (one, without_accents(one, language)):
-                stem = word[:2] if language == "chinese" else _stem(word, language)
-                words.setdefault(word, {}).setdefault(number, _FIRST / (_FIRST + place))
-                stems.setdefault(stem, {}).setdefault(number, _FIRST / (_FIRST + place))
+        read = [one for entry in theme.words for one in text.words(entry)]
+        for word in dict.fromkeys([*read, *(without_accents(one, language) for one in read)]):
+            words.setdefault(word, []).append(number)
+            of_stem = stems.setdefault(word[:2] if language == "chinese" else _stem(word, language), [])
+            of_stem += [number] if number not in of_stem else []
     return _Listed(language, themes, words, stems)
 
 
