@@ -59,7 +59,7 @@ def test_words_find_their_themes_by_stem_and_part():
     assert np.array_equal(model(["tennis apotheke"])[0], tennis + alone[0])
 
 
-def test_forms_of_a_word_have_one_place():
+def test_forms_of_a_word_share_a_theme():
     """Past and present, cases and clitics; in Chinese a listed part, and words of one character."""
     for language, forms in (
         ("polish", ("czekałam", "czekają", "czekaniem")),
@@ -70,8 +70,7 @@ def test_forms_of_a_word_have_one_place():
     ):
         n = len(shipped(language).themes)
         places = AtlasWords(language)(list(forms))[:, :n]
-        assert len(set(places.argmax(axis=1).tolist())) == 1, language
-        assert places.any(axis=1).all()
+        assert (places > 0).all(axis=0).any(), language  # a theme that all of them speak for
     text = TextSettings(language="chinese")
     assert text.words("房间很吵") == ["房间", "吵"]
     assert AtlasWords("chinese")(["吵"]).any()
