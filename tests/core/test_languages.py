@@ -197,7 +197,7 @@ def test_it_travels_to_other_processes(carry, monkeypatch):
     sent = carry.dumps(TextSettings(tokenizer=OWN))
     monkeypatch.setattr(tokenizers, "_named", {})  # as in a new process
     assert carry.loads(sent).words("Knee hurts much") == ["knee+hurts", "hurts+much"]
-    assert carry.loads(carry.dumps(TextSettings(language="chinese"))).words("膝盖很疼") == ["膝盖"]
+    assert carry.loads(carry.dumps(TextSettings(language="chinese"))).words("膝盖很疼") == ["膝盖", "疼"]
 
 
 def release(tmp_path):

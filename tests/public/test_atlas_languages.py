@@ -59,6 +59,23 @@ def test_words_find_their_themes_by_stem_and_part():
     assert np.array_equal(model(["tennis apotheke"])[0], tennis + alone[0])
 
 
+def test_forms_of_a_word_share_a_theme():
+    """Past and present, cases and clitics; in Chinese a listed part, and words of one character."""
+    for language, forms in (
+        ("polish", ("czekałam", "czekają", "czekaniem")),
+        ("spanish", ("reservaste", "reservándolo", "reservas")),
+        ("portuguese", ("reclamou", "reclamações", "reclamaram")),
+        ("italian", ("prenotavo", "prenotando", "prenotazione")),
+        ("chinese", ("候诊室", "候诊厅", "候诊")),
+    ):
+        n = len(shipped(language).themes)
+        places = AtlasWords(language)(list(forms))[:, :n]
+        assert (places > 0).all(axis=0).any(), language  # a theme that all of them speak for
+    text = TextSettings(language="chinese")
+    assert text.words("房间很吵") == ["房间", "吵"]
+    assert AtlasWords("chinese")(["吵"]).any()
+
+
 def test_words_typed_without_accents_have_the_same_place():
     """On a phone, or on a keyboard of another country."""
     for language, word, typed in (

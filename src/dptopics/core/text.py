@@ -28,7 +28,8 @@ _LENGTHS = {
     "auto": (1, 40),  # the limits of each text's own language apply
     **dict.fromkeys(("danish", "dutch", "finnish", "german", "norwegian", "swedish"), (3, 30)),
     **dict.fromkeys(("arabic", "gujarati", "hebrew", "hindi", "korean", "persian", "vietnamese"), (2, 22)),
-    **dict.fromkeys(("chinese", "japanese"), (2, 15)),
+    "chinese": (1, 15),  # many everyday words have one character; others of one are stop words
+    "japanese": (2, 15),
     "thai": (2, 30),
 }
 NO_BLANKS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
@@ -361,7 +362,11 @@ def stop_words(language: str) -> frozenset[str]:
             f"there are no stop words for language {language!r}. Use one of: {known}; or 'none' to keep every word."
         )
     # Split the list as texts are split, so that "don't" stops "don" too.
-    return frozenset(w for entry in get_stop_words(language) for w in _WORD.findall(normalize("NFKC", entry).lower()))
+    given = frozenset(w for one in get_stop_words(language) for w in _WORD.findall(normalize("NFKC", one).lower()))
+    if language_name(language) != "chinese":
+        return given
+    own = resources.files("dptopics").joinpath("resources/stopwords_chinese.txt").read_text("utf-8")
+    return given.union(own.split())
 
 
 def language_codes() -> frozenset[str]:
