@@ -153,7 +153,7 @@ def releases(texts: list[str], runs: int, **settings: int) -> Iterator[TopicMode
         yield mechanism(bounded, np.random.default_rng(seed)).value
 
 
-def cover(data: Path, runs: int = 1000) -> dict[str, float]:
+def cover(data: Path, runs: int = 200) -> dict[str, float]:
     """Share of 95 % intervals that hold the number of texts by the stated rule, over releases of 500 texts."""
     texts = [text for text, _ in rows_of("newsgroups20", data, 0)[:500]]
     hits: dict[str, list[bool]] = {"themes": [], "everything else": [], "domains": [], "topics": []}

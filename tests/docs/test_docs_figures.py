@@ -33,6 +33,13 @@ def test_topics_of_few_texts():
     wrong = {corpus: f"{row[2]:.0%}".replace("%", " % on ") + corpus for corpus, row in results["wrong"].items()}
     text = " ".join(shown.split())
     assert all(row in text for row in wrong.values() if not row.startswith("0"))
+    shares = [f"{share:.1%}".replace("%", " %") for share in results["cover"].values()]
+    assert (
+        "{} of the intervals of themes cover it, {} of those of everything else, {} of those of domains and {}".format(
+            *shares
+        )
+        in " ".join(shown.split())
+    )
     assert all(f"{sum(row) / len(row):.3f} on {name.split()[0]}" in text for name, row in results["minilm"].items())
 
 
