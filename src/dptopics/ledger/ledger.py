@@ -259,13 +259,7 @@ class Ledger:
             raise InputError(f"say what it was for in a line of up to {MOST_LETTERS} letters: note (--note).")
         if gaussian is not None and not delta and self.composition is Composition.SUM:
             raise InputError("Gaussian noise has a price at a δ only: give the one that it was stated at (--delta).")
-        if gaussian is not None:
-            events: tuple[Event, ...] = (Gaussian(gaussian, relation=self.relation),)
-        elif laplace is not None:
-            events = (Laplace(laplace, relation=self.relation),)
-        else:
-            response = RandomizedResponse(1 / (1 + exp(epsilon or 0.0)), relation=self.relation)
-            events = (response, *([Failure(delta, self.relation)] if delta else []))
+        events = _outside_events(*said.items(), delta=delta, relation=self.relation)
         stated = Guarantee(events=events, delta=delta, unit=self.unit, strength=Strength(strength)).noting(BY_HAND)
         known = _columns(self.receipts())
         return self.charge(stated, f"{OUTSIDE}{note}", by=known[0] if known else None, accept_unproven=True)
@@ -430,6 +424,17 @@ class Ledger:
                     f"this release needs {symbol} = {needs} but {rest} of {show_left(limit)} is left in ledger "
                     f"{self.name!r}. Lower {name} (--{name}), or start a new ledger for new data."
                 )
+
+
+def _outside_events(stated: tuple[str, float], *, delta: float, relation: Relation) -> tuple[Event, ...]:
+    """What was drawn elsewhere; of an (ε, δ) alone, a randomised response that may fail."""
+    kind, value = stated
+    if kind == "gaussian":
+        return (Gaussian(value, relation=relation),)
+    if kind == "laplace":
+        return (Laplace(value, relation=relation),)
+    response = RandomizedResponse(1 / (1 + exp(value)), relation=relation)
+    return (response, *([Failure(delta, relation)] if delta else []))
 
 
 def _columns(receipts: list[Receipt]) -> list[str]:
