@@ -25,6 +25,7 @@ from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.doc_topics import doc_shares
 from dptopics.kernels.embedded import FULL, mean_of_words, projected
 from dptopics.release.counts import Estimate
+from dptopics.release.interop import OtherTools
 from dptopics.release.release import Tabular
 from dptopics.release.themes import Themes
 from dptopics.release.topic_sizes import DocumentSpace, TopicSizes
@@ -37,7 +38,7 @@ _SPACE = ("mean", "projection", "middle", "centres")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TopicModel(Tabular):
+class TopicModel(OtherTools, Tabular):
     """Topics as distributions over public words.
 
     ``sizes``: how many units have each topic, where counted; ``topic_share``: the weight of each topic in means over
@@ -416,46 +417,6 @@ class TopicModel(Tabular):
             **({} if self.sizes is None else {"sizes": self.sizes.to_dict()}),
             **({} if self.themes is None else {"themes": self.themes.to_dict()}),
         }
-
-    def to_gensim(self) -> Any:
-        """The topics as a gensim LdaModel, see :func:`dptopics.release.interop.to_gensim`."""
-        from dptopics.release import interop
-
-        return interop.to_gensim(self)
-
-    def pyldavis_inputs(self) -> dict[str, Any]:
-        """Arguments of ``pyLDAvis.prepare``, see :func:`dptopics.release.interop.pyldavis_inputs`."""
-        from dptopics.release import interop
-
-        return interop.pyldavis_inputs(self)
-
-    @staticmethod
-    def from_sklearn(estimator: Any, words: Any) -> "TopicModel":
-        """Topics of a fitted scikit-learn model, see :func:`dptopics.release.interop.from_sklearn`."""
-        from dptopics.release import interop
-
-        return interop.from_sklearn(estimator, words)
-
-    @staticmethod
-    def from_gensim(model: Any) -> "TopicModel":
-        """Topics of a gensim model, see :func:`dptopics.release.interop.from_gensim`."""
-        from dptopics.release import interop
-
-        return interop.from_gensim(model)
-
-    @staticmethod
-    def from_tomotopy(model: Any) -> "TopicModel":
-        """Topics of a tomotopy model, see :func:`dptopics.release.interop.from_tomotopy`."""
-        from dptopics.release import interop
-
-        return interop.from_tomotopy(model)
-
-    @staticmethod
-    def from_bertopic(model: Any) -> "TopicModel":
-        """Topics of a BERTopic model, see :func:`dptopics.release.interop.from_bertopic`."""
-        from dptopics.release import interop
-
-        return interop.from_bertopic(model)
 
     def report(self, path: str | Path, *, audit: str | Path | None = None) -> Path:
         """Write the topics as one HTML page, without a guarantee: that comes with the release."""
