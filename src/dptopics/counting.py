@@ -30,7 +30,7 @@ from dptopics.ledger.ledger import Ledger
 from dptopics.ledger.series import Series, SeriesAccount, account_of
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
-from dptopics.publishing import OF_PUBLISH, forecast, publish, reader, warn_owner
+from dptopics.publishing import OF_PUBLISH, as_planned, forecast, publish
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
@@ -165,9 +165,7 @@ def publish_counts(
         if columns.session is not None:
             if numbers or (isinstance(subject, Asked) and (plan.max_docs or plan.unit is Unit.DOCUMENT)):
                 raise InputError("on Spark, questions are about authors, and there are no means. Leave --engine out.")
-            table = spark_cells(data, asked, subject, by, columns, assumptions=assumptions)
-            warn_owner(table, plan)
-            return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
+            return as_planned(spark_cells(data, asked, subject, by, columns, assumptions=assumptions), plan)
         asked += [numbers] if numbers else []
         rows = read_columns(data, asked, encoding=columns.encoding, values=2 if columns.author else 1)
         ends = plan.settings.get("number_range", ())
@@ -193,7 +191,7 @@ def told_corpus(
     if columns.tell is not None:
         for line in filter(None, (corpus.account(), forecast(corpus, plan))):
             columns.tell(line)
-    return reader(corpus)(plan)
+    return as_planned(corpus, plan)
 
 
 _OF_TOPICS = ("axes", "values", "model", "days", "rules", "facts", "asked")
@@ -258,7 +256,7 @@ def release_groups(
         corpus = corpus_of_values(rows, author=author, drop_missing=drop_missing, author_is=author_is)
         if tell is not None:
             tell(_account_of_values(corpus))
-        return reader(corpus)(plan)
+        return as_planned(corpus, plan)
 
     return publish(plan, read, **how)
 

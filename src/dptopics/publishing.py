@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -323,7 +324,7 @@ def release_vocabulary(
     chosen = Unit(unit) if unit is not None else corpus.default_unit
     plan = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     made = Plan.words(epsilon=epsilon, delta=delta, unit=chosen, text=corpus.text, **plan)
-    return publish(made, reader(corpus), **how)
+    return publish(made, partial(as_planned, corpus), **how)
 
 
 @renamed_arguments(about="description", about_units="people")
@@ -364,7 +365,7 @@ def release_ngrams(
     made = Plan.ngrams(
         epsilon=epsilon, delta=delta, unit=chosen, text=corpus.text, prior=prior, vocabulary=words, **plan
     )
-    return publish(made, reader(corpus), **how)
+    return publish(made, partial(as_planned, corpus), **how)
 
 
 def warn_owner(data: Any, plan: Plan) -> None:
@@ -415,11 +416,8 @@ def _corpus(
     return Corpus.from_texts(data, authors, **how)
 
 
-def reader(corpus: Corpus) -> Read:
-    """Bounds a corpus as a plan says."""
-
-    def read(plan: Plan) -> BoundedCorpus:
-        warn_owner(corpus, plan)
-        return corpus.bounded(unit=plan.unit, max_docs=plan.max_docs)
-
-    return read
+def as_planned(data: Any, plan: Plan) -> BoundedCorpus:
+    """Data bounded as a plan says; the owner is told what looks wrong with them."""
+    warn_owner(data, plan)
+    bounded: BoundedCorpus = data.bounded(unit=plan.unit, max_docs=plan.max_docs)
+    return bounded
