@@ -116,10 +116,10 @@ class Releasing(o.Group):
 
 
 @contextmanager
-def stoppable() -> "Iterator[Callable[[str], AbstractContextManager[None]]]":
-    """Shows a progress bar for each part of the work. Whoever stops it is told what that costs."""
+def stoppable(left: str = "") -> "Iterator[Callable[[str], AbstractContextManager[None]]]":
+    """Shows a progress bar for each part of the work. Whoever stops it is told what that costs, or what is ``left``."""
     try:
         yield working
     except KeyboardInterrupt as error:
-        err.print(escape(str(error) or "Stopped."), highlight=False)
+        err.print(escape(str(error) or f"Stopped. {left}".strip()), highlight=False)
         sys.exit(130)

@@ -15,6 +15,12 @@ from numpy.typing import NDArray
 from dptopics.core.errors import InputError
 
 
+def check_new(path: Path) -> None:
+    """Refuse a file that exists."""
+    if path.exists():
+        raise InputError(f"the file {str(path)!r} exists already. Choose another name, or remove it first.")
+
+
 def sync_folder(folder: Path) -> None:
     """Write the names in a folder to disk."""
     if os.name == "nt":  # folders cannot be opened there

@@ -8,7 +8,6 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
-from enum import StrEnum
 from fractions import Fraction
 from math import exp, inf
 from pathlib import Path
@@ -19,6 +18,7 @@ from numpy.random import Generator
 
 from dptopics.core import notebook
 from dptopics.core.errors import BudgetExceeded, DptopicsError, InputError, LedgerError, PrivacyError, warn_user
+from dptopics.core.settings import Choice
 from dptopics.ledger.ledger_file import Receipt, read, rename_charge, transaction, write_charge, write_terms
 from dptopics.privacy.card import show, show_left
 from dptopics.privacy.events import Event, Failure, Gaussian, Laplace, RandomizedResponse, Relation
@@ -67,7 +67,7 @@ def check_strength(guarantee: Guarantee, accept_unproven: bool) -> None:
         )
 
 
-class Composition(StrEnum):
+class Composition(Choice):
     """How a ledger adds up its releases, fixed when it is made: each may be chosen after seeing those before.
 
     ``sum``: Σε ≤ ε and Σδ ≤ δ, each release at its own δ. ``zcdp``: Σρ ≤ ρ and Στ ≤ τ, where half of δ is
@@ -140,11 +140,7 @@ class Ledger:
             name: what people call it; the file's name if left out.
         """
         check_budget(epsilon, delta)
-        try:
-            kinds = Unit(unit), Relation(relation), Composition(composition)
-        except ValueError as error:
-            choices = "; ".join(", ".join(kind) for kind in (Unit, Relation, Composition))
-            raise InputError(f"{error}. Choose from: {choices}.") from None
+        kinds = Unit(unit), Relation(relation), Composition(composition)
         file = Path(path).absolute()
         budget = float(epsilon), float(delta)
         limits = budget if kinds[2] is Composition.SUM else (largest_rho(epsilon, delta / 2), delta / 2)

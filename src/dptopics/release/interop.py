@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dptopics.core.errors import InputError, shielded
+from dptopics.core.files import check_new
 from dptopics.core.vocabulary import Vocabulary
 
 _TOKENS = 1_000_000  # of the stand-in corpus; a round number independent of the data
@@ -154,8 +155,7 @@ def save_npz(model: Any, path: str | Path) -> Path:
     path = Path(path)
     if path.suffix != ".npz":
         raise InputError(f"the file must end in .npz, got {path.name!r}.")
-    if path.exists():
-        raise InputError(f"the file {str(path)!r} exists already. Choose another name, or remove it first.")
+    check_new(path)
     np.savez_compressed(path, topic_word=model.topic_word, words=np.array(model.vocabulary.words, dtype=np.str_))
     return path
 

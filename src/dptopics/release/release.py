@@ -1,6 +1,8 @@
 """Release: a publishable value, with its guarantee and the public settings that made it."""
 
-from collections.abc import Mapping
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from html import escape
 from pathlib import Path
@@ -188,6 +190,13 @@ def mechanism_settings(mechanism: object) -> dict[str, Any]:
         plain = value if value is None or isinstance(value, bool | int | float) else str(value)
         described[one.name] = mechanism_settings(value) if is_dataclass(value) else plain
     return described
+
+
+def as_csv(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table for spreadsheets."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([heads, *rows])
+    return out.getvalue()
 
 
 class Tabular:
