@@ -117,10 +117,7 @@ def ask(
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Where texts and authors are in a table, and how it is read; with a ``session``, on Spark.
-
-    ``tell`` is called with what was read, and with what to expect of it: the owner's eyes only.
-    """
+    """Where texts and authors are in a table, and how it is read; with a ``session``, on Spark."""
 
     text: str
     author: str | None = None
@@ -128,7 +125,7 @@ class Columns:
     author_is: tuple[str, ...] = ()
     encoding: str = "utf8"
     session: Any = None
-    tell: Callable[[str], None] | None = None
+    tell: Callable[[str], None] | None = None  # called with what was read and what to expect: the owner's eyes only
 
 
 def counts_plan(topics: Any, by: Sequence[Axis], **settings: Any) -> Plan:
