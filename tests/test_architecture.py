@@ -179,7 +179,7 @@ def test_data_are_read_inside_queries(name):
 
 
 # Of output_matrix, which is not proved: its sensitivity is sampled from data before anything is charged.
-OFFLINE = {"neighbours", "prepared", "unit_sizes", "units_of", "exact"}
+OFFLINE = {"prepared", "unit_sizes", "units_of", "exact"}
 
 
 def calls(name):

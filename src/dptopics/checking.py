@@ -30,7 +30,6 @@ from dptopics.data.readers.files import TableFile, read_columns
 from dptopics.plan import Plan
 from dptopics.preview import Preview, expected
 from dptopics.privacy.guarantee import Unit
-from dptopics.publishing import warn_owner
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 from dptopics.subjects import topics_of
@@ -363,7 +362,7 @@ def _read_lines(found: Check, corpus: Corpus, *, drop_missing: bool) -> Iterator
 def _language_lines(corpus: Corpus, plan: Plan, own: TextSettings) -> Iterator[str]:
     """What a release would warn its owner of."""
     with warnings.catch_warnings(record=True) as told:
-        warn_owner(corpus, plan)
+        corpus.warn_owner(plan.delta, plan.unit)
     said = [str(one.message) for one in told if issubclass(one.category, PrivacyWarning)]
     yield from (f"Warning: {one}" for one in said)
     if corpus.word.size and own.language not in ("none", AUTO) and not any("language" in one for one in said):

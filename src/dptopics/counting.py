@@ -30,7 +30,7 @@ from dptopics.ledger.ledger import Ledger
 from dptopics.ledger.series import Series, SeriesAccount, account_of
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
-from dptopics.publishing import OF_PUBLISH, forecast, publish, reader, warn_owner
+from dptopics.publishing import OF_PUBLISH, as_planned, forecast, publish
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
@@ -117,10 +117,7 @@ def ask(
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Where texts and authors are in a table, and how it is read; with a ``session``, on Spark.
-
-    ``tell`` is called with what was read, and with what to expect of it: the owner's eyes only.
-    """
+    """Where texts and authors are in a table, and how it is read; with a ``session``, on Spark."""
 
     text: str
     author: str | None = None
@@ -128,7 +125,7 @@ class Columns:
     author_is: tuple[str, ...] = ()
     encoding: str = "utf8"
     session: Any = None
-    tell: Callable[[str], None] | None = None
+    tell: Callable[[str], None] | None = None  # called with what was read and what to expect: the owner's eyes only
 
 
 def counts_plan(topics: Any, by: Sequence[Axis], **settings: Any) -> Plan:
@@ -165,9 +162,7 @@ def publish_counts(
         if columns.session is not None:
             if numbers or (isinstance(subject, Asked) and (plan.max_docs or plan.unit is Unit.DOCUMENT)):
                 raise InputError("on Spark, questions are about authors, and there are no means. Leave --engine out.")
-            table = spark_cells(data, asked, subject, by, columns, assumptions=assumptions)
-            warn_owner(table, plan)
-            return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
+            return as_planned(spark_cells(data, asked, subject, by, columns, assumptions=assumptions), plan)
         asked += [numbers] if numbers else []
         rows = read_columns(data, asked, encoding=columns.encoding, values=2 if columns.author else 1)
         ends = plan.settings.get("number_range", ())
@@ -193,7 +188,7 @@ def told_corpus(
     if columns.tell is not None:
         for line in filter(None, (corpus.account(), forecast(corpus, plan))):
             columns.tell(line)
-    return reader(corpus)(plan)
+    return as_planned(corpus, plan)
 
 
 _OF_TOPICS = ("axes", "values", "model", "days", "rules", "facts", "asked")
@@ -258,7 +253,7 @@ def release_groups(
         corpus = corpus_of_values(rows, author=author, drop_missing=drop_missing, author_is=author_is)
         if tell is not None:
             tell(_account_of_values(corpus))
-        return reader(corpus)(plan)
+        return as_planned(corpus, plan)
 
     return publish(plan, read, **how)
 

@@ -39,7 +39,7 @@ from dptopics.preview import Preview, expected
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.embeddings import Embedding
 from dptopics.public.embeddings import embedding as public_model
-from dptopics.publishing import publish, warn_owner
+from dptopics.publishing import as_planned, publish
 from dptopics.registry import mechanism_class
 from dptopics.release import bundle
 from dptopics.release.labels import Labels, Name, label
@@ -202,8 +202,7 @@ class PrivateTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             embed = None if model is None or model.of_words or computed or data.on_spark else model
             table = data.read(embed)
             table = table.with_vectors(embeddings) if computed and isinstance(table, Corpus) else table
-            warn_owner(table, plan)
-            return table.bounded(unit=plan.unit, max_docs=plan.max_docs)
+            return as_planned(table, plan)
 
         self.release_ = publish(
             plan,

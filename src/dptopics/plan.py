@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from dptopics.core.errors import InputError, PrivacyError
-from dptopics.core.settings import check_fields, difference, whole
+from dptopics.core.settings import check_fields, whole
 from dptopics.core.text import TextSettings, language_name
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.public_inputs import (
     PublicInput,
     PublicNgrams,
     file_finder,
-    replayable,
     restored,
     serialize,
     words_or_name,
@@ -370,15 +369,6 @@ class Plan:
             return cls(text=settings, **{name: restored(value, find) for name, value in plain.items()})
         except TypeError as error:
             raise InputError(f"this plan is incomplete or damaged: {error}.") from None
-
-    @property
-    def replayable(self) -> bool:
-        """Whether the plan alone is enough to run the mechanism again: not if it uses a lambda."""
-        return replayable(self.to_dict())
-
-    def differences(self, other: "Plan") -> list[str]:
-        """Fields in which another plan differs, by name."""
-        return difference(self.to_dict(), other.to_dict())
 
 
 _FIELDS = frozenset(f.name for f in fields(Plan))

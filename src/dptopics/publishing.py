@@ -10,34 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from dptopics.core import __version__
-from dptopics.core.errors import (
-    DptopicsError,
-    InputError,
-    NothingReleased,
-    ReleaseLost,
-    SpentError,
-    Stopped,
-    renamed_arguments,
-    tell_owner,
-)
+from dptopics.core.errors import DptopicsError, InputError, ReleaseLost, SpentError, Stopped, renamed_arguments
 from dptopics.core.files import locked, same_file
-from dptopics.core.text import (
-    AUTO,
-    TextSettings,
-    another_language,
-    identifies,
-    language_code,
-    language_name,
-    without_blanks,
-)
+from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.data.corpus import Corpus
@@ -46,87 +28,14 @@ from dptopics.data.public_inputs import PublicNgrams
 from dptopics.ledger.ledger import Ledger, Unrecorded
 from dptopics.ledger.ledger_file import Receipt
 from dptopics.ledger.series import SeriesAccount
-from dptopics.mechanisms.mechanism import Job
+from dptopics.mechanisms.mechanism import Job, rehearse
 from dptopics.plan import Plan
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.rng import secure_rng
-from dptopics.public.embeddings import check_language, common_words
+from dptopics.public.embeddings import check_language
 from dptopics.release import bundle
 from dptopics.release.ngrams import NgramTable
 from dptopics.release.release import Record, Release, check_said
-
-_UNITS = 12
-
-
-def rehearse(mechanism: Any, unit: Unit) -> None:
-    """Run the mechanism, or the parts that it is made of, on invented documents. What they raise comes out."""
-    for part, public in mechanism.rehearsed():
-        try:
-            corpus = _invented(part, public, unit)
-            part.check(corpus)
-            part(corpus, np.random.default_rng(0))
-        except NothingReleased:
-            continue
-        except MemoryError:
-            raise InputError(f"{part.name} needs more memory for these settings than this machine has.") from None
-
-
-def _invented(mechanism: Any, public: tuple[str, ...], unit: Unit) -> BoundedCorpus:
-    """Two documents for each of a few units, over as many words as the mechanism needs; with vectors if it uses any."""
-    size = mechanism.rehearsal_size
-    some = public[:: max(1, len(public) // size)] or tuple(f"word{i:07d}" for i in range(size))
-    words = Vocabulary.of(some).words
-    rng = np.random.Generator(np.random.PCG64(0))
-    counts = rng.poisson(0.5, (2 * _UNITS, len(words)))
-    counts[:, 0] += 3  # no document is too short
-    authors = [f"author {i // 2}" for i in range(len(counts))]
-    corpus = Corpus.from_counts(counts, words, authors=authors, public_vocabulary=True)
-    if mechanism.vector_width is not None:
-        corpus = corpus.with_vectors(rng.standard_normal((len(counts), mechanism.vector_width)))
-    return corpus.bounded(unit=unit)
-
-
-# Share of words that a language's common ones make up: in English corpora 0.79 to 0.96, in texts of another language at
-# most 0.56 (French words are in the English list as well).
-_SURELY, _OF_THE_LANGUAGE = 0.7, 0.5
-_ENTRIES = 1 << 20  # that are looked at for that, about
-
-
-def warn_if_other_language(corpus: Corpus, text: TextSettings) -> None:
-    """Tell the owner if words are whole sentences, or of another language."""
-    some = slice(None, None, 1 + corpus.word.size // _ENTRIES)
-    counts = np.bincount(corpus.word[some], corpus.count[some], len(corpus.words)).astype(np.int64)
-    if not counts.any():
-        return
-    if text.cutter is None and text.language != AUTO and without_blanks(corpus.words, counts):
-        tell_owner(
-            "these texts are in a script without blanks between words, so that whole sentences count as words. Say "
-            "their language (--language chinese, japanese or thai), or how to cut them (--tokenizer)."
-        )
-    elif text.language not in ("none", AUTO) and text.ngrams == 1:
-        share, code = _common_share(corpus, counts, text), language_code(text.language)
-        if share is not None and share >= _SURELY:
-            return  # spares the time to load the models of languages
-        name = another_language(corpus.words, counts, code)
-        if name is not None or (not identifies(code) and share is not None and share < _OF_THE_LANGUAGE):
-            like = "" if name is None else f": they look like {language_name(name)!r}"
-            tell_owner(
-                f"most words of these texts are no common words of the language that was said ({text.language}){like}. "
-                "If they are in another one, give it (--language), or topics will be poor."
-            )
-
-
-def _common_share(corpus: Corpus, counts: NDArray[np.int64], text: TextSettings) -> float | None:
-    """Share of words that are common ones of the language; None where there is no list of these."""
-    if text.cutter is not None:
-        return None  # the list is of words that are cut in another way
-    try:
-        common = common_words(text).index
-    except InputError:  # no list for this language, or the extra is missing
-        return None
-    known = np.fromiter((word in common for word in corpus.words), bool, len(corpus.words))
-    return float(counts[known].sum() / counts.sum())
-
 
 Read = Callable[[Plan], BoundedCorpus]
 Account = Ledger | SeriesAccount
@@ -166,7 +75,7 @@ def publish(
         rng: None for cryptographic randomness. Any other generator marks the release as not private.
         title: what people shall call the release.
         description: what the data are, in a sentence that may be published.
-        about_units: roughly how many units there are, if that may be public: the card then judges δ by it.
+        people: roughly how many units there are, if that may be public: the card then judges δ by it.
         sensitivity: file for a sampled sensitivity, where the mechanism needs one.
         phase: called with the title of each part of the work; its context lasts as long as the part.
     """
@@ -174,11 +83,11 @@ def publish(
     mechanism: Any = plan.build()
     check_said(title=title, description=description)
     mechanism.guarantee.about(people)  # refuses what is no number of units
+    generator = secure_rng() if rng is None else rng
     account: Any = Unrecorded() if ledger is None else ledger
     if isinstance(account, str | Path):
         account = Ledger.open(account)
     account.check(mechanism.guarantee, accept_unproven=accept_unproven)
-    generator = secure_rng() if rng is None else rng
     account.check_generator(generator)
     if sensitivity is not None and not mechanism.needs_preparation:
         raise InputError(
@@ -325,7 +234,7 @@ def release_vocabulary(
     chosen = Unit(unit) if unit is not None else corpus.default_unit
     plan = {name: how.pop(name) for name in list(how) if name not in OF_PUBLISH}
     made = Plan.words(epsilon=epsilon, delta=delta, unit=chosen, text=corpus.text, **plan)
-    return publish(made, reader(corpus), **how)
+    return publish(made, partial(as_planned, corpus), **how)
 
 
 @renamed_arguments(about="description", about_units="people")
@@ -366,14 +275,7 @@ def release_ngrams(
     made = Plan.ngrams(
         epsilon=epsilon, delta=delta, unit=chosen, text=corpus.text, prior=prior, vocabulary=words, **plan
     )
-    return publish(made, reader(corpus), **how)
-
-
-def warn_owner(data: Any, plan: Plan) -> None:
-    """Tell the owner, and nobody else, what looks wrong with the data. It decides nothing."""
-    data.warn_if_delta_large(plan.delta, plan.unit)
-    if isinstance(data, Corpus) and data.text is not None:
-        warn_if_other_language(data, data.text)
+    return publish(made, partial(as_planned, corpus), **how)
 
 
 def forecast(corpus: Corpus, plan: Plan) -> str:
@@ -417,11 +319,8 @@ def _corpus(
     return Corpus.from_texts(data, authors, **how)
 
 
-def reader(corpus: Corpus) -> Read:
-    """Bounds a corpus as a plan says."""
-
-    def read(plan: Plan) -> BoundedCorpus:
-        warn_owner(corpus, plan)
-        return corpus.bounded(unit=plan.unit, max_docs=plan.max_docs)
-
-    return read
+def as_planned(data: Any, plan: Plan) -> BoundedCorpus:
+    """Data bounded as a plan says; the owner is told what looks wrong with them."""
+    data.warn_owner(plan.delta, plan.unit)
+    bounded: BoundedCorpus = data.bounded(unit=plan.unit, max_docs=plan.max_docs)
+    return bounded

@@ -112,7 +112,6 @@ def test_a_lambda_in_a_release(run, tmp_path):
         TEXTS, authors=range(len(TEXTS))
     )
     model.save(tmp_path / "r")
-    assert not model.plan_.replayable
     code, _, err = run("audit", "claim", *DATA, "--release", "r", "--out", "a")
     assert code == 2
     assert "a function without a name of its own" in err

@@ -80,19 +80,6 @@ def folder(tmp_path, monkeypatch):
 PRICE = ("--author", "patient", "--epsilon", 5, "--delta", 1e-6)
 
 
-def test_former_names_work_and_say_the_new_one(folder):
-    done = run("groups", "notes.csv", "--column", "ward", *PRICE, "--out", "wards", wide=300)
-    assert done.exit_code == 0, done.output
-    assert "is now 'dptopics vocabulary --column'" in done.output
-    done = run("ngrams", "notes.csv", "--text", "note", *PRICE, "--n", 2, "--out", "pairs")
-    assert done.exit_code == 0, done.output
-    done = run("arpa", "pairs", "--out", "pairs.arpa", wide=300)
-    assert done.exit_code == 0, done.output
-    assert "is now 'dptopics ngrams --arpa'" in done.output
-    assert (folder / "pairs.arpa").read_text("utf-8").startswith("\\data\\")
-    assert "groups" not in run("--help").output
-
-
 @pytest.mark.parametrize("words", [[], ["--text", "note", "--column", "ward"]])
 def test_words_or_a_column(folder, words):
     done = run("vocabulary", "notes.csv", *words, *PRICE, "--out", "words")

@@ -51,9 +51,9 @@ def test_noise_and_budget_are_no_settings(job, name):
 
 
 def test_values_are_of_the_kind_that_is_declared():
-    given = ["gamma=0.2", "sample-size=dkw", "generated=Yes", "top=3", "learner=gibbs"]
+    given = ["gamma=0.2", "sample-size=dkw", "top=3", "learner=gibbs"]
     found = read_settings(given, "topics", "output")
-    assert found == {"gamma": 0.2, "sample_size": "dkw", "generated": True, "top": 3, "learner": "gibbs"}
+    assert found == {"gamma": 0.2, "sample_size": "dkw", "top": 3, "learner": "gibbs"}
     assert type(found["top"]) is int
     assert read_settings(["shares=0.5,0.25,0.25"], "topics", "spectral-1") == {"shares": (0.5, 0.25, 0.25)}
     assert read_settings(["alpha0=2"], "topics", "spectral-extended") == {"alpha0": 2.0}  # of its core
@@ -85,8 +85,6 @@ def test_what_cannot_be_set(given, message):
 def test_names_to_choose_from_and_several_mechanisms():
     with pytest.raises(InputError, match="--set post must be simplex, clip or none; got 'zero'"):
         read_settings(["post=zero"], "topics", "laplace")
-    with pytest.raises(InputError, match="--set generated must be true or false; got 'maybe'"):
-        read_settings(["generated=maybe"], "topics", "output")
     assert read_settings(["steps=3"], "topics", "mixture, variational") == {"steps": 3}
     with pytest.raises(InputError, match="has no setting sharpness"):
         read_settings(["sharpness=3"], "topics", "mixture, variational")

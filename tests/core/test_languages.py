@@ -15,10 +15,10 @@ from dptopics.core import tokenizers
 from dptopics.core.errors import InputError, PrivacyWarning
 from dptopics.core.text import TextSettings, stop_words
 from dptopics.core.tokenizers import Tokenizer
+from dptopics.data.corpus import warn_if_other_language
 from dptopics.local.randomizer import BitFlips
 from dptopics.plan import Plan
 from dptopics.public.embeddings import common_words
-from dptopics.publishing import warn_if_other_language
 
 # Each: messages to a practice, and words that must come out of them.
 MESSAGES = {

@@ -201,11 +201,6 @@ def test_adapters(name):
         assert distance(topics, truth) < near
 
 
-def test_signed_lsi_keeps_its_signs():
-    counts, _ = planted()
-    assert lsi(4, signed=True)(counts).min() < 0
-
-
 @pytest.mark.parametrize("adapter, package", [(GensimLearner, "gensim"), (TomotopyLearner, "tomotopy")])
 def test_a_missing_extra_is_named(adapter, package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)

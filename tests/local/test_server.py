@@ -17,10 +17,8 @@ from dptopics.local.inference import (
     count_ones,
     estimated_counts,
     likely_counts,
-    pair_moments,
     rebuilt,
     unpacked,
-    word_indicators,
 )
 from dptopics.local.randomizer import BitFlips
 from dptopics.local.topics import fit_reports
@@ -173,25 +171,6 @@ def test_pairs_give_the_top_words_of_every_public_topic():
         assert set(top) == set(WORDS.words[k * EACH : (k + 1) * EACH])
     np.testing.assert_allclose(release.value.topic_share, 1 / K, atol=0.05)
     assert release.value.noise_std is not None
-
-
-def test_moments_are_unbiased():
-    three = ThreeWords(vocabulary=Vocabulary.of(["a", "b", "c"]), epsilon=4.0)
-    rng = np.random.default_rng(0)
-    words = np.array([[0, 0, 1], [2, 2, 2], [1, 0, 2], [0, 0, 0]])
-    repeats = 40_000
-    answers = three.hash.send(np.tile(words, (repeats, 1)).ravel(), rng).reshape(-1, 3)
-    seen = np.eye(4)[words]
-    truth = np.mean(
-        [np.outer(seen[d, i], seen[d, j]) for d in range(4) for i in range(3) for j in range(3) if i != j], axis=0
-    )
-    np.testing.assert_allclose(pair_moments(three, answers), truth, atol=0.02)
-    x = [word_indicators(three, answers, place).astype(float) for place in range(3)]
-    triple = np.einsum("da,db,dc->abc", *x, optimize=True) / len(answers)
-    exact = np.einsum("da,db,dc->abc", seen[:, 0], seen[:, 1], seen[:, 2]) / 4
-    np.testing.assert_allclose(triple, exact, atol=0.06)
-    wrong = x[0].T @ x[0] / len(answers)  # one place with itself: the diagonal is far off
-    assert abs(np.diag(wrong) - np.diag(np.mean([np.outer(s, s) for s in seen[:, 0]], axis=0))).min() > 0.1
 
 
 def test_mixture_pass_against_a_slow_twin():

@@ -131,7 +131,7 @@ def test_the_default_of_a_language_is_its_own_atlas():
     assert plan.settings["embedding"].name == "atlas-words:german"
     assert plan.settings["atlas"].value.language == "german"
     again = Plan.from_dict(plan.to_dict())
-    assert again.differences(plan) == []
+    assert again == plan
     assert again.settings["embedding"] == embedding("atlas-words:de")
     other = Plan.topics(n_topics=5, epsilon=1.0, delta=1e-5, unit="author", text=TextSettings(language="finnish"))
     assert (other.mechanism, has_atlas("finnish")) == ("mixture", False)

@@ -65,9 +65,6 @@ def test_tables_of_words_and_ngrams():
     grams = NgramTable(vocabulary=Vocabulary.of(["a b", "b c"]), probability=np.array([0.25, 0.75]))
     assert grams.to_pandas()["probability"].tolist() == [0.25, 0.75]
     assert grams.to_arrow()["noise_std"].null_count == 2
-    words = interop.to_arrow(Vocabulary(("a", "b"), (1.0, 2.0)))
-    assert words.to_pydict() == {"word": ["a", "b"], "weight": [1.0, 2.0]}
-    assert interop.to_arrow(Vocabulary.of("ab"))["weight"].null_count == 2
 
 
 def test_pyldavis_inputs_are_consistent_and_hold_no_documents(model):

@@ -28,7 +28,7 @@ def table():
 
 def test_terminal_and_page_round_alike_and_outward(table, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
-    show_counts(table, 10)
+    show_counts(table)
     lines = capsys.readouterr().out.splitlines()
     for k, name in enumerate(table.values[0]):
         found = table.count(topic=name)
@@ -129,7 +129,7 @@ def test_heads_of_columns_are_never_two_alike():
 def test_a_column_says_what_it_counts_everywhere(capsys, monkeypatch, more, said, column):
     monkeypatch.setenv("COLUMNS", "160")
     table = two_axes(**more)
-    show_counts(table, 10)
+    show_counts(table)
     assert said in capsys.readouterr().out
     assert said in "\n".join(table.summary())
     assert table.tables()["counts.csv"].split(",")[2] == column

@@ -4,19 +4,17 @@ A target document contains a secret word, drawn uniformly from m candidates. The
 documents near it (as Cliopatra 2026 does against clusters named by language models), sees the topics, and guesses.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import exp
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dptopics.audit.membership.rates import binomial_interval
-from dptopics.audit.summary import Audited, Light, Summary, write_page
+from dptopics.audit.summary import Audited, Light, Summary
 from dptopics.core import progress
 from dptopics.core.errors import InputError, NothingReleased
 from dptopics.data.bounded import string_keys
@@ -190,6 +188,7 @@ class Poisoned:
 class PoisonAudit(Audited):
     """All victims; the last is the subject of the audit."""
 
+    title: ClassVar = "Audit by planted documents"
     found: tuple[Poisoned, ...]
 
     def summary(self) -> Summary:
@@ -229,12 +228,6 @@ class PoisonAudit(Audited):
             "summary": self.summary().to_dict(),
             "poison": [one.to_dict() for one in self.found],
         }
-
-    def save(self, folder: Path) -> None:
-        """Write audit.json and audit.html."""
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (folder / "audit.json").write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
-        write_page(self.summary(), folder, title="Audit by planted documents")
 
 
 def audit_by_poison(

@@ -1,9 +1,10 @@
 """The summary of an audit: a light, one line, a table and the reasons, also as a page. NOT FOR RELEASE."""
 
+import json
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from dptopics.core import notebook
 from dptopics.core.settings import Choice
@@ -57,11 +58,24 @@ class Summary:
 
 
 class Audited:
-    """An audit with a summary, which notebooks display."""
+    """An audit with a summary, which notebooks display and ``save`` writes as a page."""
+
+    title: ClassVar[str]
 
     def summary(self) -> Summary:
         """The light, the table and the reasons."""
         raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was found, for audit.json."""
+        raise NotImplementedError
+
+    def save(self, folder: Path) -> bool:
+        """Write audit.json and audit.html; False if a picture could not be drawn."""
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (folder / "audit.json").write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        (folder / "audit.html").write_text(page(self.summary(), title=self.title), "utf-8")
+        return True
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
@@ -85,21 +99,9 @@ def light_of(low: float, high: float, guessing: float, whose: str) -> tuple[Ligh
     )
 
 
-def write_page(summary: Summary, folder: Path, *, title: str, name: str = "audit.html") -> Path:
-    """The summary as one HTML file that loads nothing; the curves are in roc.png."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / name
-    path.write_text(page(summary, title=title), "utf-8")
-    return path
-
-
 def page(summary: Summary, *, title: str) -> str:
-    """One self-contained HTML page."""
-    table = ""
-    if summary.rows:
-        heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in summary.heads)
-        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in summary.rows)
-        table = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    """The summary as one HTML page that loads nothing; the curves are in roc.png."""
+    table = notebook.table(summary.heads, summary.rows) if summary.rows else ""
     reasons = "".join(f"<p>{escape(reason)}</p>" for reason in summary.reasons)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

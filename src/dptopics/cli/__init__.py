@@ -22,9 +22,6 @@ from dptopics.cli.streams import guarded, where_saved
 from dptopics.cli.terminal import err, out, warn
 from dptopics.core.errors import BudgetExceeded, DptopicsError, PrivacyWarning, SpentError
 
-_RENAMED = {"groups": "vocabulary --column", "arpa": "ngrams --arpa"}  # one release long
-
-
 # What --help says of each command; its module is imported when it is run.
 _COMMANDS = {
     "demo": ("look", "Show the difference privacy makes, on 20,000 invented patient messages."),
@@ -76,8 +73,6 @@ _OF_GROUP = {
     "officer": ("approve", "sign", "verify", "registry"),
     "local": ("create", "randomize", "fit", "serve", "seal", "send"),
 }
-
-
 _ALL = _COMMANDS | _GROUPS
 
 
@@ -109,7 +104,7 @@ class Loaded(Mapping[str, Any]):
 
 
 class Commands(TyperGroup):
-    """Commands by name. Former names still work, and say the new one."""
+    """Commands by name, of which only the one that runs is imported."""
 
     def __init__(self, **how: Any) -> None:
         super().__init__(**how)
@@ -124,10 +119,6 @@ class Commands(TyperGroup):
         return None if found is None else TyperCommand(cmd_name, help=found[1])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and (new := _RENAMED.get(args[0])):
-            warn(f"'dptopics {args[0]}' is now 'dptopics {new}'. The former name goes with the next release.")
-            command, option = new.split()
-            args = [command, *(option if one == "--out" and args[0] == "arpa" else one for one in args[1:])]
         name, _, left = super().resolve_command(ctx, args)
         return name, None if name is None else _loaded(name), left
 

@@ -1,8 +1,6 @@
 """The audit commands: attack a topic model, or test what a private mechanism claims, before somebody else does."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -12,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dptopics.cli import options as o
+from dptopics.cli.publishing import stoppable
 from dptopics.cli.settings import read_settings
 from dptopics.cli.source import Language, MemoryTable, Texts
 from dptopics.cli.streams import saved
@@ -160,7 +159,7 @@ def claim(
         corpus: Any = invented_cells(counts.entries.n_cells, with_authors=by_author, with_numbers=numbered)
     else:
         corpus = _read(table, plan, words)
-    with _told("Nothing was written: run the same command again."), working("Looking for holes"):
+    with stoppable("Nothing was written: run the same command again."), working("Looking for holes"):
         result = audit_claim(plan.build(), corpus, max_docs=plan.max_docs, effort=effort)
     about, notes = audited.about()
     result = replace(result, settings={"plan": plan.to_dict()}, about=about, notes=(*result.notes, *notes))
@@ -198,7 +197,7 @@ def membership(
     if plan is not None and plan.job == "n-grams":
         _attack_ngrams(corpus, plan, audited, trials or 100)
         return
-    with _told(f"Run the same command again: it goes on with the models in {audited.out_folder}."):
+    with stoppable(f"Run the same command again: it goes on with the models in {audited.out_folder}."):
         if target is not None:
             train = None if models else (learner, shadows)
             audited.keep(_attack_target(corpus, target, models or audited.out_folder, train, trust_pickle))
@@ -324,16 +323,6 @@ def _show_levels(results: list[Any], sweeps: int) -> None:
 def _mean_and_range(values: Any) -> str:
     spread = f" ({values.min():.4g} to {values.max():.4g})" if values.size > 1 else ""
     return f"{values.mean():.4g}{spread}"
-
-
-@contextmanager
-def _told(what: str) -> Iterator[None]:
-    """Whoever stops it is told what is left of it."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        err.print(f"Stopped. {escape(what)}", highlight=False)
-        sys.exit(130)
 
 
 def _read(table: MemoryTable, plan: "Plan | None", words: Language) -> "Corpus":

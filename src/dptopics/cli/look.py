@@ -17,6 +17,7 @@ from dptopics.cli.source import Texts, allow_tokenizer
 from dptopics.cli.streams import saved
 from dptopics.cli.terminal import MOST_ROWS, err, out, print_json, progress_bar, show_card, show_value, warn, working
 from dptopics.core.errors import InputError
+from dptopics.core.files import check_new
 
 
 def show(
@@ -59,7 +60,7 @@ def transform(
 
     allow_tokenizer(tokenizer)
     model = TopicModel.load(release_folder)
-    o.check_new(out_file)
+    check_new(out_file)
     header = ["row", *(f"topic_{k}" for k in range(model.n_topics)), "known_words"]
     row = written = unknown = 0
     partial = out_file.with_name(f".{out_file.name}.partial")
@@ -140,7 +141,7 @@ def compare(
     from dptopics.release.compare import to_dict
 
     if out_file is not None:
-        o.check_new(out_file)
+        check_new(out_file)
     rows = compared(load(before).value, load(after).value, error=error)
     found = to_dict(rows, error)
     if out_file is not None:
@@ -181,7 +182,7 @@ class Namer(o.Group):
         from dptopics.release.labels import label as labelled
 
         if self.out_file is not None:
-            o.check_new(self.out_file)
+            check_new(self.out_file)
         how: dict[str, Any] = {"by": self.by, "model": self.model, "allow": tuple(self.allow or ())}
         with working("Naming topics"):
             found = labelled(bundle.load(release_folder), **how, sentences=sentences).to_dict()

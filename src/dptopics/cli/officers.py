@@ -8,6 +8,7 @@ from rich.markup import escape
 from dptopics.cli import options as o
 from dptopics.cli.terminal import err, out, print_json, warn
 from dptopics.core.errors import InputError
+from dptopics.core.files import check_new
 
 if TYPE_CHECKING:
     from dptopics.release.officers.verification import Verified
@@ -124,6 +125,6 @@ def _give(text: str, out_file: Path | None) -> None:
     if out_file is None:
         print(text, end="")
         return
-    o.check_new(out_file)
+    check_new(out_file)
     out_file.write_text(text, "utf-8")
     err.print(f"Written to [bold]{o.escape_path(out_file)}[/].")

@@ -148,12 +148,6 @@ def escape_path(path: Path) -> str:
     return escape(str(path))
 
 
-def check_new(path: Path) -> None:
-    """Refuse a file that exists."""
-    if path.exists():
-        raise InputError(f"the file {str(path)!r} exists already. Choose another name, or remove it first.")
-
-
 def how_many(topics: str) -> int | str:
     """A number of topics, or auto."""
     try:

@@ -48,8 +48,7 @@ class Releasing(o.Group):
     def folder(self) -> Path:
         """Where the release goes. Only a preview needs none."""
         if self.out_folder is None:
-            or_else = "" if "preview_only" in self.left_out else " (or ask for a --preview, which writes nothing)"
-            raise InputError(f"say where the release goes: --out FOLDER{or_else}.")
+            raise InputError("say where the release goes: --out FOLDER (or ask for a --preview, which writes nothing).")
         return self.out_folder
 
     @property
@@ -57,8 +56,7 @@ class Releasing(o.Group):
         """ε and δ, which must be given."""
         given = {"epsilon": self.epsilon, "delta": self.delta}
         if missing := [name for name, value in given.items() if value is None]:
-            or_else = "" if "plan_file" in self.left_out else " (or give --plan FILE)"
-            raise InputError(f"say how much privacy may be lost: --{' and --'.join(missing)}{or_else}.")
+            raise InputError(f"say how much privacy may be lost: --{' and --'.join(missing)} (or give --plan FILE).")
         return {name: value for name, value in given.items() if value is not None}
 
     @property
@@ -116,10 +114,10 @@ class Releasing(o.Group):
 
 
 @contextmanager
-def stoppable() -> "Iterator[Callable[[str], AbstractContextManager[None]]]":
-    """Shows a progress bar for each part of the work. Whoever stops it is told what that costs."""
+def stoppable(left: str = "") -> "Iterator[Callable[[str], AbstractContextManager[None]]]":
+    """Shows a progress bar for each part of the work. Whoever stops it is told what that costs, or what is ``left``."""
     try:
         yield working
     except KeyboardInterrupt as error:
-        err.print(escape(str(error) or "Stopped."), highlight=False)
+        err.print(escape(str(error) or f"Stopped. {left}".strip()), highlight=False)
         sys.exit(130)

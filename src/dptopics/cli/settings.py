@@ -26,7 +26,6 @@ _MEANING = {
     "calibration": "theorem that the noise is calibrated by; renyi: as published",
     "centre": "m₀: log count of rare n-grams",
     "gamma": "chance that ε does not hold, over data drawn like the public corpus",
-    "generated": "draw neighbours from a model fitted to the public corpus",
     "k": "authors that an n-gram needs",
     "learner": "variational, gibbs, spectral, lsi, plsa or hdp",
     "max_count": "how often each n-gram of a unit may count",

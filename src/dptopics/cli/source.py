@@ -147,15 +147,13 @@ class Table(o.Group):
 
         def read(plan: "Plan") -> "BoundedCorpus":
             from dptopics.data.corpus import Corpus
-            from dptopics.publishing import forecast, warn_owner
+            from dptopics.publishing import as_planned, forecast
 
             with working("Reading texts"):
                 table = self.read(plan.text, embed=embed, vocabulary=vocabulary)
-                warn_owner(table, plan)
                 if isinstance(table, Corpus):  # on Spark nobody has counted yet
                     say(forecast(table, plan))
-                bounded: BoundedCorpus = table.bounded(unit=plan.unit, max_docs=plan.max_docs)
-                return bounded
+                return as_planned(table, plan)
 
         return read
 

@@ -120,7 +120,7 @@ def show_words(vocabulary: "Vocabulary", n: int, many: str = "words") -> None:
     out.print(escape(f"{len(vocabulary):,} {many} may be published{listed}.{most}"), highlight=False)
 
 
-def show_counts(table: "CountTable", n: int) -> None:
+def show_counts(table: "CountTable") -> None:
     """Counts of the first axis with their intervals, then those of groups, and what the bound leaves out."""
     from dptopics.release.report.charts import time_axis
 
@@ -169,12 +169,12 @@ def show_value(value: Any, n: int, min_z: float | None = None, many: str = "word
     """A released value, with its n most important things."""
     if value.kind == "topics":
         show_topics(value, n, min_z)
-        return
-    if value.kind == "vocabulary":
+    elif value.kind == "vocabulary":
         show_words(value, n, many)
-        return
-    show: dict[str, Callable[[Any, int], None]] = {"ngrams": show_ngrams, "counts": show_counts}
-    show[value.kind](value, n)
+    elif value.kind == "ngrams":
+        show_ngrams(value, n)
+    else:
+        show_counts(value)
 
 
 def show_card(guarantee: "Guarantee", record: "Record | None" = None) -> None:

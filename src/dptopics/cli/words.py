@@ -12,6 +12,7 @@ from dptopics.cli.settings import read_settings
 from dptopics.cli.source import AnyTable, Vocabulary, Words, named_tokenizer, say
 from dptopics.cli.terminal import err, working
 from dptopics.core.errors import InputError
+from dptopics.core.files import check_new
 from dptopics.core.text import TextSettings
 from dptopics.privacy.events import Noise
 
@@ -122,7 +123,7 @@ def ngrams(
     from dptopics.release.ngrams import LanguageModel, NgramTable
 
     if arpa is not None:
-        o.check_new(arpa)
+        check_new(arpa)
         arpa.write_text(LanguageModel(NgramTable.load(table.source or "")).arpa(), "utf-8")
         err.print(f"Written to [bold]{o.escape_path(arpa)}[/].")
         return

@@ -7,15 +7,18 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.core.errors import InputError
 
-if TYPE_CHECKING:
-    from dptopics.core.vocabulary import Vocabulary
+
+def check_new(path: Path) -> None:
+    """Refuse a file that exists."""
+    if path.exists():
+        raise InputError(f"the file {str(path)!r} exists already. Choose another name, or remove it first.")
 
 
 def sync_folder(folder: Path) -> None:
@@ -94,39 +97,6 @@ def same_file(handle: int, place: Path) -> bool:
 
 
 Arrays = Mapping[str, NDArray[Any]]
-
-
-class Saved(Protocol):
-    """A value that a bundle can store."""
-
-    kind: ClassVar[str]  # the name of its file of arrays, and its name in messages
-    many: ClassVar[str]  # what it holds, in the plural
-
-    @property
-    def vocabulary(self) -> "Vocabulary":
-        """Its words, or n-grams."""
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Its numbers."""
-
-    def fields(self) -> dict[str, Any]:
-        """All else, as plain data."""
-
-    @classmethod
-    def restored(cls, vocabulary: "Vocabulary", arrays: Arrays, fields: Mapping[str, Any]) -> Self:
-        """Inverse of the three above."""
-
-    def tables(self) -> dict[str, str]:
-        """Files for people and spreadsheets, by name."""
-
-    def summary(self) -> list[str]:
-        """Lines for the bundle's README."""
-
-    def columns(self) -> dict[str, Any]:
-        """One row for each weight, as columns."""
-
-    def summary_json(self, n: int) -> dict[str, Any]:
-        """The n most important things for machines to show."""
 
 
 def known(**arrays: NDArray[Any] | None) -> dict[str, NDArray[Any]]:

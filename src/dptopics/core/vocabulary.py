@@ -88,10 +88,6 @@ class Vocabulary:
         """Nothing to add."""
         return []
 
-    def columns(self) -> dict[str, Any]:
-        """Word and noisy weight."""
-        return {"word": list(self.words), "weight": [None] * len(self) if self.weights is None else list(self.weights)}
-
     def summary_json(self, n: int) -> dict[str, Any]:
         """All words."""
         return {"words": list(self.words)}

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from dptopics.core.counts import Counts
 from dptopics.core.errors import InputError, tell_owner
-from dptopics.core.text import TextSettings
+from dptopics.core.text import (
+    AUTO,
+    TextSettings,
+    another_language,
+    identifies,
+    language_code,
+    language_name,
+    without_blanks,
+)
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus, Bounds, string_keys
 from dptopics.kernels.gather import content_keys, gather
@@ -260,9 +268,11 @@ class Corpus:
         bounds = Bounds(unit=unit, max_docs=max_docs, max_words=max_words, key=key, column=self.author_column)
         return MemoryCorpus(self, bounds)
 
-    def warn_if_delta_large(self, delta: float, unit: Unit) -> None:
-        """Tell the owner if δ would allow a mechanism that publishes somebody outright."""
+    def warn_owner(self, delta: float, unit: Unit) -> None:
+        """Tell the owner, and nobody else, what looks wrong with the data or with δ. It decides nothing."""
         warn_if_delta_large(self.n_authors if unit is Unit.AUTHOR else self.n_documents, delta, unit)
+        if self.text is not None:
+            warn_if_other_language(self, self.text)
 
 
 def _number(n: int, what: str) -> str:
@@ -276,3 +286,47 @@ def warn_if_delta_large(n: int | None, delta: float, unit: Unit) -> None:
             f"delta = {delta:g} is larger than 1 / number of {unit}s: a mechanism that publishes one random {unit} "
             "would satisfy it. Choose a much smaller delta."
         )
+
+
+# Share of words that a language's common ones make up: in English corpora 0.79 to 0.96, in texts of another language at
+# most 0.56 (French words are in the English list as well).
+_SURELY, _OF_THE_LANGUAGE = 0.7, 0.5
+_ENTRIES = 1 << 20  # that are looked at for that, about
+
+
+def warn_if_other_language(corpus: Corpus, text: TextSettings) -> None:
+    """Tell the owner if words are whole sentences, or of another language."""
+    some = slice(None, None, 1 + corpus.word.size // _ENTRIES)
+    counts = np.bincount(corpus.word[some], corpus.count[some], len(corpus.words)).astype(np.int64)
+    if not counts.any():
+        return
+    if text.cutter is None and text.language != AUTO and without_blanks(corpus.words, counts):
+        tell_owner(
+            "these texts are in a script without blanks between words, so that whole sentences count as words. Say "
+            "their language (--language chinese, japanese or thai), or how to cut them (--tokenizer)."
+        )
+    elif text.language not in ("none", AUTO) and text.ngrams == 1:
+        share, code = _common_share(corpus, counts, text), language_code(text.language)
+        if share is not None and share >= _SURELY:
+            return  # spares the time to load the models of languages
+        name = another_language(corpus.words, counts, code)
+        if name is not None or (not identifies(code) and share is not None and share < _OF_THE_LANGUAGE):
+            like = "" if name is None else f": they look like {language_name(name)!r}"
+            tell_owner(
+                f"most words of these texts are no common words of the language that was said ({text.language}){like}. "
+                "If they are in another one, give it (--language), or topics will be poor."
+            )
+
+
+def _common_share(corpus: Corpus, counts: NDArray[np.int64], text: TextSettings) -> float | None:
+    """Share of words that are common ones of the language; None where there is no list of these."""
+    if text.cutter is not None:
+        return None  # the list is of words that are cut in another way
+    from dptopics.public.embeddings import common_words
+
+    try:
+        common = common_words(text).index
+    except InputError:  # no list for this language, or the extra is missing
+        return None
+    known = np.fromiter((word in common for word in corpus.words), bool, len(corpus.words))
+    return float(counts[known].sum() / counts.sum())

@@ -112,13 +112,6 @@ def allow(*code: Any) -> None:
         serialize(thing)
 
 
-def replayable(data: Any) -> bool:
-    """Whether all code in a description can be found again: a lambda cannot."""
-    if isinstance(data, Mapping):
-        return not ("code" in data and data["code"] is None) and all(replayable(part) for part in data.values())
-    return all(replayable(part) for part in data) if isinstance(data, list | tuple) else True
-
-
 def _model(model: Any) -> dict[str, Any]:
     """An embedding model by a name that finds it again, or by its code."""
     name, how = str(model.name), getattr(model, "how", "")

@@ -47,14 +47,6 @@ def support(seed: U64, sent: U32, n_buckets: int, n_values: int) -> I64:
 
 
 @jit
-def supports(seed: U64, sent: U32, n_buckets: int, out: F32) -> None:
-    """out[d, i] = 1 where answer d falls into the bucket of value i, else 0."""
-    for d in range(seed.size):
-        for i in range(out.shape[1]):
-            out[d, i] = np.float32(bucket(seed[d], i, n_buckets) == sent[d])
-
-
-@jit
 def supported_values(seed: U64, sent: U32, n_buckets: int, n_values: int) -> tuple[I64, I32]:
     """The values in the bucket that each answer names, listed: answer a owns start[a]:start[a+1]."""
     start = np.zeros(seed.size + 1, np.int64)

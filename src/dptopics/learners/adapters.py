@@ -24,11 +24,10 @@ from dptopics.learners.spectral import SpectralLda
 class SklearnLearner:
     """Any scikit-learn estimator with ``components_``: LatentDirichletAllocation, NMF, TruncatedSVD, …
 
-    Rows are made distributions (absolute values, divided by their sum); ``signed`` keeps them as they are.
+    Rows are made distributions: absolute values, divided by their sum.
     """
 
     estimator: Any
-    signed: bool = False
 
     def __call__(self, counts: Counts) -> NDArray[np.float64]:
         from sklearn.base import clone
@@ -40,15 +39,14 @@ class SklearnLearner:
             estimator.set_params(random_state=0)
         with threadpool_limits(1):  # threads change the order of sums, and with it the last digits
             estimator.fit(counts.matrix())
-        components = np.asarray(estimator.components_, np.float64)
-        return components if self.signed else distributions(components)
+        return distributions(np.asarray(estimator.components_, np.float64))
 
 
-def lsi(n_topics: int, *, signed: bool = False) -> SklearnLearner:
+def lsi(n_topics: int) -> SklearnLearner:
     """Latent semantic indexing (Deerwester et al. 1990): a truncated singular value decomposition of the counts."""
     from sklearn.decomposition import TruncatedSVD
 
-    return SklearnLearner(TruncatedSVD(n_topics, algorithm="randomized", random_state=0), signed=signed)
+    return SklearnLearner(TruncatedSVD(n_topics, algorithm="randomized", random_state=0))
 
 
 def plsa(n_topics: int, *, steps: int = 200, seed: int = 0, tolerance: float = 1e-5) -> SklearnLearner:

@@ -8,7 +8,6 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
-from enum import StrEnum
 from fractions import Fraction
 from math import exp, inf
 from pathlib import Path
@@ -19,6 +18,7 @@ from numpy.random import Generator
 
 from dptopics.core import notebook
 from dptopics.core.errors import BudgetExceeded, DptopicsError, InputError, LedgerError, PrivacyError, warn_user
+from dptopics.core.settings import Choice
 from dptopics.ledger.ledger_file import Receipt, read, rename_charge, transaction, write_charge, write_terms
 from dptopics.privacy.card import show, show_left
 from dptopics.privacy.events import Event, Failure, Gaussian, Laplace, RandomizedResponse, Relation
@@ -67,7 +67,7 @@ def check_strength(guarantee: Guarantee, accept_unproven: bool) -> None:
         )
 
 
-class Composition(StrEnum):
+class Composition(Choice):
     """How a ledger adds up its releases, fixed when it is made: each may be chosen after seeing those before.
 
     ``sum``: Σε ≤ ε and Σδ ≤ δ, each release at its own δ. ``zcdp``: Σρ ≤ ρ and Στ ≤ τ, where half of δ is
@@ -140,11 +140,7 @@ class Ledger:
             name: what people call it; the file's name if left out.
         """
         check_budget(epsilon, delta)
-        try:
-            kinds = Unit(unit), Relation(relation), Composition(composition)
-        except ValueError as error:
-            choices = "; ".join(", ".join(kind) for kind in (Unit, Relation, Composition))
-            raise InputError(f"{error}. Choose from: {choices}.") from None
+        kinds = Unit(unit), Relation(relation), Composition(composition)
         file = Path(path).absolute()
         budget = float(epsilon), float(delta)
         limits = budget if kinds[2] is Composition.SUM else (largest_rho(epsilon, delta / 2), delta / 2)
@@ -259,13 +255,7 @@ class Ledger:
             raise InputError(f"say what it was for in a line of up to {MOST_LETTERS} letters: note (--note).")
         if gaussian is not None and not delta and self.composition is Composition.SUM:
             raise InputError("Gaussian noise has a price at a δ only: give the one that it was stated at (--delta).")
-        if gaussian is not None:
-            events: tuple[Event, ...] = (Gaussian(gaussian, relation=self.relation),)
-        elif laplace is not None:
-            events = (Laplace(laplace, relation=self.relation),)
-        else:
-            response = RandomizedResponse(1 / (1 + exp(epsilon or 0.0)), relation=self.relation)
-            events = (response, *([Failure(delta, self.relation)] if delta else []))
+        events = _outside_events(*said.items(), delta=delta, relation=self.relation)
         stated = Guarantee(events=events, delta=delta, unit=self.unit, strength=Strength(strength)).noting(BY_HAND)
         known = _columns(self.receipts())
         return self.charge(stated, f"{OUTSIDE}{note}", by=known[0] if known else None, accept_unproven=True)
@@ -430,6 +420,17 @@ class Ledger:
                     f"this release needs {symbol} = {needs} but {rest} of {show_left(limit)} is left in ledger "
                     f"{self.name!r}. Lower {name} (--{name}), or start a new ledger for new data."
                 )
+
+
+def _outside_events(stated: tuple[str, float], *, delta: float, relation: Relation) -> tuple[Event, ...]:
+    """What was drawn elsewhere; of an (ε, δ) alone, a randomised response that may fail."""
+    kind, value = stated
+    if kind == "gaussian":
+        return (Gaussian(value, relation=relation),)
+    if kind == "laplace":
+        return (Laplace(value, relation=relation),)
+    response = RandomizedResponse(1 / (1 + exp(value)), relation=relation)
+    return (response, *([Failure(delta, relation)] if delta else []))
 
 
 def _columns(receipts: list[Receipt]) -> list[str]:

@@ -22,7 +22,6 @@ from dptopics.kernels.local_hash import (
     ones_of_each,
     repair,
     supported_values,
-    supports,
 )
 from dptopics.learners import check_topics
 from dptopics.local.hashing import HashedPair, ThreeWords, in_threads
@@ -235,38 +234,8 @@ def _strongest(strengths: tuple[float, ...], scores: NDArray[np.float64]) -> flo
     return max(s for s, lost, e in zip(strengths, short.mean(axis=1), error, strict=True) if lost <= e)
 
 
-_MIXTURE_BLOCK = 4096
-
 Matrix = NDArray[np.float64]
 Listed = tuple[NDArray[np.int64], NDArray[np.int32]]  # values that the answers of some reports support
-
-
-def word_indicators(three: ThreeWords, answers: NDArray[np.void], place: int) -> NDArray[np.float32]:
-    """Unbiased x̂, documents × values: E[x̂] is 1 at the value in that place of the document, 0 elsewhere.
-
-    x̂(i) = (1[h(i) = y] − 1/g)/(p − 1/g).
-    """
-    out = np.empty((len(answers), three.n_values), np.float32)
-    g, keep = three.hash.n_buckets, three.hash.keep
-    one = answers[:, place]
-    supports(np.ascontiguousarray(one["seed"]), np.ascontiguousarray(one["bucket"]), g, out)
-    out -= np.float32(1 / g)
-    out /= np.float32(keep - 1 / g)
-    return out
-
-
-def pair_moments(three: ThreeWords, answers: NDArray[np.void]) -> Matrix:
-    """Unbiased estimate of E[x₁ ⊗ x₂], how often two words of one document are i and j: values × values, symmetric.
-
-    The three answers of a report have seeds and coins of their own, so products of different places are unbiased; the
-    product of a place with itself would not be.
-    """
-    total = np.zeros((three.n_values, three.n_values))
-    for first in range(0, len(answers), _MIXTURE_BLOCK):
-        x = [word_indicators(three, answers[first : first + _MIXTURE_BLOCK], place) for place in range(3)]
-        whole = x[0] + x[1] + x[2]
-        total += whole.T @ whole - sum(one.T @ one for one in x)
-    return np.asarray(total / (6 * max(1, len(answers))))
 
 
 @dataclass(frozen=True, kw_only=True)

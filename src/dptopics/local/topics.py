@@ -1,7 +1,7 @@
 """The server side: from received reports to released topics. Reports are private already: all of it is free."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,7 +146,8 @@ def _learner(
         present = estimated_counts(ones, len(bits), f)  # refuses f = 1
         if method == "published":
             learner = GibbsLda(n_topics=n_topics, alpha=alpha, sweeps=sweeps, key=key)
-            state, seeds = _begin(learner, as_counts(rebuilt(bits, n_words, f, key=key), n_words, key=key))
+            counts = as_counts(rebuilt(bits, n_words, f, key=key), n_words, key=key)
+            state, seeds = learner.begin(counts), learner.seeds(counts)
             for sweep in range(sweeps):
                 learner.sweep(state, seeds, sweep)
             size = state.topic_total[:n_topics] + alpha
@@ -188,7 +189,3 @@ def _learner(
 def answers(data: NDArray[np.uint8]) -> NDArray[np.void]:
     """Hashed answers of each report, reports × answers."""
     return np.ascontiguousarray(data).view(ANSWER)
-
-
-def _begin(learner: GibbsLda, counts: Any) -> tuple[Any, NDArray[np.uint64]]:
-    return learner.begin(counts), learner.seeds(counts)

@@ -4,12 +4,14 @@ from dataclasses import fields, replace
 from math import inf, sqrt
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
+import numpy as np
 from numpy.random import Generator
 
-from dptopics.core.errors import InputError, PrivacyError
+from dptopics.core.errors import InputError, NothingReleased, PrivacyError
 from dptopics.core.settings import Choice
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus
+from dptopics.data.corpus import Corpus
 from dptopics.privacy.events import Event
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit, check_budget
 from dptopics.privacy.pricing import smallest
@@ -63,6 +65,7 @@ class Mechanism(Protocol[T]):
 
 M = TypeVar("M", bound=Mechanism[Any])
 REGISTERED: dict[tuple[Job, str], type[Any]] = {}
+_UNITS = 12  # of a rehearsal
 
 
 class ThemesExpected(NamedTuple):
@@ -244,3 +247,31 @@ def check_words(
             "Ask for fewer topics, or get more words: a higher epsilon, more data or a public word list."
         )
     return vocabulary
+
+
+def rehearse(mechanism: Any, unit: Unit) -> None:
+    """Run the mechanism, or the parts that it is made of, on invented documents. What they raise comes out."""
+    for part, public in mechanism.rehearsed():
+        try:
+            corpus = _invented(part, public, unit)
+            part.check(corpus)
+            part(corpus, np.random.Generator(np.random.PCG64(0)))
+        except NothingReleased:
+            continue
+        except MemoryError:
+            raise InputError(f"{part.name} needs more memory for these settings than this machine has.") from None
+
+
+def _invented(mechanism: Any, public: tuple[str, ...], unit: Unit) -> BoundedCorpus:
+    """Two documents for each of a few units, over as many words as the mechanism needs; with vectors if it uses any."""
+    size = mechanism.rehearsal_size
+    some = public[:: max(1, len(public) // size)] or tuple(f"word{i:07d}" for i in range(size))
+    words = Vocabulary.of(some).words
+    public_lots = np.random.Generator(np.random.PCG64(0))
+    counts = public_lots.poisson(0.5, (2 * _UNITS, len(words)))
+    counts[:, 0] += 3  # no document is too short
+    authors = [f"author {i // 2}" for i in range(len(counts))]
+    corpus = Corpus.from_counts(counts, words, authors=authors, public_vocabulary=True)
+    if mechanism.vector_width is not None:
+        corpus = corpus.with_vectors(public_lots.standard_normal((len(counts), mechanism.vector_width)))
+    return corpus.bounded(unit=unit)

@@ -7,7 +7,6 @@ a different event under another relation, and events of different relations have
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
 from math import log, sqrt
 from typing import Any
 
@@ -15,7 +14,7 @@ from dptopics.core.errors import PrivacyError
 from dptopics.core.settings import Choice
 
 
-class Relation(StrEnum):
+class Relation(Choice):
     """Which data sets are neighbours.
 
     With and without a unit; with one unit replaced by another; or with a single word of one document replaced by

@@ -8,7 +8,7 @@ from math import exp, inf
 from typing import Any, NamedTuple, Self
 
 from dptopics.core.errors import BundleError, InputError, PrivacyError
-from dptopics.core.settings import whole
+from dptopics.core.settings import Choice, whole
 from dptopics.privacy import events as ev
 from dptopics.privacy.events import Event, Relation, to_replace_one
 from dptopics.privacy.pricing import epsilon_of
@@ -25,15 +25,11 @@ WORDS_OF_DATA = (
 )
 
 
-class Unit(StrEnum):
+class Unit(Choice):
     """Whose presence is hidden: one document, or an author with everything they wrote."""
 
     AUTHOR = "author"
     DOCUMENT = "document"
-
-    @classmethod
-    def _missing_(cls, value: object) -> "Unit":
-        raise InputError(f"unit must be 'author' or 'document', got {value!r}.")
 
 
 class Trust(StrEnum):

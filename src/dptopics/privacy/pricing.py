@@ -9,6 +9,9 @@ from dptopics.core.errors import InputError, PrivacyError
 from dptopics.privacy.events import Event, Failure, Gaussian, Laplace, RandomizedResponse, SampledGaussian, relation_of
 
 E = TypeVar("E", bound=Event)
+_UP = 1 + 1e-12  # the two terms of δ(ε) nearly cancel where it is small: round the difference up, never down
+_MAX_PANELS = 200
+_MAX_RESPONSES = 1000  # with more than two answers; nothing here sends so many
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
@@ -25,15 +28,6 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
     gain, loss = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
     return min(1.0, max(0.0, float(ndtr(gain)) * _UP - exp(epsilon + float(log_ndtr(loss)))))
-
-
-_UP = 1 + 1e-12  # the two terms nearly cancel at small δ: round the difference up, never down
-
-
-_MAX_PANELS = 200
-
-
-_MAX_RESPONSES = 1000  # with more than two answers; nothing here sends so many
 
 
 def laplace_delta(epsilon: float, scale: float, mu: float = 0.0) -> float:
@@ -139,12 +133,8 @@ def delta_of(events: tuple[Event, ...]) -> Callable[[float], float]:
     1.0
     """
     relation_of(events)
-    failing, mu, laplace, responses = (
-        _failing(events),
-        _signal(events),
-        _of(Laplace, events),
-        _of(RandomizedResponse, events),
-    )
+    failing, mu = _failing(events), _signal(events)
+    laplace, responses = _of(Laplace, events), _of(RandomizedResponse, events)
     if _of(SampledGaussian, events):
         known = None
     elif laplace or responses:

@@ -220,14 +220,7 @@ class SpectralMomentsTopics(SpectralConfiguration):
         weights, axes = orthogonal_components(tensor)
         found = unwhitened(weights, axes, vectors / np.sqrt(values), vectors * np.sqrt(values), self.alpha0)
         progress.report(1.0)
-        model = TopicModel(
-            topic_word=found.topic_word,
-            vocabulary=vocabulary,
-            topic_share=found.alpha / found.alpha.sum(),
-            alpha=self.alpha0 / self.n_topics,
-            text=corpus.text,
-        )
-        return Release.of(model, self, rng)
+        return Release.of(topic_model(found, vocabulary, corpus, self.alpha0), self, rng)
 
     def _triple_noise(self, n_units: int, whitening: Floats, rng: Generator) -> Floats:
         """E(W, W, W) for independent noise E on all d³ numbers of M₃, made symmetric.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dptopics.core.errors import BundleError, DptopicsError, InputError
-from dptopics.core.files import Saved, sync_folder
+from dptopics.core.files import sync_folder
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.privacy.guarantee import Guarantee
 from dptopics.release.counts import CountTable
@@ -80,8 +80,7 @@ def _midnight(day: str) -> float:
 
 def contents(release: Release[Any]) -> dict[str, bytes]:
     """The files of a bundle, by name: the same bytes for the same release."""
-    value: Saved = release.value
-    vocabulary = value.vocabulary
+    value, vocabulary = release.value, release.value.vocabulary
     arrays = {} if vocabulary.weights is None else {"vocabulary_weight": np.array(vocabulary.weights)}
     files = {
         "guarantee.json": release.guarantee.to_json().encode(),

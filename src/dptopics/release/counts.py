@@ -1,7 +1,5 @@
 """CountTable: released counts of units by topic, group and period, with confidence intervals. Public."""
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -16,7 +14,7 @@ from dptopics.core.errors import BundleError, InputError
 from dptopics.core.files import Arrays, known
 from dptopics.core.questions import in_words
 from dptopics.core.vocabulary import Vocabulary
-from dptopics.release.release import Tabular
+from dptopics.release.release import Tabular, as_csv
 
 Z95 = 1.959963984540054  # 97.5 % of a normal distribution lies below
 Place = tuple[int | None, ...]  # for each axis a value by its number, or None for all
@@ -29,6 +27,11 @@ class Estimate(NamedTuple):
     low: float
     high: float
     noise_std: float
+
+    @property
+    def rounded(self) -> tuple[float, int, int]:
+        """For tables: as measured, the interval rounded outward."""
+        return round(self.value, 1), floor(self.low), ceil(self.high)
 
     @classmethod
     def of(cls, value: float, variance: float, more: tuple[float, float] = (0.0, 0.0)) -> Self:
@@ -57,6 +60,9 @@ class Shown(NamedTuple):
     @property
     def interval(self) -> str:
         return f"{self.low:,} to {self.high:,}"
+
+    def __str__(self) -> str:
+        return f"{self.value:,} ({self.interval})"
 
 
 class Share(NamedTuple):
@@ -254,7 +260,7 @@ class CountTable(Tabular):
                 continue
             place = self._place(index)
             shares = (self._share(place, (None, *place[1:])) or (None,) * 3)[1:]
-            numbers = round(found.value, 1), floor(found.low), ceil(found.high), *shares
+            numbers = *found.rounded, *shares
             if self.numbers is not None:
                 numbers += tuple(self._mean(place) or (None,) * 3)
             yield row | dict(zip(self.columns_of_numbers, numbers, strict=True))
@@ -297,14 +303,11 @@ class CountTable(Tabular):
 
     def tables(self) -> dict[str, str]:
         """All cells and margins."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*self.heads, *self.columns_of_numbers])
-        exact = len(self.heads) + 3
+        lines, exact = [], len(self.heads) + 3
         for row in self.rows():
             shown = ["" if value is None else value for value in row.values()]
-            writer.writerow([*shown[:exact], *(part if part == "" else f"{part:.4f}" for part in shown[exact:])])
-        return {"counts.csv": out.getvalue()}
+            lines.append([*shown[:exact], *(part if part == "" else f"{part:.4f}" for part in shown[exact:])])
+        return {"counts.csv": as_csv([*self.heads, *self.columns_of_numbers], lines)}
 
     def summary(self) -> list[str]:
         """What is counted, what the bound omits, and the files."""

@@ -1,6 +1,8 @@
 """Release: a publishable value, with its guarantee and the public settings that made it."""
 
-from collections.abc import Mapping
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from html import escape
 from pathlib import Path
@@ -190,19 +192,35 @@ def mechanism_settings(mechanism: object) -> dict[str, Any]:
     return described
 
 
+def as_csv(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table for spreadsheets."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([heads, *rows])
+    return out.getvalue()
+
+
 class Tabular:
     """A released value with ``columns()``."""
 
     def to_arrow(self: Any) -> Any:
-        from dptopics.release import interop
+        """A table of ``columns()``, one row for each weight; ``noise_std`` is null if not known."""
+        import pyarrow as pa
 
-        return interop.to_arrow(self)
+        def column(name: str, values: Any) -> Any:
+            if name == "word":  # words recur in every topic
+                return pa.array(values, pa.string()).dictionary_encode()
+            named = name in ("topic", "ngram") or (isinstance(values, list) and isinstance(values[0], str))
+            return pa.array(values, None if named else pa.float64())
+
+        return pa.table({name: column(name, values) for name, values in self.columns().items()})
 
     def to_pandas(self: Any) -> Any:
         """A pandas frame of ``columns()``."""
-        from dptopics.release import interop
-
-        return interop.to_pandas(self)
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            raise InputError("frames need pandas. Run: pip install pandas. Or use to_arrow.") from None
+        return self.to_arrow().to_pandas()
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

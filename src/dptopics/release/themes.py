@@ -30,8 +30,7 @@ class ThemeRow(NamedTuple):
 
     @property
     def shown(self) -> str:
-        found = Shown.of(self.size)
-        return f"{found.value:,} ({found.interval})"
+        return str(Shown.of(self.size))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

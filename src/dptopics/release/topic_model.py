@@ -1,7 +1,5 @@
 """TopicModel: released topics, and their application to new texts. Public: it sees no corpus."""
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
-from math import ceil, floor
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -24,8 +21,8 @@ from dptopics.core.vocabulary import Vocabulary
 from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.doc_topics import doc_shares
 from dptopics.kernels.embedded import FULL, mean_of_words, projected
-from dptopics.release.counts import Estimate
-from dptopics.release.release import Tabular
+from dptopics.release.interop import OtherTools
+from dptopics.release.release import Tabular, as_csv
 from dptopics.release.themes import Themes
 from dptopics.release.topic_sizes import DocumentSpace, TopicSizes
 
@@ -37,7 +34,7 @@ _SPACE = ("mean", "projection", "middle", "centres")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TopicModel(Tabular):
+class TopicModel(OtherTools, Tabular):
     """Topics as distributions over public words.
 
     ``sizes``: how many units have each topic, where counted; ``topic_share``: the weight of each topic in means over
@@ -146,9 +143,9 @@ class TopicModel(Tabular):
 
     def _counted(self, texts: Iterable[str]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]]:
         """Batches of texts as counts of known words: starts, words, counts."""
-        settings, index, stream = self.text or TextSettings(), self.vocabulary.index, _stream(texts)
-        while batch := _next(stream):
-            found = [[index[w] for w in settings.words(_string(text)) if w in index] for text in batch]
+        settings, index = self.text or TextSettings(), self.vocabulary.index
+        for batch in _batches(texts):
+            found = [[index[w] for w in settings.words(text) if w in index] for text in batch]
             tokens = np.array([w for words in found for w in words], np.int32)
             sizes, word, count = count_tokens(tokens, np.array([len(words) for words in found], np.int64))
             yield np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), word, count
@@ -286,8 +283,7 @@ class TopicModel(Tabular):
         if embedding is None and self.space.embedding.startswith("a "):
             raise InputError(f"these topics were made with {self.space.embedding}: pass the same model as embedding=.")
         model = public_model(self.space.embedding if embedding is None else embedding)
-        stream = _stream(_checked(texts))
-        while batch := [_string(text) for text in _next(stream)]:
+        for batch in _batches(_checked(texts)):
             raw = model(batch)
             if raw.shape[1] != space.mean.size:
                 raise InputError(
@@ -357,19 +353,17 @@ class TopicModel(Tabular):
             for rank, word in enumerate(words, start=1):
                 weight = self.topic_word[topic, self.vocabulary.index[word]]
                 lines.append((topic, rank, word, f"{weight:.6f}", noise_std))
-        found = {"topics.csv": _table(("topic", "rank", "word", "weight", "noise_std"), lines)}
+        found = {"topics.csv": as_csv(("topic", "rank", "word", "weight", "noise_std"), lines)}
         phrases = self.top_phrases(_CSV_WORDS)
         if any(phrases):
             listed = [(topic, rank, phrase) for topic, row in enumerate(phrases) for rank, phrase in enumerate(row, 1)]
-            found["phrases.csv"] = _table(("topic", "rank", "phrase"), listed)
+            found["phrases.csv"] = as_csv(("topic", "rank", "phrase"), listed)
         if self.sizes is not None:
-            found["sizes.csv"] = _table(("topic", f"{self.sizes.unit}s", "low", "high"), self.sizes.rows())
+            found["sizes.csv"] = as_csv(("topic", f"{self.sizes.unit}s", "low", "high"), self.sizes.rows())
         if self.themes is not None:
-            rows = [
-                (r.name, r.domain, "" if r.topic is None else r.topic, *_rounded(r.size)) for r in self.themes.rows()
-            ]
+            rows = [(r.name, r.domain, "" if r.topic is None else r.topic, *r.size.rounded) for r in self.themes.rows()]
             heads = ("theme", "domain", "topic", f"{self.themes.unit}s", "low", "high")
-            found["themes.csv"] = _table(heads, rows)
+            found["themes.csv"] = as_csv(heads, rows)
         return found
 
     def summary(self) -> list[str]:
@@ -417,61 +411,11 @@ class TopicModel(Tabular):
             **({} if self.themes is None else {"themes": self.themes.to_dict()}),
         }
 
-    def to_gensim(self) -> Any:
-        """The topics as a gensim LdaModel, see :func:`dptopics.release.interop.to_gensim`."""
-        from dptopics.release import interop
-
-        return interop.to_gensim(self)
-
-    def pyldavis_inputs(self) -> dict[str, Any]:
-        """Arguments of ``pyLDAvis.prepare``, see :func:`dptopics.release.interop.pyldavis_inputs`."""
-        from dptopics.release import interop
-
-        return interop.pyldavis_inputs(self)
-
-    @staticmethod
-    def from_sklearn(estimator: Any, words: Any) -> "TopicModel":
-        """Topics of a fitted scikit-learn model, see :func:`dptopics.release.interop.from_sklearn`."""
-        from dptopics.release import interop
-
-        return interop.from_sklearn(estimator, words)
-
-    @staticmethod
-    def from_gensim(model: Any) -> "TopicModel":
-        """Topics of a gensim model, see :func:`dptopics.release.interop.from_gensim`."""
-        from dptopics.release import interop
-
-        return interop.from_gensim(model)
-
-    @staticmethod
-    def from_tomotopy(model: Any) -> "TopicModel":
-        """Topics of a tomotopy model, see :func:`dptopics.release.interop.from_tomotopy`."""
-        from dptopics.release import interop
-
-        return interop.from_tomotopy(model)
-
-    @staticmethod
-    def from_bertopic(model: Any) -> "TopicModel":
-        """Topics of a BERTopic model, see :func:`dptopics.release.interop.from_bertopic`."""
-        from dptopics.release import interop
-
-        return interop.from_bertopic(model)
-
     def report(self, path: str | Path, *, audit: str | Path | None = None) -> Path:
         """Write the topics as one HTML page, without a guarantee: that comes with the release."""
         from dptopics.release import report
 
         return report.write(self, path, audit=None if audit is None else report.read_audit(audit))
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([heads, *rows])
-    return out.getvalue()
-
-
-def _rounded(size: Estimate) -> tuple[float, int, int]:
-    return round(size.value, 1), floor(size.low), ceil(size.high)
 
 
 def _checked(texts: Any) -> Any:
@@ -488,16 +432,12 @@ def fingerprint(topic_word: NDArray[np.float64], words: Sequence[str]) -> str:
     return sha256(json.dumps(list(words)).encode() + weights).hexdigest()
 
 
-_UNREAD = "the texts cannot be read", "Give a list or one column of strings."
-
-
-def _stream(texts: Iterable[str]) -> Iterator[str]:
-    return shielded(lambda: iter(texts), *_UNREAD)
-
-
-def _next(texts: Iterator[str]) -> list[str]:
-    """The next texts of a stream whose exceptions may quote data."""
-    return shielded(lambda: list(islice(texts, _CHUNK_DOCUMENTS)), *_UNREAD)
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Of a stream whose exceptions may quote data."""
+    told = "the texts cannot be read", "Give a list or one column of strings."
+    stream = shielded(lambda: iter(texts), *told)
+    while batch := shielded(lambda: list(islice(stream, _CHUNK_DOCUMENTS)), *told):
+        yield [_string(text) for text in batch]
 
 
 def _string(text: object) -> str:

@@ -1,7 +1,6 @@
 """TopicSizes: how many units each released topic has, by the released rule of assignment. Public."""
 
 from dataclasses import dataclass, replace
-from math import ceil, floor
 from typing import Any, Self
 
 import numpy as np
@@ -49,13 +48,16 @@ class TopicSizes:
     @property
     def total(self) -> str:
         """All units, as text."""
-        found = Shown.of(Estimate.of(float(self.noisy.sum()), float((self.noise**2).sum())))
-        return f"{found.value:,} ({found.interval})"
+        return str(Shown.of(self.whole))
+
+    @property
+    def whole(self) -> Estimate:
+        """All units, as measured."""
+        return Estimate.of(float(self.noisy.sum()), float((self.noise**2).sum()))
 
     def to_dict(self) -> dict[str, Any]:
         """What concerns no single topic, as plain data: the unit, the total, and units without a topic."""
-        whole = Estimate.of(float(self.noisy.sum()), float((self.noise**2).sum()))
-        return {"unit": self.unit, "all": whole._asdict(), "none": self.estimate(-1)._asdict(), "note": self.note}
+        return {"unit": self.unit, "all": self.whole._asdict(), "none": self.estimate(-1)._asdict(), "note": self.note}
 
     def estimate(self, topic: int) -> Estimate:
         """The noisy size of a topic with its 95 % interval, as measured: noise may take it below 0."""
@@ -63,14 +65,12 @@ class TopicSizes:
 
     def of(self, topic: int) -> str:
         """The size of a topic as text."""
-        found = Shown.of(self.estimate(topic))
-        return f"{found.value:,} ({found.interval})"
+        return str(Shown.of(self.estimate(topic)))
 
     def rows(self) -> list[tuple[object, float, int, int]]:
         """For tables: number of the topic, size as measured, interval rounded outward."""
         names = [*range(self.noisy.size - 1), "none"]
-        found = [self.estimate(k) for k in range(self.noisy.size)]
-        return [(k, round(one.value, 1), floor(one.low), ceil(one.high)) for k, one in zip(names, found, strict=True)]
+        return [(name, *self.estimate(k).rounded) for k, name in enumerate(names)]
 
     def share(self, topic: int) -> Share | None:
         """Of all units, with its 95 % set (Fieller 1940). None: the set is unbounded."""

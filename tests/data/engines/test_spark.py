@@ -320,7 +320,7 @@ def test_one_author_of_very_many_documents(session, rows):
     total = corpus.limited(vocabulary=WORDS).bounded_sum(Counts(), bound=9.0, grid=1.0)
     assert total.sum() == 3
     with pytest.warns(PrivacyWarning, match="larger than 1 / number of authors"):
-        SparkTable.from_table(frame.limit(9), text="t", author="a").warn_if_delta_large(2.0, Unit.AUTHOR)
+        SparkTable.from_table(frame.limit(9), text="t", author="a").warn_owner(2.0, Unit.AUTHOR)
 
 
 @needs_java

@@ -15,7 +15,7 @@ from scipy.stats import chi2_contingency, chisquare
 
 from dptopics import Vocabulary
 from dptopics.core.text import TextSettings
-from dptopics.kernels.local_hash import supports
+from dptopics.kernels.local_hash import buckets
 from dptopics.local.collection import Collection
 from dptopics.local.hashing import ANSWER, HashedPair, ThreeWords
 from dptopics.local.randomizer import BitFlips
@@ -218,8 +218,10 @@ def categories(randomizer, data):
     found = np.zeros(len(data), np.int64)
     for place in range(answers.shape[1]):
         one = answers[:, place]
-        hit = np.empty((len(one), randomizer.n_values), np.float32)
-        supports(np.ascontiguousarray(one["seed"]), np.ascontiguousarray(one["bucket"]), randomizer.hash.n_buckets, hit)
+        seeds = np.ascontiguousarray(one["seed"])
+        values = np.tile(np.arange(randomizer.n_values), len(seeds))
+        bucket = buckets(np.repeat(seeds, randomizer.n_values), values, randomizer.hash.n_buckets)
+        hit = bucket.reshape(len(seeds), -1) == one["bucket"][:, None]
         for value in range(randomizer.n_values):
             found = 2 * found + hit[:, value].astype(np.int64)
     return found

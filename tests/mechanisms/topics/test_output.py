@@ -221,15 +221,6 @@ def test_neighbours_from_the_private_data_are_a_claim():
     assert not one.prepared(private()).output.sensitivity.public
 
 
-def test_generated_neighbours():
-    one = mechanism(generated=True).prepared(private())
-    plain = mechanism().prepared(private())
-    assert one.output.sensitivity.value != plain.output.sensitivity.value
-    assert one.guarantee.strength is Strength.RANDOM
-    with pytest.raises(InputError, match="need a public corpus"):
-        mechanism(generated=True, public=None)
-
-
 @pytest.mark.parametrize("calibration, least", [("renyi", 12), ("renyi-best", 1.05)])
 def test_other_calibrations_draw_more_and_are_priced_for_it(calibration, least):
     more = mechanism(calibration=calibration, epsilon=3.0, delta=1e-4)
@@ -263,7 +254,6 @@ def test_another_corpus_learner_or_setting_is_refused(tmp_path):
         "top": mechanism(top=2),
         "sample": mechanism(sample_size="binomial"),
         "neighbours": mechanism(public=bounded(OTHERS[:40])),
-        "generated": mechanism(generated=True),
     }
     for other in others.values():
         with pytest.raises(PrivacyError, match="saved sensitivity is of another corpus"):
@@ -541,7 +531,7 @@ def test_shell_other_forms(shell):
     for number, more in enumerate(
         [
             ("--mechanism", "output", *of("top=2", "calibration=renyi", "post=clip", "gamma=0.2")),
-            (*OUTPUT, *of("generated=yes", "sample_size=binomial"), "--no-sampling-limit"),
+            (*OUTPUT, *of("sample_size=binomial"), "--no-sampling-limit"),
             ("--mechanism", "laplace"),
         ]
     ):

@@ -12,7 +12,6 @@ from dptopics.core.counts import Counts
 from dptopics.core.errors import InputError
 from dptopics.mechanisms.topics.output_sensitivity import (
     DrawnUnits,
-    GeneratedUnits,
     Units,
     distance,
     draw_pair,
@@ -86,25 +85,6 @@ def test_every_unit_is_as_likely():
     drawn = DrawnUnits(units).draw(6000, lots())
     assert np.diff(drawn.start).mean() == pytest.approx(SIZES.mean(), rel=0.05)
     assert drawn.n == 6000
-
-
-def test_generated_units_follow_the_model():
-    units = some_units()
-    topics = np.array([[0.7, 0.3, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0.5, 0.5]])
-    model = GeneratedUnits(units, topics, 0.1, np.arange(8, dtype=np.uint64))
-    drawn = model.draw(2000, lots())
-    assert drawn.n == 2000
-    assert set(np.diff(drawn.start).tolist()) == set(SIZES.tolist())
-    share = np.bincount(drawn.counts.word, drawn.counts.count, 8)
-    share /= share.sum()
-    np.testing.assert_allclose(share, topics.mean(axis=0), atol=0.03)
-    # Documents of one unit share their mixture: at α = 0.1 nearly all of a unit's words are of one topic.
-    whole = drawn.take(np.flatnonzero(np.diff(drawn.start) == 4))
-    low = np.add.reduceat(np.where(whole.word < 2, whole.count, 0), whole.doc_start[:-1])
-    low = low.reshape(-1, 4).sum(axis=1) / np.add.reduceat(whole.count, whole.doc_start[:-1]).reshape(-1, 4).sum(axis=1)
-    assert np.mean((low < 0.2) | (low > 0.8)) > 0.7
-    # Equal documents have equal keys, others not.
-    assert np.unique(drawn.counts.doc_key).size > 1
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 4))

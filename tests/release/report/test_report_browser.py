@@ -25,6 +25,7 @@ from dptopics import (
     TopicModel,
     Unit,
     Vocabulary,
+    publish,
     secure_rng,
 )
 from dptopics.audit.membership.attack import audit_membership
@@ -35,7 +36,6 @@ from dptopics.privacy import events as ev
 from dptopics.public.demo import demo_corpus
 from dptopics.release import report as page
 from dptopics.release.margins import cube
-from dptopics.release.release import mechanism_settings
 from dptopics.release.topic_model import fingerprint
 from dptopics.release.topic_sizes import TopicSizes
 
@@ -255,11 +255,11 @@ def test_the_demo_with_its_audit(browser, tmp_path):
     corpus = Corpus.from_texts(demo.texts[:3000], demo.authors[:3000])
     plan = Plan.topics(
         mechanism="variational", vocabulary="weighted", n_topics=4, epsilon=8.0, delta=1e-6, unit=Unit.AUTHOR, steps=3
-    ).build()
-    made = charged(Unrecorded(), plan, corpus.bounded(), secure_rng())
+    )
+    made = publish(plan, lambda plan: corpus.bounded())
     audit = audit_membership(
-        of_mechanism(plan, corpus), corpus, n_shadows=4, by_author=True, claim=plan.guarantee,
-        settings={"mechanism": mechanism_settings(plan)},
+        of_mechanism(plan.build(), corpus), corpus, n_shadows=4, by_author=True, claim=plan.build().guarantee,
+        settings={"plan": plan.to_dict()},
     )  # fmt: skip
     show(browser, tmp_path, page.render(made, audit=audit.to_dict()))
     word = made.value.top_words(1, relevance=1.0)[2][0]

@@ -330,7 +330,8 @@ def test_the_page_names_the_mechanism(topics):
     text = page.render(replace(topics, record=record))
     assert "mechanism embedded" in text
     assert "vocabulary-then-topics" not in text
-    assert "<dt>Mechanism</dt><dd>vocabulary-then-topics</dd>" in page.render(topics)  # older releases
+    older = page.render(replace(topics, record=Record()))
+    assert "<dt>Mechanism</dt><dd>vocabulary-then-topics</dd>" in older
 
 
 @pytest.mark.parametrize("deltas", [(1e-6, 1e-6), (1e-4, 1e-8)])

@@ -1,12 +1,10 @@
 """The result of auditing a claim: the verdict, what was checked, and what could have been seen. NOT FOR RELEASE."""
 
-import json
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from dptopics.audit.claim.distinguishing import DistinguishingResult
-from dptopics.audit.summary import Audited, Light, Summary, write_page
+from dptopics.audit.summary import Audited, Light, Summary
 from dptopics.privacy.guarantee import Guarantee
 
 NOT_ENOUGH = "not enough was tried"
@@ -43,6 +41,7 @@ class ClaimAudit(Audited):
     ``reach`` is how far the canary moves the noisy sums, as a share of what is priced.
     """
 
+    title: ClassVar = "Is the claim true?"
     mechanism: str
     claim: Guarantee
     findings: tuple[Finding, ...]
@@ -142,8 +141,3 @@ class ClaimAudit(Audited):
             "false_alarm": self.error,
             "seconds": round(self.seconds, 1),
         }
-
-    def save(self, folder: Path) -> None:
-        """Write audit.json and the page."""
-        page = write_page(self.summary(), folder, title="Is the claim true?")
-        page.with_suffix(".json").write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")

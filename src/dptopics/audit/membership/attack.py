@@ -1,12 +1,11 @@
 """A whole membership-inference audit: shadow models, attacks, who is exposed and why. NOT FOR RELEASE."""
 
 import csv
-import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import exp
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ from dptopics.audit.membership.rates import (
     train_shadows,
 )
 from dptopics.audit.membership.scores import attack, counts_attack, presence_attack, threshold_attack
-from dptopics.audit.summary import Audited, Light, Summary, light_of, write_page
+from dptopics.audit.summary import Audited, Light, Summary, light_of
 from dptopics.core.counts import Counts
 from dptopics.data.corpus import Corpus
 from dptopics.privacy.events import Relation
@@ -43,6 +42,7 @@ class MembershipAudit(Audited):
     :mod:`dptopics.audit.claim` can call the claim violated.
     """
 
+    title: ClassVar = "Audit of a topic model"
     attacks: tuple[Attack, ...]
     exposure: tuple[dict[str, Any], ...]
     claim: Guarantee | None
@@ -162,12 +162,11 @@ class MembershipAudit(Audited):
 
     def save(self, folder: Path) -> bool:
         """Write audit.json, every document in documents.csv, the ROC as PNG and SVG; False if matplotlib is missing."""
-        (folder / "audit.json").write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        super().save(folder)
         with open(folder / "documents.csv", "w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(self.exposure[0]))
             writer.writeheader()
             writer.writerows(self.exposure)
-        write_page(self.summary(), folder, title="Audit of a topic model")
         return plot_roc(self, folder)
 
 

@@ -22,7 +22,6 @@ from dptopics.learners import Learner, learn
 from dptopics.learners.adapters import GensimLearner, SklearnLearner, TomotopyLearner, named_learner
 from dptopics.learners.lda import GibbsLda
 from dptopics.mechanisms.mechanism import Mechanism
-from dptopics.release import interop
 from dptopics.release.bundle import load
 from dptopics.release.topic_model import TopicModel
 
@@ -80,11 +79,11 @@ def of_model(model: Any, words: Any = None) -> Target:
 
 def _converted(model: Any, words: Any) -> TopicModel:
     if hasattr(model, "c_tf_idf_"):
-        return interop.from_bertopic(model)
+        return TopicModel.from_bertopic(model)
     if hasattr(model, "get_topic_word_dist"):
-        return interop.from_tomotopy(model)
+        return TopicModel.from_tomotopy(model)
     if hasattr(model, "get_topics") and hasattr(model, "id2word"):
-        return interop.from_gensim(model)
+        return TopicModel.from_gensim(model)
     if hasattr(model, "steps"):  # a scikit-learn pipeline: the last step that names words, and the model
         named = [step for _, step in model.steps[:-1] if hasattr(step, "get_feature_names_out")]
         model, words = model.steps[-1][1], named[-1] if named and words is None else words
@@ -95,7 +94,7 @@ def _converted(model: Any, words: Any) -> TopicModel:
         )
     if words is None:
         raise InputError("a scikit-learn model does not store its words. Save it in a pipeline with its vectorizer.")
-    return interop.from_sklearn(model, words)
+    return TopicModel.from_sklearn(model, words)
 
 
 def _unreadable(path: Path) -> InputError:

@@ -1,12 +1,11 @@
 """Shadows of an earlier audit against a model trained elsewhere, on documents old and new. NOT FOR RELEASE."""
 
 import csv
-import json
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from dptopics.audit.membership.models import read_target as read_target
 from dptopics.audit.membership.rates import document_statistics, present_words
 from dptopics.audit.membership.scores import Moments, in_turn, presence, rate
-from dptopics.audit.summary import Audited, Light, Summary, write_page
+from dptopics.audit.summary import Audited, Light, Summary
 from dptopics.core import progress
 from dptopics.core.errors import InputError
 from dptopics.core.vocabulary import Vocabulary
@@ -80,6 +79,7 @@ class TargetAttack(Audited):
     on about as many documents.
     """
 
+    title: ClassVar = "Audit of a model trained elsewhere"
     offline: NDArray[np.float64]  # −log of the chance of such a ζ under a normal; not calibrated
     online: NDArray[np.float64]  # log likelihood ratio; NaN for documents that no shadow had
     chance: NDArray[np.float64]
@@ -158,15 +158,14 @@ class TargetAttack(Audited):
             "most_exposed": self.rows()[:20],
         }
 
-    def save(self, folder: Path) -> None:
-        """Write audit.json, and every document's scores as documents.csv."""
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (folder / "audit.json").write_text(json.dumps(self.to_dict(), indent=2) + "\n", "utf-8")
-        write_page(self.summary(), folder, title="Audit of a model trained elsewhere")
+    def save(self, folder: Path) -> bool:
+        """Write audit.json, its page, and every document's scores as documents.csv."""
+        super().save(folder)
         with open(folder / "documents.csv", "w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, ["row", "chance", "log_ratio"])
             writer.writeheader()
             writer.writerows(self.rows())
+        return True
 
 
 def attack_target(

@@ -157,7 +157,7 @@ class SparkTable:
         """Author if there are authors."""
         return Unit.DOCUMENT if self.author_column is None else Unit.AUTHOR
 
-    def warn_if_delta_large(self, delta: float, unit: Unit) -> None:
+    def warn_owner(self, delta: float, unit: Unit) -> None:
         """Tell the owner if δ would allow a mechanism that publishes somebody outright. Authors: within 5 %."""
         from pyspark.sql import functions as f
 

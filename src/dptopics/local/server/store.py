@@ -170,7 +170,6 @@ class SqliteStore(Store):
         self.about: Mapping[str, str] = found
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Keep reports: all of them in one transaction, on disk when this returns, or none."""
         period = period_now(self._period)
         with _explained(self._path):
             try:
@@ -186,7 +185,6 @@ class SqliteStore(Store):
                 raise
 
     def batches(self, period: str | None = None) -> Iterator[Batch]:
-        """All reports, or those of one period, as they are at one moment."""
         chosen, values = ("", ()) if period is None else ("WHERE period = ?", (period,))
         with _explained(self._path):
             rows = self._connection.execute(f"SELECT number, data FROM reports {chosen} ORDER BY number", values)
@@ -195,7 +193,6 @@ class SqliteStore(Store):
                 yield list(numbers), list(data)
 
     def periods(self) -> tuple[str | None, ...]:
-        """Periods in which reports came; only None if the collection keeps no times."""
         if self._period == "none":
             return (None,)
         with _explained(self._path):

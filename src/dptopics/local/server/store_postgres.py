@@ -56,7 +56,6 @@ class PostgresStore(Store):
         self.about: Mapping[str, str] = about
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Keep reports: all of them in one transaction, on disk when this returns, or none."""
         numbers, data = ([row[part] for row in rows] for part in (0, 1))
         period = period_now(self._period)
         with explained():
@@ -66,7 +65,6 @@ class PostgresStore(Store):
                 self._connected().execute(_ADD.format(", %s::text"), (period, numbers, data))
 
     def batches(self, period: str | None = None) -> Iterator[Batch]:
-        """All reports, or those of one period, as they are at one moment."""
         chosen, values = ("", ()) if period is None else ("WHERE period = %s", (period,))
         with explained():
             connection = self._connected()
@@ -76,7 +74,6 @@ class PostgresStore(Store):
                     yield [bytes(number) for number, _ in found], [bytes(data) for _, data in found]
 
     def periods(self) -> tuple[str | None, ...]:
-        """Periods in which reports came; only None if the collection keeps no times."""
         if self._period == "none":
             return (None,)
         with explained():

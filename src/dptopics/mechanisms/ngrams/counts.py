@@ -100,7 +100,3 @@ class VocabularyThenNgrams(VocabularyThen[NgramTable]):
     halfway: ClassVar[float] = 0.5
     name: ClassVar[str] = "vocabulary-then-ngrams"
     paper: ClassVar[str] = "-"
-
-    @property
-    def then(self) -> Mechanism[NgramTable]:
-        return self.ngrams

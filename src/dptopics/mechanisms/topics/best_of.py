@@ -74,7 +74,7 @@ class BestOf(Registered):
             raise InputError(f"a choice needs at least two candidates, got {len(self.candidates)}.")
         if not (0 < self.clip < inf and 0 < self.sigma < inf):
             raise InputError(f"clip and sigma must be positive numbers, got {self.clip} and {self.sigma}.")
-        whole = self._composed()  # refuses candidates that do not add up
+        whole = self.guarantee  # refuses candidates that do not add up
         if whole.relation not in _MOVED:
             raise PrivacyError(f"scores hide whole units, candidates only single words ({whole.relation}).")
 
@@ -101,9 +101,6 @@ class BestOf(Registered):
     @property
     def guarantee(self) -> Guarantee:
         """The events of all candidates, and one Gaussian for the scores."""
-        return self._composed()
-
-    def _composed(self) -> Guarantee:
         candidates = composed(*(mechanism.guarantee for mechanism in self.candidates), delta=self.delta)
         scores = replace(
             candidates,
@@ -177,7 +174,3 @@ class VocabularyThenTopics(VocabularyThen[TopicModel]):
     )
     name: ClassVar[str] = "vocabulary-then-topics"
     paper: ClassVar[str] = "Manzonelli et al. 2024 (FDPTM)"
-
-    @property
-    def then(self) -> Mechanism[TopicModel]:
-        return self.topics

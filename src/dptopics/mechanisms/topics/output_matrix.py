@@ -15,17 +15,14 @@ from dptopics.core import progress
 from dptopics.core.counts import Counts
 from dptopics.core.errors import InputError, PrivacyError
 from dptopics.core.settings import Choice, check_fields
-from dptopics.data.bounded import BoundedCorpus, raw_counts, string_keys
+from dptopics.data.bounded import BoundedCorpus, raw_counts
 from dptopics.learners import Learner, learn_anyway
-from dptopics.learners.lda import VariationalLda
 from dptopics.learners.spectral import on_simplex
 from dptopics.mechanisms import queries
 from dptopics.mechanisms.mechanism import Registered, check_unit
 from dptopics.mechanisms.topics.output_sensitivity import (
     DrawnUnits,
-    GeneratedUnits,
     MatrixFunction,
-    Neighbours,
     SampledSensitivity,
     SampleSize,
     Units,
@@ -140,9 +137,7 @@ def multiplier(epsilon: float, delta: float, calibration: Calibration | str = Ca
 
 USUAL_GAMMA = 0.1  # the paper's
 # What a plan may set, of mechanisms that are made of this.
-SETTINGS = frozenset(
-    {"learner", "steps", "gamma", "public", "generated", "sample_size", "calibration", "max_pairs", "seed"}
-)
+SETTINGS = frozenset({"learner", "steps", "gamma", "public", "sample_size", "calibration", "max_pairs", "seed"})
 FROM_P = (
     "The data are units drawn independently from the distribution that the sampled neighbours were drawn from. For a "
     "unit unlike all of those, nothing is guaranteed."
@@ -159,9 +154,9 @@ class OutputMatrix(Registered):
     """Add Gaussian noise to the matrix that any fixed function makes of the data.
 
     The noise has deviation sigma · Δ, where Δ is the largest distance between the function's values on pairs of
-    neighbouring data sets drawn from a distribution: units of a ``public`` corpus, an LDA model fitted to it
-    (``generated``), or, as published, the private data. Rows are released sorted by their noisy values if ``matched``:
-    then Δ is the distance after the best matching of rows. Proof: docs/guarantees/output.md
+    neighbouring data sets drawn from a distribution: units of a ``public`` corpus, or, as published, of the private
+    data. Rows are released sorted by their noisy values if ``matched``: then Δ is the distance after the best matching
+    of rows. Proof: docs/guarantees/output.md
 
     Here: how many users rated each of three items (a histogram), with invented users as public distribution.
 
@@ -189,7 +184,6 @@ class OutputMatrix(Registered):
     delta: float
     unit: Unit = Unit.AUTHOR
     public: BoundedCorpus | None = field(default=None, repr=False, compare=False)
-    generated: bool = False
     sample_size: SampleSize = SampleSize.EXCHANGEABLE
     matched: bool = True
     grid: float = 2.0**-24
@@ -207,8 +201,6 @@ class OutputMatrix(Registered):
         object.__setattr__(self, "unit", Unit(self.unit))
         if not (0 < self.sigma < inf and 0 < self.grid < inf):
             raise InputError(f"sigma and grid must be positive numbers, got {self.sigma} and {self.grid}.")
-        if self.generated and self.public is None:
-            raise InputError("generated neighbours need a public corpus to fit their model to.")
         if self.sensitivity is not None and self.sensitivity.public != (self.public is not None):
             raise PrivacyError(
                 "the saved sensitivity was sampled from private data but the settings say public, or vice versa. "
@@ -291,18 +283,10 @@ class OutputMatrix(Registered):
             "bounds": repr(corpus.bounds),
             "words": hashlib.sha256("\n".join(corpus.vocabulary.words).encode()).hexdigest(),
             "neighbours": units_of(self._source(corpus)).digest,
-            "settings": [self.gamma, self.sample_size, self.generated, self.matched, self.grid, self.seed],
+            # False: a setting of former versions, whose saved sensitivities still fit
+            "settings": [self.gamma, self.sample_size, False, self.matched, self.grid, self.seed],
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-    def neighbours(self, corpus: BoundedCorpus) -> Neighbours:
-        """The distribution that neighbours are drawn from."""
-        assert corpus.vocabulary is not None
-        units = units_of(self._source(corpus))
-        if not self.generated:
-            return DrawnUnits(units)
-        learner = VariationalLda(n_topics=min(50, len(corpus.vocabulary)))
-        return GeneratedUnits(units, learner(units.counts), 0.1, string_keys(corpus.vocabulary.words))
 
     def prepared(self, corpus: BoundedCorpus, *, sensitivity: SampledSensitivity | None = None, **how: Any) -> Self:
         """The same mechanism with its sensitivity sampled, or with one that was sampled before: the offline stage.
@@ -315,7 +299,7 @@ class OutputMatrix(Registered):
             return known
         sampled = sample_sensitivity(
             self.function,
-            self.neighbours(corpus),
+            DrawnUnits(units_of(self._source(corpus))),
             unit_sizes(corpus).size,
             gamma=self.gamma,
             sample_size=self.sample_size,

@@ -4,12 +4,13 @@ A file whose neighbours came from private data says so: it is as private as that
 """
 
 import json
-import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from dptopics.core.errors import BundleError, InputError
+from dptopics.core.files import replace_file
 from dptopics.data.bounded import BoundedCorpus
 from dptopics.mechanisms.topics.output_sensitivity import SampledSensitivity, SampleSize
 
@@ -35,22 +36,10 @@ def prepare(mechanism: Any, corpus: BoundedCorpus, path: str | Path | None, **ho
 def save(sampled: SampledSensitivity, path: str | Path) -> None:
     """Write a sampled sensitivity as JSON, whole or not at all."""
     path = Path(path)
-    data = {
-        "schema": SCHEMA,
-        "kind": "sampled sensitivity",
-        "not_for_release": not sampled.public,
-        "sensitivity": sampled.value,
-        "gamma": sampled.gamma,
-        "sample_size": str(sampled.sample_size),
-        "shape": list(sampled.shape),
-        "public": sampled.public,
-        "key": sampled.key,
-        "seconds": round(sampled.seconds, 3),
-        "distances": list(sampled.distances),
-    }
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(json.dumps(data, indent=1) + "\n", "utf-8")
-    partial.replace(path)
+    own = asdict(sampled)
+    data = {"schema": SCHEMA, "kind": "sampled sensitivity", "not_for_release": not sampled.public}
+    data |= {"sensitivity": own.pop("value"), **own}
+    replace_file(path, (json.dumps(data, indent=1) + "\n").encode())
 
 
 def load(path: str | Path) -> SampledSensitivity:

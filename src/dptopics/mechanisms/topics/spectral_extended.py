@@ -82,7 +82,7 @@ class ExtendedTopics(Calibrated):
             raise InputError(f"clip and sigma must be positive numbers, got {self.clip} and {self.sigma}.")
         if self.core_words < 2:
             raise InputError(f"core_words must be at least 2, got {self.core_words}.")
-        self._composed()  # the histogram's noise is made for one unit more or less: a core of 'replace' is refused
+        _ = self.guarantee  # the histogram's noise is made for one unit more or less: a core of 'replace' is refused
 
     @classmethod
     def template(cls, *, share: float = 0.2, size_share: float = 0.05, **settings: Any) -> Self:
@@ -118,9 +118,6 @@ class ExtendedTopics(Calibrated):
     @property
     def guarantee(self) -> Guarantee:
         """The events of the core, one Gaussian for the histogram, one for the sizes."""
-        return self._composed()
-
-    def _composed(self) -> Guarantee:
         histogram = Guarantee(
             events=(
                 Gaussian(self.sigma, nonnegative=True),

@@ -1,6 +1,5 @@
 """Words chosen privately, then a look at the data through them: what pipelines share."""
 
-from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -45,7 +44,7 @@ class VocabularyThen(Registered, Generic[T]):
     paper: ClassVar[str]
 
     def __post_init__(self) -> None:
-        self._composed()  # refuses parts that do not add up
+        _ = self.guarantee  # refuses parts that do not add up
 
     @classmethod
     def shared(cls, vocabulary: Any, then: Any, *, share: float, epsilon: float, delta: float) -> Self:
@@ -67,9 +66,9 @@ class VocabularyThen(Registered, Generic[T]):
         return made
 
     @property
-    @abstractmethod
     def then(self) -> Any:
         """What runs on the words that were released."""
+        return getattr(self, self.part)
 
     @property
     def unit(self) -> Unit:
@@ -78,9 +77,6 @@ class VocabularyThen(Registered, Generic[T]):
     @property
     def guarantee(self) -> Guarantee:
         """The events of both parts, composed."""
-        return self._composed()
-
-    def _composed(self) -> Guarantee:
         return composed_over_words(self.vocabulary.guarantee, self.then.guarantee, delta=self.delta)
 
     def rescaled(self, factor: float) -> Self:
@@ -189,7 +185,7 @@ class ReplaceOneVocabulary(Registered):
     paper: ClassVar[str] = "-"
 
     def __post_init__(self) -> None:
-        self._replace_one()  # refuses a vocabulary that cannot be priced so
+        _ = self.guarantee  # refuses a vocabulary that cannot be priced so
 
     @property
     def unit(self) -> Unit:
@@ -198,9 +194,6 @@ class ReplaceOneVocabulary(Registered):
     @property
     def guarantee(self) -> Guarantee:
         """Every event of the vocabulary at its replace-one sensitivity, every failure twice."""
-        return self._replace_one()
-
-    def _replace_one(self) -> Guarantee:
         base = self.vocabulary.guarantee
         events = to_replace_one(base.events)
         if events is None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dptopics.core.errors import InputError
+from dptopics.core.files import check_new
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.release.counts import CountTable
 from dptopics.release.release import Release
@@ -74,8 +75,7 @@ def write(release: Release[Any] | TopicModel, path: str | Path, **shown: Any) ->
 def check_target(path: str | Path) -> Path:
     """Refuse a file that exists, or whose folder does not."""
     path = Path(path)
-    if path.exists():
-        raise InputError(f"the file {str(path)!r} exists already. Choose another name, or remove it first.")
+    check_new(path)
     if not path.absolute().parent.is_dir():
         raise InputError(f"the folder {str(path.absolute().parent)!r} does not exist. Create it first.")
     return path

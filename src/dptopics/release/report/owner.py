@@ -53,7 +53,7 @@ def audit_section(audit: dict[str, Any]) -> str:
     """The verdict with its curves and tables."""
     attacks = audit.get("attacks", [])
     rows = [(a["attack"], _share(a["tpr_at_0.1%_fpr"]), _share(a["tpr_at_1%_fpr"]), f"{a['auc']:.3f}") for a in attacks]
-    checked = audit.get("table", {}) if audit.keys() & {"checks", "controls"} else {}  # controls: of earlier audits
+    checked = audit.get("table", {}) if "checks" in audit else {}
     exposed = [
         tuple(f"{v:.4g}" if isinstance(v, float) else "" if v is None else str(v) for v in row.values())
         for row in audit.get("most_exposed", [])
@@ -99,31 +99,21 @@ def _ledger_bar(ledger: dict[str, Any], ours: Sequence[int]) -> str:
 
 
 def _roc_chart(audit: dict[str, Any]) -> str:
-    """Members found by false alarms, on log axes, with what the claim allows; old audits have two points only."""
+    """Members found by false alarms, on log axes, with what the claim allows."""
     attacks = audit.get("attacks", [])
     if not attacks:
         return ""
-    rates = audit.get("roc_false_positive_rates")
-    parts, legend = [_axes()], []
-    for i, one in enumerate(attacks):
-        colour = f"c{i % _COLOURS}{' dashed' if i >= _COLOURS else ''}"
-        if rates and one.get("roc"):
-            points = list(zip(rates, one["roc"], strict=True))
-            parts.append(f'<polyline class="line {colour}" points="{_path(points)}"/>')
-        else:
-            points = [(0.001, one["tpr_at_0.1%_fpr"]), (0.01, one["tpr_at_1%_fpr"])]
-            parts += [f'<circle class="dot {colour}" cx="{_x(x):.1f}" cy="{_y(y):.1f}" r="4"/>' for x, y in points]
-        legend.append((f"line {colour}", one["attack"]))
-    parts.append(f'<polyline class="line guess" points="{_path([(_LOWEST, _LOWEST), (1, 1)])}"/>')
-    legend.append(("line guess", "guessing"))
-    if rates and audit.get("roc_allowed"):
-        bound = list(zip(rates, audit["roc_allowed"], strict=True))
-        parts.append(f'<polyline class="line bound" points="{_path(bound)}"/>')
-        legend.append(("line bound", "the maximum that the claimed ε allows"))
+    rates, guessing = audit["roc_false_positive_rates"], (_LOWEST, 1)
+    curves = [(f"c{i % _COLOURS}{' dashed' if i >= _COLOURS else ''}", rates, one["roc"], one["attack"])
+              for i, one in enumerate(attacks)]  # fmt: skip
+    curves.append(("guess", guessing, guessing, "guessing"))
+    if audit.get("roc_allowed"):
+        curves.append(("bound", rates, audit["roc_allowed"], "the maximum that the claimed ε allows"))
+    parts = [_axes(), *(f'<polyline class="line {kind}" points="{_path(x, y)}"/>' for kind, x, y, _ in curves)]
     keys = "".join(
-        f'<li><svg viewBox="0 0 24 8" aria-hidden="true"><line class="{kind}" x1="0" y1="4" x2="24" y2="4"/></svg>'
+        f'<li><svg viewBox="0 0 24 8" aria-hidden="true"><line class="line {kind}" x1="0" y1="4" x2="24" y2="4"/></svg>'
         f"{escape(name)}</li>"
-        for kind, name in legend
+        for kind, *_, name in curves
     )
     wide = _LEFT + _SIZE + 24
     return (
@@ -135,11 +125,8 @@ def _roc_chart(audit: dict[str, Any]) -> str:
     )
 
 
-def _roc_table(audit: dict[str, Any], rates: Sequence[float] | None) -> str:
-    if not rates:
-        return ""
-    columns = [a for a in audit["attacks"] if a.get("roc")]
-    allowed = audit.get("roc_allowed")
+def _roc_table(audit: dict[str, Any], rates: Sequence[float]) -> str:
+    columns, allowed = audit["attacks"], audit.get("roc_allowed")
     rows = [
         (f"{rates[i]:.2g}", *(f"{a['roc'][i]:.3g}" for a in columns), *([f"{allowed[i]:.3g}"] if allowed else []))
         for i in range(0, len(rates), 6)
@@ -167,8 +154,8 @@ def _axes() -> str:
     return "".join(parts)
 
 
-def _path(points: Sequence[tuple[float, float]]) -> str:
-    return " ".join(f"{_x(x):.1f},{_y(y):.1f}" for x, y in points)
+def _path(rates: Sequence[float], found: Sequence[float]) -> str:
+    return " ".join(f"{_x(x):.1f},{_y(y):.1f}" for x, y in zip(rates, found, strict=True))
 
 
 def _x(rate: float) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 from dptopics.core.axes import FAR, NO_TOPIC
 from dptopics.privacy.card import show
 from dptopics.privacy.guarantee import Strength
-from dptopics.release.counts import CountTable, Estimate, Shown
+from dptopics.release.counts import CountTable, Shown
 from dptopics.release.release import Release
 from dptopics.release.report.charts import Bar, asset, bars, breakdown, folded, multiples, section, span, table, tree
 from dptopics.release.themes import MARK, REST, Themes
@@ -77,10 +77,7 @@ class TopicsPage:
             table = self.counts.value
             several = table.documents or table.min_units or (table.since and table.max_periods > 1)
             return None if several else Shown.of(table.count()).value
-        if self.model.sizes is None:
-            return None
-        noisy, noise = self.model.sizes.noisy, self.model.sizes.noise
-        return Shown.of(Estimate.of(float(noisy.sum()), float((noise**2).sum()))).value
+        return None if self.model.sizes is None else Shown.of(self.model.sizes.whole).value
 
     def body(self) -> str:
         counted = ""
