@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from distances import kendall_distance, l1_distance, rmse, row_distance
 from store import made
 from topicdp_pairs import SharedFits
 
 from dptopics import Corpus, TextSettings, Vocabulary
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.evaluate import kendall_distance, l1_distance, rmse, row_distance
 from dptopics.learners import Learner
 from dptopics.learners.adapters import TomotopyLearner, lsi, plsa
 from dptopics.learners.lda import GibbsLda, VariationalLda

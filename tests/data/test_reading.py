@@ -265,24 +265,6 @@ def test_a_matrix_is_left_as_it_was():
         assert before.tolist() == after.tolist()
 
 
-UCI = "3\n3\n3\n1 1 2\n1 3 1\n3 2 3\n"
-
-
-@pytest.mark.parametrize("compress", [False, True])
-def test_uci_files(tmp_path, compress):
-    suffix, packed = (".gz", gzip.compress) if compress else ("", bytes)
-    docword = write(tmp_path / f"docword.test.txt{suffix}", packed(UCI.encode()))
-    vocab = write(tmp_path / f"vocab.test.txt{suffix}", packed(b"knee\npain\nback\n"))
-    assert canonical(Corpus.from_uci(docword, str(vocab))) == COUNTED
-    assert Corpus.from_uci(docword, vocab, public_vocabulary=True).vocabulary.words == ("back", "knee", "pain")
-
-
-def test_uci_files_from_windows(tmp_path):
-    docword = write(tmp_path / "docword.txt", UCI.replace("\n", "\r\n"))
-    vocab = write(tmp_path / "vocab.txt", "knee\r\npain\r\nback\r\n")
-    assert canonical(Corpus.from_uci(docword, vocab)) == COUNTED
-
-
 # --- memory ---
 
 
@@ -675,46 +657,6 @@ def test_vocabularies_that_do_not_fit(words, rule):
 @pytest.mark.parametrize("authors", [["a", "b"], ["a", "b", "c", "d"]])
 def test_one_author_for_each_row_of_counts(authors):
     fails(f"{len(authors)} authors for 3 documents", Corpus.from_counts, COUNTS, THREE_WORDS, authors=authors)
-
-
-@pytest.mark.parametrize(
-    "docword",
-    [
-        "",
-        "3\n3\n",
-        f"{SECRET}\n3\n1\n1 1 1\n",
-        f"3\n3\n1\n1 1 {SECRET}\n",
-        "3\n3\n1\n1 1\n",
-        "3\n3\n1\n1 1 \n",
-        "3\n3\n1\n1 1 1.5\n",
-        "3\n3\n1\n4 1 1\n",
-        "3\n3\n1\n1 4 1\n",
-        "3\n3\n1\n0 1 1\n",
-        "3\n3\n1\n1 0 1\n",
-    ],
-)
-def test_invalid_uci_files(tmp_path, docword):
-    vocab = write(tmp_path / "vocab.txt", "knee\npain\nback\n")
-    path = write(tmp_path / "docword.txt", docword)
-    fails(r"'docword.txt' is not a UCI bag of words.*Check both file names", Corpus.from_uci, path, vocab)
-
-
-def test_uci_files_that_do_not_fit_together(tmp_path):
-    docword = write(tmp_path / "docword.txt", UCI)
-    fails("3 columns but the vocabulary has 1 words", Corpus.from_uci, docword, write(tmp_path / "v.txt", SECRET))
-    fails("whole numbers", Corpus.from_uci, write(tmp_path / "d.txt", "1\n1\n1\n1 1 -1\n"), tmp_path / "v.txt")
-    for cut in (UCI[:6], UCI[:12]):
-        docword = write(tmp_path / "docword.txt", cut)
-        vocab = write(tmp_path / "vocab.txt", f"{SECRET}\nb\nc\n")
-        fails(r"should hold 3 entries but holds [01]\. Get the complete file", Corpus.from_uci, docword, vocab)
-    fails("there is no file", Corpus.from_uci, tmp_path / "nothing.txt", tmp_path / "v.txt")
-    fails("there is no file", Corpus.from_uci, docword, tmp_path / "nothing.txt")
-    bad = write(tmp_path / "bad.txt", f"{SECRET}é\n".encode("latin-1"))
-    fails("'bad.txt' is not valid UTF-8", Corpus.from_uci, docword, bad)
-    packed = write(tmp_path / "vocab.txt.gz", SECRET)
-    fails("'vocab.txt.gz' is damaged", Corpus.from_uci, docword, packed)
-    packed = write(tmp_path / "docword.txt.gz", UCI)
-    fails("'docword.txt.gz' is not a UCI bag of words", Corpus.from_uci, packed, tmp_path / "v.txt")
 
 
 @pytest.mark.parametrize(

@@ -363,10 +363,14 @@ def stop_words(language: str) -> frozenset[str]:
         )
     # Split the list as texts are split, so that "don't" stops "don" too.
     given = frozenset(w for one in get_stop_words(language) for w in _WORD.findall(normalize("NFKC", one).lower()))
-    if language_name(language) != "chinese":
-        return given
-    own = resources.files("dptopics").joinpath("resources/stopwords_chinese.txt").read_text("utf-8")
-    return given.union(own.split())
+    return given | listed_words("stopwords", language_name(language))
+
+
+@lru_cache
+def listed_words(name: str, language: str) -> frozenset[str]:
+    """What a list that comes with the package has for a language."""
+    lines = resources.files("dptopics").joinpath(f"resources/{name}.txt").read_text("utf-8").splitlines()
+    return frozenset(word for line in lines if line.startswith(f"{language}: ") for word in line.split()[1:])
 
 
 def language_codes() -> frozenset[str]:

@@ -216,14 +216,6 @@ class Corpus:
         how: dict[str, Any] = {"authors": authors, "author_is": author_is, "public_vocabulary": public_vocabulary}
         return corpus_from_counts(cls, counts, vocabulary, **how)
 
-    @classmethod
-    def from_uci(cls, docword: str | Path, vocab: str | Path, *, public_vocabulary: bool = False) -> Self:
-        """From the two files of a UCI bag-of-words data set (docword.*.txt, vocab.*.txt; .gz is fine)."""
-        from dptopics.data.matrices import read_uci
-
-        counts, words = read_uci(docword, vocab)
-        return cls.from_counts(counts, words, public_vocabulary=public_vocabulary)
-
     def with_vectors(self, vectors: Any) -> Self:
         """The same documents with their embeddings, one row each, by a public model that never saw this data.
 

@@ -1,13 +1,10 @@
-"""From count matrices to a Corpus: SciPy or dense arrays, and UCI bag-of-words files."""
+"""From count matrices to a Corpus: SciPy or dense arrays."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import islice
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from dptopics.core.errors import InputError, shielded
@@ -15,8 +12,6 @@ from dptopics.core.names import author_name, real_names
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.builder import check_authors, numbered_authors, tell_if_empty
 from dptopics.data.corpus import Corpus
-from dptopics.data.readers.files import check_file, explain
-from dptopics.data.readers.formats import read_lines
 
 C = TypeVar("C", bound=Corpus)
 # On the card of every release from counts: nobody can see how they were made.
@@ -96,42 +91,3 @@ def _authors_of_rows(
         raise InputError(f"there are {numbers.size} authors for {n_rows} documents. Give one author for each document.")
     _, numbers, keys = numbered_authors(list(index), numbers)
     return numbers, keys
-
-
-def read_uci(docword: str | Path, vocab: str | Path) -> tuple[Any, list[str]]:
-    """Counts and words of a UCI bag-of-words data set."""
-    for path in (Path(docword), Path(vocab)):
-        check_file(path)
-    try:
-        with pa.input_stream(vocab) as stream:
-            words = [w for line in read_lines(stream, "utf8") if (w := line.removesuffix("\r"))]
-    except (OSError, UnicodeError) as error:
-        raise InputError(explain(error, Path(vocab), "utf8")) from None
-    matrix, n_found, n_entries = shielded(
-        lambda: _docword(docword),
-        f"{Path(docword).name!r} is not a UCI bag of words: three numbers, then lines 'document word count'",
-        "Check both file names.",
-    )
-    if n_found != n_entries:
-        raise InputError(
-            f"{Path(docword).name!r} should hold {n_entries} entries but holds {n_found}. Get the complete file."
-        )
-    return matrix, words
-
-
-def _docword(path: str | Path) -> tuple[Any, int, int]:
-    """The matrix, its number of entries, and the number that the file states."""
-    from pyarrow import csv
-    from scipy import sparse
-
-    columns = ["doc", "word", "count"]
-    with pa.input_stream(path) as stream:
-        n_docs, n_words, n_entries = (int(line) for line in islice(read_lines(stream, "utf8"), 3))
-    table = csv.read_csv(
-        pa.input_stream(path),
-        read_options=csv.ReadOptions(skip_rows=3, column_names=columns),
-        parse_options=csv.ParseOptions(delimiter=" "),
-        convert_options=csv.ConvertOptions(column_types={c: pa.int64() for c in columns}, null_values=[]),
-    )
-    doc, word, count = (table.column(c).to_numpy() for c in columns)
-    return sparse.csr_array((count, (doc - 1, word - 1)), shape=(n_docs, n_words)), table.num_rows, n_entries

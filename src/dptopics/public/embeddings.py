@@ -5,8 +5,7 @@ Embeddings of private texts are private themselves; they stay in the corpus, or 
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
-from importlib import resources
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.core.errors import InputError
-from dptopics.core.text import TextSettings, language_code, language_name
+from dptopics.core.text import TextSettings, language_code, language_name, listed_words
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.public.atlas import has_atlas
 from dptopics.public.atlas_words import AtlasWords
@@ -161,14 +160,11 @@ def common_words(text: TextSettings, n: int = 30_000, most: int | None = None) -
         raise InputError(
             f"there is no public word list for language {text.language!r}. Give one of your own."
         ) from None
-    found, vulgar = dict.fromkeys(word for entry in listed for word in text.words(entry)), _vulgar(name)
+    found, vulgar = (
+        dict.fromkeys(word for entry in listed for word in text.words(entry)),
+        listed_words("vulgar_words", name),
+    )
     return Vocabulary.of(islice((word for word in found if word not in vulgar), most))
-
-
-@cache
-def _vulgar(language: str) -> frozenset[str]:
-    lines = resources.files("dptopics").joinpath("resources/vulgar_words.txt").read_text("utf-8").splitlines()
-    return frozenset(word for line in lines if line.startswith(f"{language}: ") for word in line.split()[1:])
 
 
 def available() -> bool:
