@@ -14,12 +14,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import compute
 
 from dptopics.core.errors import InputError, shielded, tell_owner
 from dptopics.core.names import (
     PLACEHOLDER_TOLD,
-    PLACEHOLDERS,
     author_name,
     clean_name,
     is_placeholder,
@@ -179,25 +177,12 @@ class GrowingArray:
         return self._data
 
 
-_PLAIN_NAME = r"^[0-9A-Za-z](?:[!-\-/-~]*[0-9A-Za-z])?$"  # no blank, nor the point of 7.0
-_PLACEHOLDERS = pa.array(sorted(PLACEHOLDERS))
-
-
 class AuthorNumbers(dict[str, int]):
     """The number of each author by clean name, in the order of their first document; −1 for a placeholder."""
 
     def __init__(self, real: frozenset[str]) -> None:
         super().__init__()
         self._real = real
-
-    def of(self, written: Sequence[str]) -> list[int]:
-        """The numbers of several: at once if all are letters, digits and signs, which lower case makes clean."""
-        column = pa.array(written, pa.string())
-        if compute.all(compute.match_substring_regex(column, _PLAIN_NAME)).as_py():
-            clean = compute.ascii_lower(column)
-            if not compute.any(compute.is_in(clean, _PLACEHOLDERS)).as_py():
-                return [self.setdefault(name, len(self)) for name in clean.to_pylist()]
-        return list(map(self.__getitem__, written))
 
     def __missing__(self, written: str) -> int:
         name = clean_name(written)
@@ -266,7 +251,7 @@ class Builder:
         kept: Sequence[Any] = texts
         numbers: list[int] = [-1]
         if set(map(type, texts)).issubset(self._kind) and (authors is None or set(map(type, authors)) == {str}):
-            numbers = [] if authors is None else self._authors.of(cast(Sequence[str], authors))
+            numbers = [] if authors is None else list(map(self._authors.__getitem__, cast(Sequence[str], authors)))
         if -1 in numbers:
             kept, numbers = self._whole(texts, authors)
         self._row += len(texts)
