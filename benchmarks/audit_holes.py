@@ -15,13 +15,16 @@ from time import perf_counter, process_time
 import pyarrow.parquet as pq
 
 from dptopics.audit.claim.examiner import Effort, audit_claim
+from dptopics.core.questions import Questions
 from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
+from dptopics.counting import table_of
 from dptopics.data.cells import invented_cells
 from dptopics.data.corpus import Corpus
 from dptopics.data.public_inputs import PublicNgrams
 from dptopics.plan import Plan
 from dptopics.public.embeddings import common_words
+from dptopics.subjects import Asked
 from planted_holes import HOLES
 
 RESULT = Path(__file__).parent / "results" / "audit_holes.json"
@@ -30,12 +33,23 @@ COMMON = {"epsilon": 1.0, "delta": 1e-6, "unit": "author"}
 # all that counts and n-grams add is one, so memory that threads share does not show.
 HAS = {
     "weighted": {"words", "checks", "unlike"},
-    "margins": set(),
+    "margins": {"cells", "tables", "queries"},
+    "means": {"cells", "tables", "queries", "columns", "numbers"},
+    "questions": {"cells", "tables", "queries"},
     "variational": {"topics", "columns", "queries", "clipped", "checks", "unlike"},
+    "atlas": {"topics", "columns", "queries", "clipped", "checks", "unlike", "themes", "examples"},
+    "embedded": {"topics", "columns", "queries", "clipped", "checks", "unlike", "themes", "clusters"},
     "mixture": {"topics", "columns", "queries", "clipped", "checks", "unlike"},
-    "embedded": {"topics", "columns", "queries", "clipped", "checks", "unlike"},
     "spectral": {"columns", "queries", "unlike"},
     "bayes": {"clipped"},
+}
+# Tables of ten topics (or eight questions) in three wards, and by month.
+WARDS, MONTHS = ("ward", ("a", "b", "c")), ("month", tuple(f"2026-{month:02}" for month in range(1, 7)))
+ASKED = {
+    **{name: {"mention": name} for name in ("delay", "bag", "crew", "seat", "refund")},
+    "both": {"formula": "delay and bag"},
+    "either": {"formula": "crew or seat"},
+    "no_refund": {"formula": "delay and not refund"},
 }
 
 
@@ -45,6 +59,10 @@ def authors(folder, settings, vocabulary=None):
     kept = set(sorted(set(table["user"]))[:1000])
     rows = [(text, user) for text, user in zip(table["text"], table["user"], strict=True) if user in kept]
     return Corpus.from_texts(*map(list, zip(*rows, strict=True)), settings=settings, vocabulary=vocabulary)
+
+
+def topics_table():
+    return {"axes": ("topic",), "values": (tuple(map(str, range(10))),)}
 
 
 def scenarios(folder, names):
@@ -62,19 +80,38 @@ def scenarios(folder, names):
             prior = PublicNgrams.of(counts)
             plan = Plan.ngrams(mechanism=name, prior=prior, text=reading, **COMMON)
             yield name, plan.build(), authors(folder, reading, prior.vocabulary)
-        elif name == "margins":
-            axes = {"axes": ("topic", "ward"), "values": (tuple(map(str, range(10))), ("a", "b", "c"))}
-            yield name, Plan.counts(mechanism=name, **axes, **COMMON).build(), invented_cells(30, with_authors=True)
+        elif name in ("margins", "means", "questions"):
+            table = table_of(Asked(Questions.of(ASKED)), ()) if name == "questions" else topics_table()
+            axes = [WARDS, MONTHS] if name == "means" else [WARDS]
+            table["axes"] += tuple(axis for axis, _ in axes)
+            table["values"] += tuple(values for _, values in axes)
+            number = {"number": "stars", "number_range": (1.0, 5.0)} if name == "means" else {}
+            mechanism = Plan.counts(**table, **number, **COMMON).build()
+            n, numbered = mechanism.entries.n_cells, bool(number)
+            yield name, mechanism, invented_cells(n, with_authors=True, with_numbers=numbered)
         else:
             words = "common"
             if name == "spectral":  # counts pairs of words: a short list
                 words = Vocabulary.public(common_words(text).words[::28])
-            plan = Plan.topics(mechanism=name, n_topics=10, vocabulary=words, text=text, **COMMON)
+            # Sentences are voted for, however few people there are.
+            more = {"examples_from": 0} if name == "atlas" else {}
+            plan = Plan.topics(mechanism=name, n_topics=10, vocabulary=words, text=text, **COMMON, **more)
             yield name, plan.build(), corpus
 
 
 _BRIEF = Effort(trials=64, runs=40, strangers=2, documents=300)
-HONEST = (("weighted", 260, _BRIEF), ("margins", 40, _BRIEF), ("weighted", 15, Effort()), ("margins", 5, Effort()))
+HONEST = (
+    ("weighted", 150, _BRIEF),
+    ("margins", 60, _BRIEF),
+    ("questions", 60, _BRIEF),
+    ("means", 30, _BRIEF),
+    ("atlas", 10, _BRIEF),
+    ("weighted", 8, Effort()),
+    ("questions", 5, Effort()),
+    ("variational", 2, Effort()),
+    ("atlas", 2, Effort()),
+    ("embedded", 3, Effort()),
+)
 
 
 def applies(name, needs):

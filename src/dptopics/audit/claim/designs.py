@@ -21,7 +21,7 @@ from dptopics.privacy.guarantee import Unit
 
 _OFTEN = 5000  # repetitions of a word by a canary: beyond every bound on counts
 _DOCUMENTS = (30, 300, 70_000)  # of an author: beyond what one document could do, and beyond 8 and 16 bits
-_CROWD = 1100  # people who write other words
+_CROWD = 10_000  # people who write other words
 _MOST = 2**31 - 1  # repetitions of a word that can be counted
 _SPARE = 3  # words more than topics: fewer make no vocabulary
 _LISTED = 1000  # public words used in most of an audit
@@ -159,12 +159,13 @@ def designs(
 
 
 def elsewhere(corpus: Corpus, public: Sequence[str]) -> Corpus:
-    """A crowd who write other words than anybody in the corpus: rare public ones, and invented ones."""
+    """A crowd who write other words than anybody in the corpus, rare public and invented ones: some one, some seven."""
     nobody = corpus.take(np.zeros(0, np.int64))
     listed = corpus.vocabulary is not None
     words = [*_spread(corpus, public)[1][:8]] if public else []
     words += [] if listed else invented(corpus, 8)
-    people = [Person(({words[i % len(words)]: 1 + i % 5},) * (1 + i % 3)) for i in range(_CROWD)]
+    said = [{words[j % len(words)]: 1 + i % 5 for j in range(i, i + 1 + i % 7)} for i in range(_CROWD)]
+    people = [Person((document,) * (1 + i % 3)) for i, document in enumerate(said)]
     return planted(nobody, people)
 
 
