@@ -59,7 +59,7 @@ def less_noise_in_one_part(factor=1 / 8):
     def change(draw, rng, scale, size):
         shape = tuple(np.atleast_1d(size))
         seen.append(shape)
-        kinds = sorted(set(seen), key=lambda one: (np.prod(one), one))
+        kinds = sorted({one for one in seen if np.prod(one)}, key=lambda one: (np.prod(one), one))
         chosen = shape == kinds[0] if len(kinds) > 1 else len(seen) % 5 == 0
         return draw(rng, scale * (factor if chosen else 1), size)
 

@@ -21,7 +21,7 @@ from dptopics.privacy.guarantee import Unit
 
 _OFTEN = 5000  # repetitions of a word by a canary: beyond every bound on counts
 _DOCUMENTS = (30, 300, 70_000)  # of an author: beyond what one document could do, and beyond 8 and 16 bits
-_CROWD = 10_000  # people who write other words
+_CROWD, _COPIES = 10_000, 50  # people who write other words, so many the same
 _MOST = 2**31 - 1  # repetitions of a word that can be counted
 _SPARE = 3  # words more than topics: fewer make no vocabulary
 _LISTED = 1000  # public words used in most of an audit
@@ -54,6 +54,7 @@ class Design:
     canary: Person
     instead: Person | None = None
     crowd: tuple[Person, ...] = ()
+    stranger: bool = False  # at random
 
     def pair(self, corpus: Corpus) -> tuple[Corpus, Corpus]:
         """The corpus without the canary, and with it: neighbours."""
@@ -164,9 +165,15 @@ def elsewhere(corpus: Corpus, public: Sequence[str]) -> Corpus:
     listed = corpus.vocabulary is not None
     words = [*_spread(corpus, public)[1][:8]] if public else []
     words += [] if listed else invented(corpus, 8)
-    said = [{words[j % len(words)]: 1 + i % 5 for j in range(i, i + 1 + i % 7)} for i in range(_CROWD)]
-    people = [Person((document,) * (1 + i % 3)) for i, document in enumerate(said)]
-    return planted(nobody, people)
+    said = [{words[j % len(words)]: 1 + i % 5 for j in range(i, i + 1 + i % 7)} for i in range(_CROWD // _COPIES)]
+    few = planted(nobody, [Person((document,) * (1 + i % 3)) for i, document in enumerate(said)])
+    copy, document = np.divmod(np.arange(_COPIES * few.n_documents), few.n_documents)
+    crowd = few.take(document)
+    if few.author is None or few.author_key is None:
+        return crowd
+    first = few.author_key.size
+    keys = string_keys(f"{i}" for i in range(_COPIES * first))
+    return replace(crowd, author=(crowd.author + copy * first).astype(np.int32), author_key=keys)
 
 
 def lone(mechanism: Mechanism[Any], corpus: Corpus) -> Design:
@@ -211,7 +218,8 @@ def _shapes(
     for number in range(limits[0]):
         canary, instead, *odd = (_stranger(rng, [*own[:most], *other[:most]], mechanism.unit) for _ in range(5))
         others = (*around, *odd[: int(rng.integers(4))])
-        yield Design(f"a stranger ({number + 1})", canary, instead if relation is Relation.REPLACE else None, others)
+        other_one = instead if relation is Relation.REPLACE else None
+        yield Design(f"a stranger ({number + 1})", canary, other_one, others, stranger=True)
 
 
 def _stranger(rng: Generator, words: list[str], unit: Unit) -> Person:

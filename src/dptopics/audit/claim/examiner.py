@@ -14,9 +14,10 @@ what it tried and what that could have shown. NOT FOR RELEASE.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, product
+from itertools import chain
 from math import inf
 from time import monotonic
 from typing import Any
@@ -173,7 +174,10 @@ class Examination:
         chosen = tuple(designs(self.mechanism, some, public, (effort.strangers, effort.documents)))
         pairs = [self._bounded(design, some) for design in chosen]
         self.paths = self._elsewhere(pairs[0][1])
-        for (design, pair), shift in product(zip(chosen, pairs, strict=True), self.paths):
+        # Each shape of a canary on every path, strangers on one path each.
+        n = len(self.paths)
+        tries = [(i, k) for i in range(len(chosen)) for k in ((i % n,) if chosen[i].stranger else range(n))]
+        for design, pair, shift in ((chosen[i], pairs[i], self.paths[k]) for i, k in tries):
             self.runs += 2
             how: dict[str, Any] = {"in_parts": shift == self.paths[0], "shift": shift}
             case: Case | None = self._tried(partial(case_of, self.mechanism, design, pair, **how))
@@ -201,9 +205,10 @@ class Examination:
         found: dict[Any, int] = {}
         for shift in (self._units, 0, *self.effort.shifts) if self.effort.shifts else (0,):
             recorder = Recorder(shift=shift)
-            self._tried(partial(run, self.mechanism, corpus, recorder, secure_rng()))
-            found.setdefault(tuple((one.kind, one.sensitivity, one.scale) for one in recorder.queries), shift)
-        return tuple(found.values())
+            with suppress(Exception):  # where noise would have to be incredible, all may fail
+                run(self.mechanism, corpus, recorder, secure_rng())
+                found.setdefault(tuple((one.kind, one.sensitivity, one.scale) for one in recorder.queries), shift)
+        return tuple(found.values()) or (0,)
 
     @property
     def _units(self) -> int:
@@ -382,6 +387,8 @@ class Examination:
     def _distinguish(self, some: Corpus) -> None:
         """Through all noisy sums, or through what is released where noise cannot be observed."""
         mechanism, effort = self.mechanism, self.effort
+        if not effort.trials:
+            return
         how: dict[str, Any] = {"trials": effort.trials, "seconds": effort.seconds}
         if self.in_sight and self.case is not None:
             result = through_sums(self.case, error=_SHARE, **how)
