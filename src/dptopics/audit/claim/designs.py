@@ -68,7 +68,9 @@ def planted(corpus: Corpus, people: Sequence[Person]) -> Corpus:
     if not documents:
         return corpus
     index = {word: number for number, word in enumerate(corpus.words)}
-    rows = [sorted((index.setdefault(word, len(index)), n) for word, n in document.items()) for document in documents]
+    said = {id(one): one for one in documents}
+    known = {key: sorted((index.setdefault(w, len(index)), n) for w, n in one.items()) for key, one in said.items()}
+    rows = [known[id(one)] for one in documents]
     sizes = np.array([len(row) for row in rows], np.int64)
     entries = np.array([entry for row in rows for entry in row], np.int64).reshape(-1, 2)
     more: dict[str, Any] = {}

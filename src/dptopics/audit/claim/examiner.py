@@ -208,7 +208,7 @@ class Examination:
             with suppress(Exception):  # where noise would have to be incredible, all may fail
                 run(self.mechanism, corpus, recorder, secure_rng())
                 found.setdefault(tuple((one.kind, one.sensitivity, one.scale) for one in recorder.queries), shift)
-        return tuple(found.values()) or (0,)
+        return tuple(found.values()) if len(found) > 1 else (0,)
 
     @property
     def _units(self) -> int:
