@@ -174,6 +174,8 @@ class Examination:
         chosen = tuple(designs(self.mechanism, some, public, (effort.strangers, effort.documents)))
         pairs = [self._bounded(design, some) for design in chosen]
         self.paths = self._elsewhere(pairs[0][1])
+        if self.findings:
+            return
         # Each shape of a canary on every path, strangers on one path each.
         n = len(self.paths)
         tries = [(i, k) for i in range(len(chosen)) for k in ((i % n,) if chosen[i].stranger else range(n))]
@@ -207,8 +209,14 @@ class Examination:
             recorder = Recorder(shift=shift)
             with suppress(Exception):  # where noise would have to be incredible, all may fail
                 run(self.mechanism, corpus, recorder, secure_rng())
+                self._priced(recorder.queries, self.mechanism, "the first canary")
                 found.setdefault(tuple((one.kind, one.sensitivity, one.scale) for one in recorder.queries), shift)
         return tuple(found.values()) if len(found) > 1 else (0,)
+
+    def _priced(self, queries: list[Query], mechanism: Mechanism[Any], where: str) -> None:
+        accounting = compare(mechanism.guarantee, queries)
+        if accounting.problem:
+            self._found("price", f"{accounting.problem} ({where}).")
 
     @property
     def _units(self) -> int:
@@ -253,9 +261,7 @@ class Examination:
             recorder = Recorder()
             mechanism = whole if name == "everybody, all words" else self.mechanism
             self._tried(partial(run, mechanism, world, recorder, secure_rng()))
-            accounting = compare(mechanism.guarantee, recorder.queries)
-            if accounting.problem:
-                self._found("price", f"{accounting.problem} ({name}).")
+            self._priced(recorder.queries, mechanism, name)
             self._beside(recorder.beside)
             priced += 1
         n = len(self.case.queries[1])
