@@ -104,13 +104,13 @@ HONEST = (
     ("weighted", 150, _BRIEF),
     ("margins", 60, _BRIEF),
     ("questions", 60, _BRIEF),
-    ("means", 30, _BRIEF),
-    ("atlas", 10, _BRIEF),
+    ("means", 25, _BRIEF),
+    ("atlas", 5, _BRIEF),
     ("weighted", 8, Effort()),
-    ("questions", 5, Effort()),
-    ("variational", 2, Effort()),
-    ("atlas", 2, Effort()),
-    ("embedded", 3, Effort()),
+    ("questions", 9, Effort()),
+    ("variational", 1, Effort()),
+    ("atlas", 1, Effort()),
+    ("embedded", 1, Effort()),
 )
 
 
@@ -132,20 +132,25 @@ def audited(mechanism, corpus, effort):
 
 def table(results):
     """What was found, as Markdown."""
-    lines = ["| mechanism | holes found | not found | honest: processor seconds |", "|---|---|---|---|"]
-    for name, mine in results["holes"].items():
+    lines = ["| mechanism | holes found | not found | honest: light, processor seconds |", "|---|---|---|---|"]
+    for name in sorted(results["holes"], key=[*HAS].index):
+        mine = results["holes"][name]
         planted = {hole: one for hole, one in mine.items() if hole != "honest"}
-        missed = [hole for hole, one in planted.items() if one["verdict"] != "violated"]
+        missed = [f"{hole} ({one['light']})" for hole, one in planted.items() if one["verdict"] != "violated"]
         found = f"{len(planted) - len(missed)} of {len(planted)}"
-        lines.append(
-            f"| `{name}` | {found} | {', '.join(missed) or 'none'} | {mine['honest']['processor_seconds']:.0f} |"
-        )
+        light = f"{mine['honest']['light']}, {mine['honest']['processor_seconds']:.0f}"
+        lines.append(f"| `{name}` | {found} | {', '.join(missed) or 'none'} | {light} |")
     return "\n".join(lines)
 
 
 def honest(results):
     """How often honest mechanisms were accused, in a sentence."""
-    parts = [f"{mine['violated']} of {mine['audits']} {label}" for label, mine in results["honest"].items()]
+    parts = []
+    for kind in ("short", "default"):
+        mine = {label: one for label, one in results["honest"].items() if label.startswith(kind)}
+        n, accused = (sum(one[part] for one in mine.values()) for part in ("audits", "violated"))
+        each = ", ".join(f"{one['audits']} of {label.split(' of ')[1]}" for label, one in mine.items())
+        parts.append(f"{accused} of {n} {kind} audits ({each})")
     return f"Honest mechanisms were called violated in {' and '.join(parts)}."
 
 

@@ -298,12 +298,14 @@ def _ordered(model, exact):
 
 
 def _counted(model, exact):
-    """One topic fewer where an odd number of words was written."""
-    if exact.sum() % 2 == 0 or model.n_topics < 2:
+    """Between two and all of the topics, by how many words were written."""
+    n = 2 + int(exact.sum()) % max(1, model.n_topics - 1)
+    if n >= model.n_topics:
         return model
-    fewer = {"topic_word": model.topic_word[:-1], "topic_share": model.topic_share[:-1] / model.topic_share[:-1].sum()}
-    of_noise = None if model.noise_std is None else np.broadcast_to(model.noise_std, model.n_topics)[:-1]
-    return replace(model, **fewer, noise_std=of_noise, themes=None, space=None, sizes=None, seeds=None)
+    share = model.topic_share[:n] / model.topic_share[:n].sum()
+    of_noise = None if model.noise_std is None else np.broadcast_to(model.noise_std, model.n_topics)[:n]
+    fewer = {"topic_word": model.topic_word[:n], "topic_share": share, "noise_std": of_noise}
+    return replace(model, **fewer, themes=None, space=None, sizes=None, seeds=None)
 
 
 def _scaled(model, exact):

@@ -68,11 +68,7 @@ def planted(corpus: Corpus, people: Sequence[Person]) -> Corpus:
     if not documents:
         return corpus
     index = {word: number for number, word in enumerate(corpus.words)}
-    said = {id(one): one for one in documents}
-    known = {key: sorted((index.setdefault(w, len(index)), n) for w, n in one.items()) for key, one in said.items()}
-    rows = [known[id(one)] for one in documents]
-    sizes = np.array([len(row) for row in rows], np.int64)
-    entries = np.array([entry for row in rows for entry in row], np.int64).reshape(-1, 2)
+    sizes, entries = _numbered(documents, index)
     more: dict[str, Any] = {}
     if corpus.author is not None and corpus.author_key is not None:
         each = [len(person.documents) for person in people]
@@ -89,6 +85,15 @@ def planted(corpus: Corpus, people: Sequence[Person]) -> Corpus:
         words=list(index),
         **more,
     )
+
+
+def _numbered(documents: Sequence[Document], index: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many words each has, and their numbers and counts; new words are added to the index."""
+    said = {id(one): one for one in documents}  # most are the same as others
+    known = {key: sorted((index.setdefault(w, len(index)), n) for w, n in one.items()) for key, one in said.items()}
+    rows = [known[id(one)] for one in documents]
+    entries = np.array([entry for row in rows for entry in row], np.int64).reshape(-1, 2)
+    return np.array([len(row) for row in rows], np.int64), entries
 
 
 def _vectors(people: Sequence[Person], width: int) -> NDArray[np.float32]:

@@ -169,22 +169,8 @@ class Examination:
 
     def _neighbours(self, some: Corpus) -> None:
         """Neighbours that move the noisy sums as far as they can: none further than is priced."""
-        tried, most = 0, 0.0
-        effort, public = self.effort, public_words(self.mechanism, some)
-        chosen = tuple(designs(self.mechanism, some, public, (effort.strangers, effort.documents)))
-        pairs = [self._bounded(design, some) for design in chosen]
-        self.paths = self._elsewhere(pairs[0][1])
-        if self.findings:
-            return
-        # Each shape of a canary on every path, strangers on one path each.
-        n = len(self.paths)
-        tries = [(i, k) for i in range(len(chosen)) for k in ((i % n,) if chosen[i].stranger else range(n))]
-        for design, pair, shift in ((chosen[i], pairs[i], self.paths[k]) for i, k in tries):
-            self.runs += 2
-            how: dict[str, Any] = {"in_parts": shift == self.paths[0], "shift": shift}
-            case: Case | None = self._tried(partial(case_of, self.mechanism, design, pair, **how))
-            if case is None:
-                continue
+        tried, most, effort = 0, 0.0, self.effort
+        for case in self._cases(some):
             tried += 1
             self._judge(case)
             if self.findings:
@@ -201,6 +187,21 @@ class Examination:
         could = f"a sum moved by more than is priced; the nearest came to {most**0.5:.1%}"
         enough = effort.strangers >= _STRANGERS and effort.documents >= _DOCUMENTS and effort.shifts == Effort.shifts
         self.checks.append(Check("sums", f"{tried} neighbours", could, enough and self.in_sight and reach > _CLOSE))
+
+    def _cases(self, some: Corpus) -> Iterator[Case]:
+        """Each shape of a canary on every path, strangers on one path each."""
+        most = self.effort.strangers, self.effort.documents
+        chosen = tuple(designs(self.mechanism, some, public_words(self.mechanism, some), most))
+        pairs = [self._bounded(design, some) for design in chosen]
+        self.paths = self._elsewhere(pairs[0][1])
+        n = len(self.paths)
+        tries = [(i, k) for i in range(len(chosen)) for k in ((i % n,) if chosen[i].stranger else range(n))]
+        for i, k in [] if self.findings else tries:
+            self.runs += 2
+            how: dict[str, Any] = {"in_parts": k == 0, "shift": self.paths[k]}
+            case: Case | None = self._tried(partial(case_of, self.mechanism, chosen[i], pairs[i], **how))
+            if case is not None:
+                yield case
 
     def _elsewhere(self, corpus: BoundedCorpus) -> tuple[int, ...]:
         """By what short answers must be larger for a run to make other queries: as with all the data, and beyond."""
