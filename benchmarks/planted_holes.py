@@ -297,9 +297,11 @@ def _ordered(model, exact):
     return replace(model, topic_word=model.topic_word[order])
 
 
-def _counted(model, exact):
-    """Between two and all of the topics, by how many words were written."""
+def _counted(model, exact, odd=False):
+    """Between two and all of the topics, by how many words were written; or one fewer where that is odd."""
     n = 2 + int(exact.sum()) % max(1, model.n_topics - 1)
+    if odd:
+        n = max(2, model.n_topics - int(exact.sum()) % 2)
     if n >= model.n_topics:
         return model
     share = model.topic_share[:n] / model.topic_share[:n].sum()
@@ -599,6 +601,7 @@ HOLES = {
     "words of nobody dropped": (lambda: released(_of_nobody), "topics"),
     "topics ordered by exact sizes": (lambda: released(_ordered), "topics"),
     "topics counted by exact sizes": (lambda: released(_counted), "topics"),
+    "one topic fewer for an odd size": (lambda: released(partial(_counted, odd=True)), "topics"),
     "a number scaled by exact size": (lambda: released(_scaled), "topics"),
     "check refuses by data": (refusing, "checks"),
     "a query that is not priced": (unpriced, "queries"),

@@ -166,21 +166,23 @@ def designs(
         yield from _shapes(mechanism, words[::2], words[1::2], relation, around, most)
 
 
-def elsewhere(corpus: Corpus, public: Sequence[str]) -> Corpus:
-    """A crowd who write other words than anybody in the corpus, rare public and invented ones: some one, some seven."""
+def elsewhere(corpus: Corpus, public: Sequence[str]) -> dict[str, Corpus]:
+    """Other words than anybody's in the corpus, rare public and invented: of a crowd, and one or three of a unit."""
     nobody = corpus.take(np.zeros(0, np.int64))
     listed = corpus.vocabulary is not None
     words = [*_spread(corpus, public)[1][:8]] if public else []
     words += [] if listed else invented(corpus, 8)
+    found = {f"{n} words": planted(nobody, [Person((dict.fromkeys(words[:n], 1),))]) for n in (1, 3)}
     said = [{words[j % len(words)]: 1 + i % 5 for j in range(i, i + 1 + i % 7)} for i in range(_CROWD // _COPIES)]
     few = planted(nobody, [Person((document,) * (1 + i % 3)) for i, document in enumerate(said)])
     copy, document = np.divmod(np.arange(_COPIES * few.n_documents), few.n_documents)
     crowd = few.take(document)
     if few.author is None or few.author_key is None:
-        return crowd
+        return found | {"other words": crowd}
     first = few.author_key.size
     keys = string_keys(f"{i}" for i in range(_COPIES * first))
-    return replace(crowd, author=(crowd.author + copy * first).astype(np.int32), author_key=keys)
+    crowd = replace(crowd, author=(crowd.author + copy * first).astype(np.int32), author_key=keys)
+    return found | {"other words": crowd}
 
 
 def lone(mechanism: Mechanism[Any], corpus: Corpus) -> Design:

@@ -251,8 +251,8 @@ class Examination:
                 self.notes.append("It draws noise that the audit cannot observe, so only what it releases was tested.")
             return
         nobody = some.take(np.zeros(0, np.int64))
-        other = elsewhere(some, public_words(self.mechanism, some))
-        kinds = {"nobody": nobody, "one unit": background(some, 1), "other words": other, "everybody": self.corpus}
+        kinds = {"nobody": nobody, "one unit": background(some, 1), "everybody": self.corpus}
+        kinds |= elsewhere(some, public_words(self.mechanism, some))
         worlds = {name: one.bounded(unit=self.mechanism.unit, **self.limits) for name, one in kinds.items()}
         if tells_more(self.case, [worlds["one unit"], worlds["nobody"]]):
             self._found("answers", "an answer depends on the data beyond its noisy sum.")
