@@ -15,13 +15,16 @@ from time import perf_counter, process_time
 import pyarrow.parquet as pq
 
 from dptopics.audit.claim.examiner import Effort, audit_claim
+from dptopics.core.questions import Questions
 from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
+from dptopics.counting import table_of
 from dptopics.data.cells import invented_cells
 from dptopics.data.corpus import Corpus
 from dptopics.data.public_inputs import PublicNgrams
 from dptopics.plan import Plan
 from dptopics.public.embeddings import common_words
+from dptopics.subjects import Asked
 from planted_holes import HOLES
 
 RESULT = Path(__file__).parent / "results" / "audit_holes.json"
@@ -30,12 +33,23 @@ COMMON = {"epsilon": 1.0, "delta": 1e-6, "unit": "author"}
 # all that counts and n-grams add is one, so memory that threads share does not show.
 HAS = {
     "weighted": {"words", "checks", "unlike"},
-    "margins": set(),
+    "margins": {"cells", "tables", "queries"},
+    "means": {"cells", "tables", "queries", "columns", "numbers"},
+    "questions": {"cells", "tables", "queries"},
     "variational": {"topics", "columns", "queries", "clipped", "checks", "unlike"},
+    "atlas": {"topics", "columns", "queries", "clipped", "checks", "unlike", "themes", "examples"},
+    "embedded": {"topics", "columns", "queries", "clipped", "checks", "unlike", "themes", "clusters"},
     "mixture": {"topics", "columns", "queries", "clipped", "checks", "unlike"},
-    "embedded": {"topics", "columns", "queries", "clipped", "checks", "unlike"},
     "spectral": {"columns", "queries", "unlike"},
     "bayes": {"clipped"},
+}
+# Tables of ten topics (or eight questions) in three wards, and by month.
+WARDS, MONTHS = ("ward", ("a", "b", "c")), ("month", tuple(f"2026-{month:02}" for month in range(1, 7)))
+ASKED = {
+    **{name: {"mention": name} for name in ("delay", "bag", "crew", "seat", "refund")},
+    "both": {"formula": "delay and bag"},
+    "either": {"formula": "crew or seat"},
+    "no_refund": {"formula": "delay and not refund"},
 }
 
 
@@ -45,6 +59,10 @@ def authors(folder, settings, vocabulary=None):
     kept = set(sorted(set(table["user"]))[:1000])
     rows = [(text, user) for text, user in zip(table["text"], table["user"], strict=True) if user in kept]
     return Corpus.from_texts(*map(list, zip(*rows, strict=True)), settings=settings, vocabulary=vocabulary)
+
+
+def topics_table():
+    return {"axes": ("topic",), "values": (tuple(map(str, range(10))),)}
 
 
 def scenarios(folder, names):
@@ -62,19 +80,38 @@ def scenarios(folder, names):
             prior = PublicNgrams.of(counts)
             plan = Plan.ngrams(mechanism=name, prior=prior, text=reading, **COMMON)
             yield name, plan.build(), authors(folder, reading, prior.vocabulary)
-        elif name == "margins":
-            axes = {"axes": ("topic", "ward"), "values": (tuple(map(str, range(10))), ("a", "b", "c"))}
-            yield name, Plan.counts(mechanism=name, **axes, **COMMON).build(), invented_cells(30, with_authors=True)
+        elif name in ("margins", "means", "questions"):
+            table = table_of(Asked(Questions.of(ASKED)), ()) if name == "questions" else topics_table()
+            axes = [WARDS, MONTHS] if name == "means" else [WARDS]
+            table["axes"] += tuple(axis for axis, _ in axes)
+            table["values"] += tuple(values for _, values in axes)
+            number = {"number": "stars", "number_range": (1.0, 5.0)} if name == "means" else {}
+            mechanism = Plan.counts(**table, **number, **COMMON).build()
+            n, numbered = mechanism.entries.n_cells, bool(number)
+            yield name, mechanism, invented_cells(n, with_authors=True, with_numbers=numbered)
         else:
             words = "common"
             if name == "spectral":  # counts pairs of words: a short list
                 words = Vocabulary.public(common_words(text).words[::28])
-            plan = Plan.topics(mechanism=name, n_topics=10, vocabulary=words, text=text, **COMMON)
+            # Sentences are voted for, however few people there are.
+            more = {"examples_from": 0} if name == "atlas" else {}
+            plan = Plan.topics(mechanism=name, n_topics=10, vocabulary=words, text=text, **COMMON, **more)
             yield name, plan.build(), corpus
 
 
 _BRIEF = Effort(trials=64, runs=40, strangers=2, documents=300)
-HONEST = (("weighted", 260, _BRIEF), ("margins", 40, _BRIEF), ("weighted", 15, Effort()), ("margins", 5, Effort()))
+HONEST = (
+    ("weighted", 150, _BRIEF),
+    ("margins", 60, _BRIEF),
+    ("questions", 60, _BRIEF),
+    ("means", 25, _BRIEF),
+    ("atlas", 5, _BRIEF),
+    ("weighted", 8, Effort()),
+    ("questions", 9, Effort()),
+    ("variational", 1, Effort()),
+    ("atlas", 1, Effort()),
+    ("embedded", 1, Effort()),
+)
 
 
 def applies(name, needs):
@@ -95,20 +132,25 @@ def audited(mechanism, corpus, effort):
 
 def table(results):
     """What was found, as Markdown."""
-    lines = ["| mechanism | holes found | not found | honest: processor seconds |", "|---|---|---|---|"]
-    for name, mine in results["holes"].items():
+    lines = ["| mechanism | holes found | not found | honest: light, processor seconds |", "|---|---|---|---|"]
+    for name in sorted(results["holes"], key=[*HAS].index):
+        mine = results["holes"][name]
         planted = {hole: one for hole, one in mine.items() if hole != "honest"}
-        missed = [hole for hole, one in planted.items() if one["verdict"] != "violated"]
+        missed = [f"{hole} ({one['light']})" for hole, one in planted.items() if one["verdict"] != "violated"]
         found = f"{len(planted) - len(missed)} of {len(planted)}"
-        lines.append(
-            f"| `{name}` | {found} | {', '.join(missed) or 'none'} | {mine['honest']['processor_seconds']:.0f} |"
-        )
+        light = f"{mine['honest']['light']}, {mine['honest']['processor_seconds']:.0f}"
+        lines.append(f"| `{name}` | {found} | {', '.join(missed) or 'none'} | {light} |")
     return "\n".join(lines)
 
 
 def honest(results):
     """How often honest mechanisms were accused, in a sentence."""
-    parts = [f"{mine['violated']} of {mine['audits']} {label}" for label, mine in results["honest"].items()]
+    parts = []
+    for kind in ("short", "default"):
+        mine = {label: one for label, one in results["honest"].items() if label.startswith(kind)}
+        n, accused = (sum(one[part] for one in mine.values()) for part in ("audits", "violated"))
+        each = ", ".join(f"{one['audits']} of {label.split(' of ')[1]}" for label, one in mine.items())
+        parts.append(f"{accused} of {n} {kind} audits ({each})")
     return f"Honest mechanisms were called violated in {' and '.join(parts)}."
 
 

@@ -13,6 +13,12 @@ from dptopics.core.errors import InputError
 from dptopics.data.bounded import UnitRows
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines.memory import MemoryCorpus
+from dptopics.mechanisms.budget import Asked, Budget
+from dptopics.mechanisms.counts import cells, people
+from dptopics.mechanisms.counts.cells import CountsWithMargins
+from dptopics.mechanisms.counts.people import Filled, People
+from dptopics.mechanisms.queries import noisy_sum
+from dptopics.mechanisms.topics.atlas import Belonging, Chart, Nearby, Places, Units
 from dptopics.mechanisms.topics.embedded import EmbeddedTopics
 from dptopics.mechanisms.topics.mixture import MixtureTopics
 from dptopics.mechanisms.topics.variational import VariationalTopics
@@ -53,7 +59,7 @@ def less_noise_in_one_part(factor=1 / 8):
     def change(draw, rng, scale, size):
         shape = tuple(np.atleast_1d(size))
         seen.append(shape)
-        kinds = sorted(set(seen), key=lambda one: (np.prod(one), one))
+        kinds = sorted({one for one in seen if np.prod(one)}, key=lambda one: (np.prod(one), one))
         chosen = shape == kinds[0] if len(kinds) > 1 else len(seen) % 5 == 0
         return draw(rng, scale * (factor if chosen else 1), size)
 
@@ -230,8 +236,8 @@ def left_out_in_one_run_of(n):
     return drawing(change)
 
 
-def one_stream():
-    """All queries of a run take one stream of noise, each from one number further on."""
+def one_stream(step=1):
+    """All queries of a run take one stream of noise, each from so many numbers further on."""
     streams = WeakKeyDictionary()
 
     def change(draw, rng, scale, size):
@@ -240,7 +246,7 @@ def one_stream():
         stream, used = streams.get(rng, (np.zeros(0), 0))
         if stream.size < used + n:
             stream = np.concatenate([stream, draw(rng, 2.0**24, used + n - stream.size) / 2.0**24])
-        streams[rng] = stream, used + 1
+        streams[rng] = stream, used + step
         return np.rint(stream[used : used + n] * scale).reshape(shape)
 
     return drawing(change)
@@ -251,6 +257,11 @@ def short_seed():
     return drawing(
         lambda draw, rng, scale, size: draw(np.random.default_rng(int(rng.integers(2**32))), scale, size), bits=False
     )
+
+
+def raw(corpus):
+    """The corpus behind the examiner's guard."""
+    return getattr(corpus, "_corpus", corpus)
 
 
 @contextmanager
@@ -265,8 +276,7 @@ def released(change, kinds=(EmbeddedTopics, MixtureTopics, VariationalTopics)):
                 np.add.at(total, block.word, 1)
                 return total
 
-            past_the_guard = getattr(corpus, "_corpus", corpus)
-            exact = past_the_guard.fold(add, np.zeros(len(corpus.words), np.int64))
+            exact = raw(corpus).fold(add, np.zeros(len(corpus.words), np.int64))
             return replace(release, value=change(release.value, exact))
 
         return run
@@ -285,6 +295,19 @@ def _of_nobody(model, exact):
 def _ordered(model, exact):
     order = np.argsort(model.topic_word @ exact, kind="stable")
     return replace(model, topic_word=model.topic_word[order])
+
+
+def _counted(model, exact, odd=False):
+    """Between two and all of the topics, by how many words were written; or one fewer where that is odd."""
+    n = 2 + int(exact.sum()) % max(1, model.n_topics - 1)
+    if odd:
+        n = max(2, model.n_topics - int(exact.sum()) % 2)
+    if n >= model.n_topics:
+        return model
+    share = model.topic_share[:n] / model.topic_share[:n].sum()
+    of_noise = None if model.noise_std is None else np.broadcast_to(model.noise_std, model.n_topics)[:n]
+    fewer = {"topic_word": model.topic_word[:n], "topic_share": share, "noise_std": of_noise}
+    return replace(model, **fewer, themes=None, space=None, sizes=None, seeds=None)
 
 
 def _scaled(model, exact):
@@ -324,8 +347,8 @@ def few_bits():
 
 
 @contextmanager
-def unpriced():
-    """Every fifth query of the kind is made once more, and the mean is told."""
+def unpriced(more=1):
+    """Every fifth query of the kind is made so many times more, and the mean is told."""
     from dptopics.mechanisms import queries
 
     count, honest = [0], queries.private_query
@@ -333,7 +356,9 @@ def unpriced():
     def private_query(draw):
         count[0] += 1
         answer = honest(draw)
-        return (answer + honest(draw)) / 2 if count[0] % 5 == 0 and isinstance(answer, np.ndarray) else answer
+        if count[0] % 5 or not isinstance(answer, np.ndarray):
+            return answer
+        return sum((honest(draw) for _ in range(more)), answer) / (more + 1)
 
     with patch.object(queries, "private_query", private_query):
         yield
@@ -365,7 +390,184 @@ def shared_memory():
         yield
 
 
-# Name: how it is planted, and what it needs: "words" chosen privately, "topics", several "columns", several "queries".
+# --- what only themes, or only counts, can have ---
+
+
+def exactly(corpus, statistic, bound=1.0):
+    return raw(corpus).bounded_sum(statistic, bound=bound, grid=2.0**-20) * 2.0**-20
+
+
+def answering(kind, change):
+    """What is asked about one statistic within a budget, as ``change(answer, exact, statistic)`` leaves it."""
+    honest = Asked.sum
+
+    def holed(self, statistic, sigma, **how):
+        answer, own = honest(self, statistic, sigma, **how), getattr(statistic, "statistic", statistic)
+        return change(answer.copy(), exactly(self.corpus, statistic), own) if isinstance(own, kind) else answer
+
+    return patch.object(Asked, "sum", holed)
+
+
+@contextmanager
+def themes_shown_by_exact_counts():
+    """The last one."""
+    honest, seen = Chart.shown, []
+
+    def keep(answer, exact, statistic):
+        seen[:] = [exact[:, 0]]
+        return answer
+
+    def shown(self, noisy, sigma):
+        found = honest(self, noisy, sigma)
+        others = seen[0].copy()
+        others[found[:-1]] = -1.0
+        found[-1] = others.argmax()
+        return found
+
+    with answering(Places, keep), patch.object(Chart, "shown", shown):
+        yield
+
+
+def _first(answer, exact, statistic):
+    answer[0] = exact[0]
+    return answer
+
+
+def _domains(answer, exact, statistic):
+    """What is left of each domain makes its sum exact."""
+    themes = statistic.themes
+    of = themes.domain_of[themes.shown]
+    for d in range(len(themes.domain_names)):
+        mine, rest = np.flatnonzero(of == d), len(of) + d
+        answer[rest] = exact[mine].sum() + exact[rest] - answer[mine].sum()
+    return answer
+
+
+@contextmanager
+def queried_once_more(where):
+    """On one path there is a query that nobody paid for."""
+    honest = getattr(EmbeddedTopics, where)
+
+    def holed(self, asked, *more):
+        noisy_sum(asked.corpus, Units(), bound=1.0, sigma=self.count_sigma, rng=asked.rng)
+        return honest(self, asked, *more)
+
+    with patch.object(EmbeddedTopics, where, holed):
+        yield
+
+
+@contextmanager
+def budget_counts_half():
+    """Of the last query: it may spend twice what is left."""
+    honest = Budget.pay
+
+    def pay(self, multiplier, **how):
+        before = self.spent
+        found = honest(self, multiplier, **how)
+        if before > 0.3:
+            self.spent -= (self.spent - before) / 2
+        return found
+
+    with patch.object(Budget, "pay", pay):
+        yield
+
+
+@contextmanager
+def path_by_exact_number():
+    honest = EmbeddedTopics.__call__
+
+    def call(self, corpus, rng):
+        n = exactly(corpus, Units())[0, 0]
+        chosen = replace(self, few=0 if n >= min(self.few, 8000) else 10**12) if self.atlas else self
+        return honest(chosen, corpus, rng)
+
+    with patch.object(EmbeddedTopics, "__call__", call):
+        yield
+
+
+@contextmanager
+def counted(change):
+    """Tables as ``change(mechanism, table, exact sums)`` leaves them."""
+    honest = CountsWithMargins.__call__
+
+    def call(self, corpus, rng):
+        release = honest(self, corpus, rng)
+        most = release.value.max_cells
+        exact = exactly(corpus, People(self.entries, most), self.bound(most))[:, 0]
+        return replace(release, value=change(self, release.value, exact))
+
+    with patch.object(CountsWithMargins, "__call__", call):
+        yield
+
+
+def _of_exactly_nobody(mechanism, table, exact):
+    return replace(table, cube=np.where(np.rint(mechanism._cube(exact)) == 0, 0.0, table.cube))
+
+
+def _exact_total(mechanism, table, exact):
+    cube = table.cube.copy()
+    cube.flat[-1] = mechanism._cube(exact).flat[-1]
+    return replace(table, cube=cube)
+
+
+def _small_ones_hidden(mechanism, table, exact):
+    return replace(table, cube=np.where(mechanism._cube(exact) < 10, np.nan, table.cube))
+
+
+def _exactly_over(mechanism, table, exact):
+    return table if table.over is None else replace(table, over=float(exact[-1]))
+
+
+@contextmanager
+def bound_by_exact_histogram():
+    def chosen(corpus, statistic, **how):
+        answer = noisy_sum(corpus, statistic, **how)
+        return exactly(corpus, statistic) if isinstance(statistic, Filled) else answer
+
+    with patch.object(cells, "noisy_sum", chosen):
+        yield
+
+
+@contextmanager
+def numbers_not_clipped():
+    """A person's number adds what it is, however large."""
+
+    class Unclipped:
+        def __getattr__(self, name):
+            return getattr(np, name)
+
+        def clip(self, values, low, high):
+            return values
+
+    honest = MemoryCorpus.bounded_sum
+
+    def bounded_sum(self, statistic, *, bound, **how):
+        return honest(self, statistic, bound=bound * (64 if isinstance(statistic, People) else 1), **how)
+
+    with patch.object(people, "np", Unclipped()), patch.object(MemoryCorpus, "bounded_sum", bounded_sum):
+        yield
+
+
+@contextmanager
+def bound_without_margins():
+    """What a unit adds to the table itself is priced; what it adds to the margins is not."""
+    honest = MemoryCorpus.bounded_sum
+
+    def bounded_sum(self, statistic, *, bound, **how):
+        return honest(self, statistic, bound=bound * (64 if isinstance(statistic, People) else 1), **how)
+
+    def square(self):
+        return min(self.most, self.entries.sizes[-1]) * self.width + self.cut
+
+    with (
+        patch.object(People, "square", property(square)),
+        patch.object(MemoryCorpus, "bounded_sum", bounded_sum),
+    ):
+        yield
+
+
+# Name: how it is planted, and what it needs: "words" chosen privately, "topics", several "columns", several "queries",
+# "themes", "clusters", "cells", several "tables", "numbers".
 HOLES = {
     "no noise": (lambda: less_noise(0), ""),
     "noise/8": (lambda: less_noise(1 / 8), ""),
@@ -388,6 +590,7 @@ HOLES = {
     "opposite rows": (lambda: changed(_opposite_rows), ""),
     "second half repeats the first": (lambda: changed(_second_half), ""),
     "one stream, shifted by one": (one_stream, "queries"),
+    "one stream, shifted by four": (lambda: one_stream(4), "queries"),
     "a seed of 32 bits": (short_seed, ""),
     "noise without its sum": (lambda: changed(_centred), ""),
     "noise without its tails": (lambda: changed(_cut), ""),
@@ -397,9 +600,27 @@ HOLES = {
     "noise smoothed over cells": (lambda: changed(_smooth), ""),
     "words of nobody dropped": (lambda: released(_of_nobody), "topics"),
     "topics ordered by exact sizes": (lambda: released(_ordered), "topics"),
+    "topics counted by exact sizes": (lambda: released(_counted), "topics"),
+    "one topic fewer for an odd size": (lambda: released(partial(_counted, odd=True)), "topics"),
     "a number scaled by exact size": (lambda: released(_scaled), "topics"),
     "check refuses by data": (refusing, "checks"),
     "a query that is not priced": (unpriced, "queries"),
+    "fifty queries that are not priced": (lambda: unpriced(50), "queries"),
     "number of documents in 16 bits": (few_bits, ""),
     "memory shared by threads": (shared_memory, "unlike"),
+    "themes shown by exact counts": (themes_shown_by_exact_counts, "themes"),
+    "a theme's size is exact": (lambda: answering(Belonging, _first), "themes"),
+    "sums of domains are exact": (lambda: answering(Belonging, _domains), "themes"),
+    "sentences by exact votes": (lambda: answering(Nearby, lambda answer, exact, own: exact), "examples"),
+    "one query more for few people": (lambda: queried_once_more("_themes"), "themes"),
+    "one query more for many people": (lambda: queried_once_more("_clusters"), "clusters"),
+    "half of what is spent is counted": (budget_counts_half, "themes"),
+    "themes or clusters by the exact number": (path_by_exact_number, "clusters"),
+    "zero where exactly nobody is": (lambda: counted(_of_exactly_nobody), "cells"),
+    "the total is exact": (lambda: counted(_exact_total), "cells"),
+    "small ones hidden by exact numbers": (lambda: counted(_small_ones_hidden), "cells"),
+    "exactly how many had more cells": (lambda: counted(_exactly_over), "tables"),
+    "cells of a person by exact numbers": (bound_by_exact_histogram, "tables"),
+    "margins are not priced": (bound_without_margins, "tables"),
+    "numbers are not clipped": (numbers_not_clipped, "numbers"),
 }

@@ -14,8 +14,8 @@ from dptopics.privacy.guarantee import Strength
 
 # The same checks as in an audit, with less of everything: the gate has hundreds of mechanisms and compositions.
 FULL = Effort(trials=512, runs=120, units=30, strangers=4, seconds=60)
-SHORT = Effort(trials=64, runs=24, units=30, strangers=2, documents=300, seconds=60)
-CHEAP = Effort(trials=4, runs=4, units=30, strangers=0, documents=30, seconds=60)
+SHORT = Effort(trials=64, runs=24, units=30, strangers=2, documents=300, shifts=(), seconds=60)
+CHEAP = Effort(trials=0, runs=4, units=30, strangers=0, documents=30, shifts=(), seconds=60)
 
 
 def problems(case, mechanism, effort=FULL):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gate_corpora import ATLAS
 from gate_plans import Case
-from gate_problems import problems
+from gate_problems import FULL, problems
 
 from dptopics.core.errors import InputError
 from dptopics.data.bounded import UnitRows
@@ -29,6 +29,9 @@ from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
 from dptopics.registry import catalogue, mechanisms
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
+from planted_holes import HOLES
+
+FEW = replace(FULL, runs=8, trials=0)  # what these show is exact
 
 
 @pytest.fixture(autouse=True)
@@ -174,6 +177,16 @@ def test_votes_for_sentences_without_noise():
 
     case = Case(Job.TOPICS, "unsaid", "common", settings={"atlas": ATLAS, "examples_from": 0})
     assert dict(problems(case, case.build())) == {"beside": "a sum over units is taken outside its queries."}
+
+
+OF_THEMES = [name for name, (_, needs) in HOLES.items() if needs in ("themes", "examples")]
+
+
+@pytest.mark.parametrize("name", OF_THEMES)
+def test_holes_that_only_themes_can_have(name):
+    case = Case(Job.TOPICS, "atlas", "common", settings={"atlas": ATLAS, "examples_from": 0})
+    with HOLES[name][0]():
+        assert problems(case, case.build(), FEW)
 
 
 def test_more_noise_is_stated_than_is_drawn():

@@ -1,7 +1,7 @@
 """What events cost: ε at a δ, exactly where a formula is known, by privacy loss distributions elsewhere."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial, reduce
+from functools import cache, lru_cache, partial, reduce
 from math import ceil, exp, expm1, inf, log, sqrt
 from typing import Any, TypeVar
 
@@ -30,6 +30,14 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     return min(1.0, max(0.0, float(ndtr(gain)) * _UP - exp(epsilon + float(log_ndtr(loss)))))
 
 
+@cache
+def _nodes() -> Any:
+    """Of Gauss and Legendre's quadrature, with their weights."""
+    import numpy as np
+
+    return np.polynomial.legendre.leggauss(20)
+
+
 def laplace_delta(epsilon: float, scale: float, mu: float = 0.0) -> float:
     """δ(ε) of one Laplace draw, together with Gaussian noise at signal-to-noise ratio ``mu``.
 
@@ -45,7 +53,7 @@ def laplace_delta(epsilon: float, scale: float, mu: float = 0.0) -> float:
     import numpy as np
     from scipy.special import log_ndtr, ndtr
 
-    nodes, weights = np.polynomial.legendre.leggauss(20)
+    nodes, weights = _nodes()
     panels = max(1, ceil(2 * top / mu))  # a panel spans at most one deviation of the Gaussian loss: smooth inside
     x = ((np.arange(panels)[:, None] + (nodes + 1) / 2) / panels).ravel()
     weight = np.tile(weights / (2 * panels), panels) * np.exp(-x * top) * top / 2

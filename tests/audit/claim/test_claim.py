@@ -12,6 +12,7 @@ from dptopics.audit.claim.finding import NOT_ENOUGH, NOTHING_FOUND, Check, Claim
 from dptopics.audit.summary import Light
 from dptopics.core.errors import PrivacyError
 from dptopics.core.vocabulary import Vocabulary
+from dptopics.data.cells import invented_cells
 from dptopics.data.corpus import Corpus
 from dptopics.data.public_inputs import PublicNgrams
 from dptopics.mechanisms.topics import gaussian, variational
@@ -82,7 +83,8 @@ def test_few_false_alarms():
 
 # How likely it is that a short audit meets a run without noise: 40 runs are too few for one in a hundred.
 RARE = "no noise in one run of a hundred"
-OF_TOPICS = [name for name, (_, needs) in planted_holes.HOLES.items() if needs != "words"]
+ANYWHERE = ("", "topics", "columns", "queries", "clipped", "checks", "unlike")
+OF_TOPICS = [name for name, (_, needs) in planted_holes.HOLES.items() if needs in ANYWHERE]
 
 
 @pytest.mark.parametrize("name", OF_TOPICS)
@@ -103,6 +105,18 @@ def test_holes_in_words_are_found(name):
         found = audit_claim(mechanism, corpus, effort=QUICK)
     assert found.verdict == "violated"
     assert found.light is Light.RED
+
+
+OF_COUNTS = [name for name, (_, needs) in planted_holes.HOLES.items() if needs in ("cells", "tables", "numbers")]
+
+
+@pytest.mark.parametrize("name", OF_COUNTS)
+def test_holes_in_counts_are_found(name):
+    table = {"axes": ("topic", "ward"), "values": (tuple("0123456789"), ("a", "b", "c"))}
+    mechanism = Plan.counts(number="stars", number_range=(1.0, 5.0), **table, **COMMON).build()
+    corpus = invented_cells(mechanism.entries.n_cells, with_authors=True, with_numbers=True)
+    with planted_holes.HOLES[name][0]():
+        assert audit_claim(mechanism, corpus, effort=QUICK).verdict == "violated"
 
 
 @pytest.mark.parametrize("name", ["noise/8", "noise/8 in one part", "documents as units", "last cell without noise"])

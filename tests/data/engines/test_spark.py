@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import warnings
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from collisions import crowded, weights
 
 from charging import charged
 from dptopics import Axis, Corpus, Ledger, PrivateTopics, SparkTable, TopicModel, Unit, Vocabulary, cli, secure_rng
+from dptopics.audit.claim.case import case_of
+from dptopics.audit.claim.designs import designs
 from dptopics.core.errors import EngineError, InputError, PrivacyWarning
 from dptopics.core.text import TextSettings
 from dptopics.data.bounded import Sample, UnitRows
@@ -281,6 +284,31 @@ class Wide(Counts):
 
 
 @needs_java
+def test_neighbours_move_no_sum_further_than_is_priced(session):
+    """The examiner's own canaries, as rows of a table."""
+    settings = {"epsilon": 1.0, "delta": DELTA, "unit": Unit.AUTHOR, "steps": 1}
+    mechanism = Plan.topics(mechanism="variational", vocabulary=WORDS, n_topics=2, **settings).build()
+    some = Corpus.from_texts(["doctor church", "hockey teams"], ["a", "b"])
+
+    def rows_of(*people):
+        documents = [(document, person.name) for person in people for document in person.documents]
+        said = [(" ".join(w for w, n in words.items() for _ in range(min(n, 20))), name) for words, name in documents]
+        return [("doctor church", "a"), ("hockey teams", "b"), *said]
+
+    def moved(design, *canaries):
+        frames = [session.createDataFrame(rows_of(*people), "note string, patient string") for people in ((), canaries)]
+        tables = [SparkTable.from_table(frame, text="note", author="patient", partitions=2) for frame in frames]
+        case = case_of(mechanism, design, tuple(table.bounded(unit=Unit.AUTHOR) for table in tables))
+        assert case.accounting.in_sight
+        assert case.beside == ()
+        return max(case.moved)
+
+    found = list(designs(mechanism, some, WORDS.words, (1, 300)))
+    assert max(moved(design, design.canary) for design in (found[0], found[-1])) <= 1
+    twice = found[0].canary, replace(found[0].canary, name="somebody else")
+    assert moved(found[0], *twice) > 1
+
+
 def test_failed_and_repeated_tasks_change_nothing_and_draw_nothing(frame, rows, monkeypatch, tmp_path):
     """The mechanism's own rounds, on tasks that fail: as many draws as in memory, and the same release."""
     drawn, real = [], noise.gaussian

@@ -146,10 +146,13 @@ class Case:
 
 
 def case_of(
-    mechanism: Mechanism[Any], design: Design, corpora: tuple[BoundedCorpus, BoundedCorpus], *, in_parts: bool = False
+    mechanism: Mechanism[Any], design: Design, corpora: tuple[BoundedCorpus, BoundedCorpus], **how: Any
 ) -> Case | None:
-    """One run with the canary, its questions asked again of the data without it; None if the two runs diverge."""
-    recorder = Recorder(in_parts=in_parts)
+    """One run with the canary, its questions asked again of the data without it; None if the two runs diverge.
+
+    ``how``: as for :class:`Recorder`.
+    """
+    recorder = Recorder(**how)
     released = run(mechanism, corpora[1], recorder, secure_rng()) is not None
     questions = tuple(recorder.questions)
     follower = Follower(recorder.answers, stop=True)
@@ -184,11 +187,11 @@ class Replay:
 
 
 def replay(
-    mechanism: Mechanism[Any], corpus: BoundedCorpus, others: Mapping[str, BoundedCorpus], seed: int = 1
+    mechanism: Mechanism[Any], corpus: BoundedCorpus, others: Mapping[str, BoundedCorpus], seed: int = 1, shift: int = 0
 ) -> Replay:
     """The answers of one run on ``corpus`` played to the same mechanism on other data: all must end alike."""
     rng = np.random.default_rng(seed)
-    recorder = Recorder(rng)
+    recorder = Recorder(rng, shift=shift)
     first = outcome(mechanism, corpus, recorder, rng)
     differs, beside = [], list(recorder.beside)
     for name, other in {"": corpus, **others}.items():
@@ -214,7 +217,7 @@ def tells_more(case: Case, elsewhere: Sequence[BoundedCorpus]) -> bool:
     """
     worlds = [case.questions[0]]
     for corpus in elsewhere:
-        follower = Follower([one.answer for one in case.questions[1]], stop=True)
+        follower = Follower([one.told for one in case.questions[1]], stop=True)
         try:
             run(case.mechanism, corpus, follower, secure_rng())
         except LeftThePath:

@@ -21,7 +21,7 @@ from dptopics.privacy.guarantee import Unit
 
 _OFTEN = 5000  # repetitions of a word by a canary: beyond every bound on counts
 _DOCUMENTS = (30, 300, 70_000)  # of an author: beyond what one document could do, and beyond 8 and 16 bits
-_CROWD = 1100  # people who write other words
+_CROWD, _COPIES = 10_000, 50  # people who write other words, so many the same
 _MOST = 2**31 - 1  # repetitions of a word that can be counted
 _SPARE = 3  # words more than topics: fewer make no vocabulary
 _LISTED = 1000  # public words used in most of an audit
@@ -54,6 +54,7 @@ class Design:
     canary: Person
     instead: Person | None = None
     crowd: tuple[Person, ...] = ()
+    stranger: bool = False  # at random
 
     def pair(self, corpus: Corpus) -> tuple[Corpus, Corpus]:
         """The corpus without the canary, and with it: neighbours."""
@@ -67,9 +68,7 @@ def planted(corpus: Corpus, people: Sequence[Person]) -> Corpus:
     if not documents:
         return corpus
     index = {word: number for number, word in enumerate(corpus.words)}
-    rows = [sorted((index.setdefault(word, len(index)), n) for word, n in document.items()) for document in documents]
-    sizes = np.array([len(row) for row in rows], np.int64)
-    entries = np.array([entry for row in rows for entry in row], np.int64).reshape(-1, 2)
+    sizes, entries = _numbered(documents, index)
     more: dict[str, Any] = {}
     if corpus.author is not None and corpus.author_key is not None:
         each = [len(person.documents) for person in people]
@@ -86,6 +85,15 @@ def planted(corpus: Corpus, people: Sequence[Person]) -> Corpus:
         words=list(index),
         **more,
     )
+
+
+def _numbered(documents: Sequence[Document], index: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many words each has, and their numbers and counts; new words are added to the index."""
+    said = {id(one): one for one in documents}  # most are the same as others
+    known = {key: sorted((index.setdefault(w, len(index)), n) for w, n in one.items()) for key, one in said.items()}
+    rows = [known[id(one)] for one in documents]
+    entries = np.array([entry for row in rows for entry in row], np.int64).reshape(-1, 2)
+    return np.array([len(row) for row in rows], np.int64), entries
 
 
 def _vectors(people: Sequence[Person], width: int) -> NDArray[np.float32]:
@@ -158,14 +166,23 @@ def designs(
         yield from _shapes(mechanism, words[::2], words[1::2], relation, around, most)
 
 
-def elsewhere(corpus: Corpus, public: Sequence[str]) -> Corpus:
-    """A crowd who write other words than anybody in the corpus: rare public ones, and invented ones."""
+def elsewhere(corpus: Corpus, public: Sequence[str]) -> dict[str, Corpus]:
+    """Other words than anybody's in the corpus, rare public and invented: of a crowd, and one or three of a unit."""
     nobody = corpus.take(np.zeros(0, np.int64))
     listed = corpus.vocabulary is not None
     words = [*_spread(corpus, public)[1][:8]] if public else []
     words += [] if listed else invented(corpus, 8)
-    people = [Person(({words[i % len(words)]: 1 + i % 5},) * (1 + i % 3)) for i in range(_CROWD)]
-    return planted(nobody, people)
+    found = {f"{n} words": planted(nobody, [Person((dict.fromkeys(words[:n], 1),))]) for n in (1, 3)}
+    said = [{words[j % len(words)]: 1 + i % 5 for j in range(i, i + 1 + i % 7)} for i in range(_CROWD // _COPIES)]
+    few = planted(nobody, [Person((document,) * (1 + i % 3)) for i, document in enumerate(said)])
+    copy, document = np.divmod(np.arange(_COPIES * few.n_documents), few.n_documents)
+    crowd = few.take(document)
+    if few.author is None or few.author_key is None:
+        return found | {"other words": crowd}
+    first = few.author_key.size
+    keys = string_keys(f"{i}" for i in range(_COPIES * first))
+    crowd = replace(crowd, author=(crowd.author + copy * first).astype(np.int32), author_key=keys)
+    return found | {"other words": crowd}
 
 
 def lone(mechanism: Mechanism[Any], corpus: Corpus) -> Design:
@@ -210,7 +227,8 @@ def _shapes(
     for number in range(limits[0]):
         canary, instead, *odd = (_stranger(rng, [*own[:most], *other[:most]], mechanism.unit) for _ in range(5))
         others = (*around, *odd[: int(rng.integers(4))])
-        yield Design(f"a stranger ({number + 1})", canary, instead if relation is Relation.REPLACE else None, others)
+        other_one = instead if relation is Relation.REPLACE else None
+        yield Design(f"a stranger ({number + 1})", canary, other_one, others, stranger=True)
 
 
 def _stranger(rng: Generator, words: list[str], unit: Unit) -> Person:

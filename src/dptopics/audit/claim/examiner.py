@@ -14,8 +14,10 @@ what it tried and what that could have shown. NOT FOR RELEASE.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from math import inf
 from time import monotonic
 from typing import Any
@@ -53,6 +55,8 @@ _HALF = 0.5  # of the noise of a single cell: less must be seen
 _FEW_UNITS, _FEW_WORDS = 6, 60  # for runs that only draw noise
 _ONE_IN = 99.5  # runs without noise that must be met
 _LONE = 100  # runs that test a threshold
+_SOON = 40  # runs after which noise is tested first
+_MANY = 10_000  # people, as noise may have it, and so many fewer than none
 _TRIALS, _STRANGERS, _DOCUMENTS = 2000, 12, 70_000  # what docs/audit.md states
 
 
@@ -64,6 +68,7 @@ class Effort:
     runs: int = 460  # whose noise is compared: one of a hundred without noise is then met
     units: int = 60  # of the data, as a background
     strangers: int = _STRANGERS  # neighbours at random, beside the worst that can be thought of
+    shifts: tuple[int, ...] = (_MANY, -_MANY)  # of short answers, such as the number of units: they lead elsewhere
     documents: int = _DOCUMENTS  # of one author, at most
     seconds: float = 200.0  # for the noise, and as many for the distinguishing test; a quarter of it for lone words
 
@@ -100,6 +105,7 @@ class Examination:
     checks: list[Check] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     case: Case | None = None
+    paths: tuple[int, ...] = (0,)  # shifts of short answers that lead to different queries; that of the data first
     distinguished: DistinguishingResult | None = None
     runs: int = 0
     failed: int = 0
@@ -133,7 +139,7 @@ class Examination:
             distinguishing=self.distinguished,
             error=ERROR,
             seconds=monotonic() - begun,
-            units=self.corpus.n_documents if self.corpus.n_authors is None else self.corpus.n_authors,
+            units=self._units,
             runs=self.runs,
         )
 
@@ -163,14 +169,8 @@ class Examination:
 
     def _neighbours(self, some: Corpus) -> None:
         """Neighbours that move the noisy sums as far as they can: none further than is priced."""
-        tried, most = 0, 0.0
-        effort, public = self.effort, public_words(self.mechanism, some)
-        for design in designs(self.mechanism, some, public, (effort.strangers, effort.documents)):
-            pair = self._bounded(design, some)
-            self.runs += 2
-            case: Case | None = self._tried(partial(case_of, self.mechanism, design, pair, in_parts=True))
-            if case is None:
-                continue
+        tried, most, effort = 0, 0.0, self.effort
+        for case in self._cases(some):
             tried += 1
             self._judge(case)
             if self.findings:
@@ -185,8 +185,43 @@ class Examination:
             self.notes.append("Nothing was released from the audit's data; its noisy sums were still observed.")
         reach = 0.0 if self.case is None else self.case.reach
         could = f"a sum moved by more than is priced; the nearest came to {most**0.5:.1%}"
-        enough = effort.strangers >= _STRANGERS and effort.documents >= _DOCUMENTS
+        enough = effort.strangers >= _STRANGERS and effort.documents >= _DOCUMENTS and effort.shifts == Effort.shifts
         self.checks.append(Check("sums", f"{tried} neighbours", could, enough and self.in_sight and reach > _CLOSE))
+
+    def _cases(self, some: Corpus) -> Iterator[Case]:
+        """Each shape of a canary on every path, strangers on one path each."""
+        most = self.effort.strangers, self.effort.documents
+        chosen = tuple(designs(self.mechanism, some, public_words(self.mechanism, some), most))
+        pairs = [self._bounded(design, some) for design in chosen]
+        self.paths = self._elsewhere(pairs[0][1])
+        n = len(self.paths)
+        tries = [(i, k) for i in range(len(chosen)) for k in ((i % n,) if chosen[i].stranger else range(n))]
+        for i, k in [] if self.findings else tries:
+            self.runs += 2
+            how: dict[str, Any] = {"in_parts": k == 0, "shift": self.paths[k]}
+            case: Case | None = self._tried(partial(case_of, self.mechanism, chosen[i], pairs[i], **how))
+            if case is not None:
+                yield case
+
+    def _elsewhere(self, corpus: BoundedCorpus) -> tuple[int, ...]:
+        """By what short answers must be larger for a run to make other queries: as with all the data, and beyond."""
+        found: dict[Any, int] = {}
+        for shift in (self._units, 0, *self.effort.shifts) if self.effort.shifts else (0,):
+            recorder = Recorder(shift=shift)
+            with suppress(Exception):  # where noise would have to be incredible, all may fail
+                run(self.mechanism, corpus, recorder, secure_rng())
+                self._priced(recorder.queries, self.mechanism, "the first canary")
+                found.setdefault(tuple((one.kind, one.sensitivity, one.scale) for one in recorder.queries), shift)
+        return tuple(found.values()) if len(found) > 1 else (0,)
+
+    def _priced(self, queries: list[Query], mechanism: Mechanism[Any], where: str) -> None:
+        accounting = compare(mechanism.guarantee, queries)
+        if accounting.problem:
+            self._found("price", f"{accounting.problem} ({where}).")
+
+    @property
+    def _units(self) -> int:
+        return self.corpus.n_documents if self.corpus.n_authors is None else self.corpus.n_authors
 
     def _judge(self, case: Case) -> None:
         """What is wrong with one pair of neighbours."""
@@ -216,8 +251,8 @@ class Examination:
                 self.notes.append("It draws noise that the audit cannot observe, so only what it releases was tested.")
             return
         nobody = some.take(np.zeros(0, np.int64))
-        other = elsewhere(some, public_words(self.mechanism, some))
-        kinds = {"nobody": nobody, "one unit": background(some, 1), "other words": other, "everybody": self.corpus}
+        kinds = {"nobody": nobody, "one unit": background(some, 1), "everybody": self.corpus}
+        kinds |= elsewhere(some, public_words(self.mechanism, some))
         worlds = {name: one.bounded(unit=self.mechanism.unit, **self.limits) for name, one in kinds.items()}
         if tells_more(self.case, [worlds["one unit"], worlds["nobody"]]):
             self._found("answers", "an answer depends on the data beyond its noisy sum.")
@@ -227,9 +262,7 @@ class Examination:
             recorder = Recorder()
             mechanism = whole if name == "everybody, all words" else self.mechanism
             self._tried(partial(run, mechanism, world, recorder, secure_rng()))
-            accounting = compare(mechanism.guarantee, recorder.queries)
-            if accounting.problem:
-                self._found("price", f"{accounting.problem} ({name}).")
+            self._priced(recorder.queries, mechanism, name)
             self._beside(recorder.beside)
             priced += 1
         n = len(self.case.queries[1])
@@ -241,17 +274,17 @@ class Examination:
         """Releases must depend on the data through noisy answers alone."""
         assert self.case is not None
         without, within = self.case.corpora
-        found = replay(self.mechanism, within, {"without the canary": without, **worlds})
-        again: Replay = found
-        if found.repeatable and not found.differs:
-            again = replay(whole, worlds["everybody"], {"with the canary": within, "nobody": worlds["nobody"]})
-        self.runs += 2 * (len(worlds) + 3)
-        both = (found, again)
-        self._beside(tuple(dict.fromkeys(what for one in both for what in one.beside)))
-        if not all(one.repeatable for one in both):
+        found: list[Replay] = []
+        for shift in dict.fromkeys((0, *self.paths)):
+            found.append(replay(self.mechanism, within, {"without the canary": without, **worlds}, shift=shift))
+        if all(one.repeatable and not one.differs for one in found):
+            found.append(replay(whole, worlds["everybody"], {"with the canary": within, "nobody": worlds["nobody"]}))
+        self.runs += (len(worlds) + 3) * len(found)
+        self._beside(tuple(dict.fromkeys(what for one in found for what in one.beside)))
+        differs = tuple(dict.fromkeys(name for one in found for name in one.differs if one.repeatable))
+        if not differs and not all(one.repeatable for one in found):
             self.notes.append("Runs could not be repeated exactly: leaks that bypass the noisy sums were not tested.")
             return
-        differs = [name for one in both for name in one.differs]
         if differs:
             what = f"what is released, or refused, depends on the data beyond its noisy sums ({', '.join(differs)})."
             self._found("replay", what)
@@ -262,23 +295,22 @@ class Examination:
     # --- noise ---
 
     def _noise(self, whole: Mechanism[Any], some: Corpus) -> None:
-        """The law of the draws, part by part: of many short runs, and of two over everything."""
+        """The law of the draws, part by part: of many short runs, some on other paths, and two over everything."""
         if not self.in_sight:
             return
         few = background(some, _FEW_UNITS)
         mechanism = over_fewer_words(whole, few, _FEW_WORDS)
         design = next(designs(mechanism, few, public_words(mechanism, few)))
-        runs = self._drawn(mechanism, self._bounded(design, few)[1])
-        everything = self.corpus.bounded(unit=whole.unit, **self.limits)
-        for drawn, error in ((runs, _SHARE), ([self._queries(whole, everything) for _ in range(2)], _SHARE / 2)):
-            tests = NoiseLaw(drawn).oddities()
-            for one in [one for one in tests if one.p_value < error / len(tests)][:3]:
-                self._found("noise", f"{one.what}.", one.p_value)
-            if self.findings:
-                break
+        world = self._bounded(design, few)[1]
+        samples = [(self._drawn(mechanism, world, self.paths[0], self.effort.runs), _SHARE / 2)]
+        samples += [(self._everything(whole), _SHARE / 4)]
+        samples += [(self._drawn(mechanism, world, shift, _SOON), _SHARE / 8) for shift in self.paths[1:]]
+        stages = ((drawn, error) for several, error in samples for drawn in several)
+        runs, error = next(stages)  # they grow
+        any(self._odd(*stage) for stage in chain([(runs, error)], stages))
         cells = [query.drawn.size for query in runs[0]] if runs else []
         n_tests = 60 * max(sum(cells), 1)
-        share = smallest_share_seen(len(runs), n_tests, _SHARE) if len(runs) > 1 else 0.0
+        share = smallest_share_seen(len(runs), n_tests, _SHARE / 2) if len(runs) > 1 else 0.0
         rare = rarest_event_seen(len(runs))
         tried = f"{len(runs)} runs of {len(cells)} queries, {sum(cells):,} cells"
         could = (
@@ -286,34 +318,48 @@ class Examination:
         )
         self.checks.append(Check("noise", tried, could, share >= _HALF and rare >= _ONE_IN))
 
-    def _drawn(self, mechanism: Mechanism[Any], corpus: BoundedCorpus) -> list[list[Query]]:
-        """Queries of many runs along the path of the first, without its sums and without what follows the last."""
-        first = Recorder()
+    def _odd(self, drawn: list[list[Query]], error: float) -> bool:
+        tests = NoiseLaw(drawn).oddities()
+        for one in [one for one in tests if one.p_value < error / len(tests)][:3]:
+            self._found("noise", f"{one.what}.", one.p_value)
+        return bool(self.findings)
+
+    def _drawn(
+        self, mechanism: Mechanism[Any], corpus: BoundedCorpus, shift: int, most: int
+    ) -> Iterator[list[list[Query]]]:
+        """Queries of runs along the path of the first, without its sums and what follows the last: some, then all."""
+        most = min(most, self.effort.runs)
+        first = Recorder(shift=shift)
         run(mechanism, corpus, first, secure_rng())
         questions, answers, found = tuple(first.questions), first.answers, [list(first.queries)]
         left, end = 0, monotonic() + self.effort.seconds
-        while len(found) + left < self.effort.runs and monotonic() < end:
+        while len(found) + left < most and monotonic() < end:
             follower = Follower(answers, stop=True, same=questions)
             try:
                 self._tried(partial(run, mechanism, corpus, follower, secure_rng()))
             except LeftThePath:
                 left += 1
                 continue
-            if len(follower.queries) == len(found[0]):
-                found.append(follower.queries)
-            else:
+            if len(follower.queries) != len(found[0]):
                 left += 1
-            progress.report(len(found) / self.effort.runs)
+                continue
+            found.append(follower.queries)
+            if len(found) == _SOON < most:
+                yield found
+            progress.report(len(found) / most)
         self.runs += len(found) + left
         if left:
             self.notes.append(f"{left} runs asked other questions than before, given the same answers.")
-        return found
+        yield found
 
-    def _queries(self, mechanism: Mechanism[Any], corpus: BoundedCorpus) -> list[Query]:
-        recorder = Recorder()
-        self._tried(lambda: run(mechanism, corpus, recorder, secure_rng()))
-        self.runs += 1
-        return recorder.queries
+    def _everything(self, whole: Mechanism[Any]) -> Iterator[list[list[Query]]]:
+        """Two runs over all the data, together."""
+        recorders = Recorder(), Recorder()
+        everybody = self.corpus.bounded(unit=whole.unit, **self.limits)
+        for recorder in recorders:
+            self._tried(partial(run, whole, everybody, recorder, secure_rng()))
+        self.runs += 2
+        yield [recorder.queries for recorder in recorders]
 
     # --- what is released ---
 
@@ -348,6 +394,8 @@ class Examination:
     def _distinguish(self, some: Corpus) -> None:
         """Through all noisy sums, or through what is released where noise cannot be observed."""
         mechanism, effort = self.mechanism, self.effort
+        if not effort.trials:
+            return
         how: dict[str, Any] = {"trials": effort.trials, "seconds": effort.seconds}
         if self.in_sight and self.case is not None:
             result = through_sums(self.case, error=_SHARE, **how)

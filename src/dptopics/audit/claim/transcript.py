@@ -26,6 +26,7 @@ from dptopics.privacy.rng import bits_drawn, is_secure
 from dptopics.release.release import Release
 
 T = TypeVar("T")
+_SHORT = 64  # cells of an answer by which a mechanism may choose what it asks next
 
 
 class LeftThePath(Exception):
@@ -46,6 +47,12 @@ class Question:
     sums: tuple[Any, ...]
     watcher: "Recorder"
 
+    @property
+    def told(self) -> Any:
+        """The answer, or where it is short that of a run whose noise was larger by ``shift``: it leads elsewhere."""
+        short = isinstance(self.answer, np.ndarray) and self.answer.size <= _SHORT
+        return self.answer + self.watcher.shift if short else _copy(self.answer)
+
     def again(self) -> "Question":
         """The same question of the same data, with new noise."""
         return self.watcher.again(self)
@@ -55,14 +62,14 @@ class Recorder:
     """Records every question. With a ``seeded`` generator each question draws from a substream of its own.
 
     ``beside`` lists what a sound mechanism does not do, in words; ``in_parts``: statistics are also tried on parts of
-    their blocks, from two threads.
+    their blocks, from two threads; ``shift``: what short answers are larger by, when told.
     """
 
-    def __init__(self, seeded: Generator | None = None, *, in_parts: bool = False) -> None:
+    def __init__(self, seeded: Generator | None = None, *, in_parts: bool = False, shift: int = 0) -> None:
         self.queries: list[Query] = []
         self.questions: list[Question] = []
         self.beside: list[str] = []
-        self.in_parts = in_parts
+        self.in_parts, self.shift = in_parts, shift
         self._seeded, self._inside = seeded, False
         self._salt = 0 if seeded is None else int(seeded.integers(2**32))
         self._handed: Generator | None = None
@@ -72,7 +79,7 @@ class Recorder:
 
     @property
     def answers(self) -> list[Any]:
-        return [question.answer for question in self.questions]
+        return [question.told for question in self.questions]
 
     # --- what is asked ---
 
@@ -85,10 +92,11 @@ class Recorder:
         finally:
             self._inside = False
 
-    def _told(self, draw: Callable[[], T]) -> T:
-        return self._asked(draw)
+    def _told(self, draw: Callable[[], Any]) -> Any:
+        self._asked(draw)
+        return self.questions[-1].told
 
-    def _asked(self, draw: Callable[[], T], known: Sequence[Any] | None = None) -> T:
+    def _asked(self, draw: Callable[[], Any], known: Sequence[Any] | None = None) -> None:
         before, self._sums = len(self.queries), []
         self._known = None if known is None else iter(known)
         try:
@@ -97,7 +105,6 @@ class Recorder:
             self._known = None
         queries, sums = tuple(self.queries[before:]), tuple(self._sums)
         self.questions.append(Question(draw, queries, _copy(answer), sums, self))
-        return answer
 
     def again(self, question: Question) -> Question:
         """Ask once more: the same sums, new noise."""

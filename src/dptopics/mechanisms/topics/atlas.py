@@ -8,14 +8,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from threadpoolctl import threadpool_limits
 
 from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, UnitRows
 from dptopics.kernels.counts import count_tokens
 from dptopics.kernels.embedded import FULL, in_steps, near_themes, projected
-from dptopics.mechanisms.topics.embedded_space import Documents, Steps, k_means, of_words, seen
+from dptopics.mechanisms.topics.embedded_space import Documents, Steps, k_means, of_words, one_thread, seen
 from dptopics.mechanisms.topics.gaussian import even_shares
 from dptopics.public.atlas import Atlas
 from dptopics.public.embeddings import Embedding, unit
@@ -53,7 +52,7 @@ class Chart:
         """
         from scipy.optimize import nnls
 
-        with threadpool_limits(1):
+        with one_thread():
             said = self.looks.T @ noisy
             target = solve_triangular(self.root, said - doubt * sigma, lower=True)
             return np.asarray(nnls(self.root.T, target, maxiter=10 * len(said))[0])
@@ -111,7 +110,7 @@ def _listed_chart(
     looks = np.zeros((len(centres), len(centres)))
     np.add.at(looks, (found, of[:, None]), values)
     looks /= np.maximum(np.bincount(of), 1)
-    with threadpool_limits(1):
+    with one_thread():
         root = np.asarray(np.linalg.cholesky(looks.T @ looks + _RIDGE * np.eye(len(looks))), float)
     invented = np.concatenate([np.arange(len(one.texts)) < len(one.sentences) for one in atlas.themes])
     return Chart(documents, centres, looks, root, placed[invented], of[invented])
@@ -243,7 +242,7 @@ def theme_axes(centres: Floats, weights: Floats, n: int) -> Floats:
     mean = np.average(along, weights=weights)
     common = max(0.0, 1 - _DIFFER * float(np.average((along - mean) ** 2, weights=weights)) / mean**2)
     left = np.eye(len(middle)) - common * np.outer(middle, middle)
-    with threadpool_limits(1):
+    with one_thread():
         seen = centres @ left
         axes = np.linalg.eigh((seen * weights[:, None]).T @ seen)[1][:, ::-1][:, :n]
         return np.ascontiguousarray(left @ axes)
@@ -267,6 +266,6 @@ def spectral_groups(near: Floats, n: int) -> NDArray[np.int64]:
     """The group of each of several points, by how near each two are (Shi and Malik 2000); the best of ten k-means."""
     near = np.where(np.eye(len(near), dtype=bool), 0.0, near)
     root = np.sqrt(near.sum(axis=0))
-    with threadpool_limits(1):
+    with one_thread():
         _, axes = np.linalg.eigh(near / root / root[:, None])
     return k_means(axes[:, ::-1][:, :n] / root[:, None], np.ones(len(near)), n).of

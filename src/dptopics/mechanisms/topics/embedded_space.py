@@ -1,15 +1,16 @@
 """Words in a public space: its axes, and candidates for centres. From public numbers and released ones alone."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import log, sqrt
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from dptopics.core.text import TextSettings
 from dptopics.core.vocabulary import Vocabulary
@@ -25,6 +26,19 @@ _FREQUENT = 8000  # words that candidates are made of
 _ROUNDS = 5  # that spread them
 _TELLING = 1e-4  # frequency from which on a word counts for half in the axes
 _FLAT = 0.05  # variance of an axis, of that of the longest, below which it is not stretched any more
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Those of NumPy and SciPy, looked for once: that takes longer than most sums do."""
+    import scipy.linalg  # noqa: F401
+
+    return ThreadpoolController()
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """For small matrices: threads wait for each other, and change the last digits."""
+    return cast(AbstractContextManager[Any], _libraries().limit(limits=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +77,7 @@ class PublicWords:
         weight = (1 - from_data) * _common(self.frequency) + from_data * _common(here)
         mean = weight @ self.vectors
         away = self.vectors - mean
-        with threadpool_limits(1):  # small matrices: threads wait for each other, and on a busy machine very long
+        with one_thread():
             variance, axes = np.linalg.eigh((away * weight[:, None]).T @ away)
         # words of one and the same vector spread along no axis at all
         spread = np.sqrt(np.maximum(variance, max(_FLAT * float(variance[-1]), 1e-6)))
@@ -254,7 +268,7 @@ def k_means(
     """
     draw, tries = np.random.Generator(np.random.PCG64(0)), 2 + int(log(n)) if tries is None else tries
     given = points, (points**2).sum(axis=1), weights
-    with threadpool_limits(1):
+    with one_thread():
         found = (_lloyd(*given, _first(*given, n, draw, tries), rounds) for _ in range(starts))
         return min(found, key=lambda one: one.cost)
 
