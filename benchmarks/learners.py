@@ -18,11 +18,24 @@ from scipy.special import gammaln, psi
 from dptopics import Corpus, Vocabulary
 from dptopics.core.counts import Counts
 from dptopics.kernels.doc_topics import doc_shares
-from dptopics.learners.lda import GibbsLda, VariationalLda, log_likelihood
+from dptopics.learners.lda import GibbsLda, GibbsState, VariationalLda
 from results import bar, save
 
 ALPHA, BETA = 0.1, 0.01
 STARTS = (0, 1, 2)  # variational Bayes ends in local optima: medians over random starts, for both
+
+
+def log_likelihood(state: GibbsState, n_topics: int, alpha: float, beta: float) -> float:
+    """log p(words, topics) per token of the current state (Griffiths & Steyvers 2004, equations 2 and 3)."""
+    n_docs, n_words = state.start.size - 1, state.word_topic.shape[0]
+    doc = np.repeat(np.arange(n_docs), np.diff(state.start))
+    doc_topic = np.bincount(doc * n_topics + state.topic, minlength=n_docs * n_topics)
+    word_topic = state.word_topic[:, :n_topics]
+    total = np.sum(gammaln(word_topic + beta)) - word_topic.size * gammaln(beta)
+    total -= np.sum(gammaln(state.topic_total[:n_topics] + n_words * beta) - gammaln(n_words * beta))
+    total += np.sum(gammaln(doc_topic + alpha)) - doc_topic.size * gammaln(alpha)
+    total -= np.sum(gammaln(np.diff(state.start) + n_topics * alpha) - gammaln(n_topics * alpha))
+    return float(total / max(1, state.word.size))
 
 
 def newsgroups(folder: Path) -> Counts:

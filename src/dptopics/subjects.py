@@ -131,7 +131,7 @@ class Asked:
                 raise InputError(f"the questions name the function {fact.what}. Allow it: --allow {fact.what}.")
             module, _, place = fact.what.partition(":")
             advice = "Give module:function, of a module that is installed."
-            load = partial(_imported, module, place)
+            load = partial(lambda where, what: attrgetter(what)(import_module(where)), module, place)
             found[fact.what] = fact.detail or shielded(load, f"there is no function {fact.what!r}", advice)
         return found
 
@@ -241,10 +241,6 @@ class Asked:
         if self.failed[0]:
             tell_owner(f"a function of the questions raised an error on {self.failed[0]:,} texts: counted as no.")
             self.failed[0] = 0
-
-
-def _imported(module: str, place: str) -> Callable[[str], Any]:
-    return attrgetter(place)(import_module(module))
 
 
 def _true(function: Callable[[str], Any], text: str, *, failed: list[int]) -> bool:

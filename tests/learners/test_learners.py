@@ -13,7 +13,7 @@ from dptopics.core.errors import InputError
 from dptopics.kernels.gibbs import gibbs_sweep
 from dptopics.learners import learn
 from dptopics.learners.adapters import GensimLearner, SklearnLearner, TomotopyLearner, lsi, plsa
-from dptopics.learners.lda import GibbsLda, VariationalLda, log_likelihood
+from dptopics.learners.lda import GibbsLda, VariationalLda
 
 
 def planted(n_topics=4, words_each=6, n_documents=300, length=40, seed=0):
@@ -93,6 +93,8 @@ def test_without_a_document_the_others_start_alike():
 
 
 def test_gibbs_keeps_its_books():
+    from learners import log_likelihood  # of the benchmark
+
     counts, _ = planted(n_documents=50)
     learner = GibbsLda(n_topics=11, sweeps=3)  # padded to 16
     state = learner.begin(counts)

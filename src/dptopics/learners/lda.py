@@ -81,21 +81,6 @@ class GibbsLda:
         return siphash(counts.doc_key, np.uint64(self.key), np.uint64(0))
 
 
-def log_likelihood(state: GibbsState, n_topics: int, alpha: float, beta: float) -> float:
-    """log p(words, topics) per token of the current state (Griffiths & Steyvers 2004, equations 2 and 3)."""
-    from scipy.special import gammaln
-
-    n_docs, n_words = state.start.size - 1, state.word_topic.shape[0]
-    doc = np.repeat(np.arange(n_docs), np.diff(state.start))
-    doc_topic = np.bincount(doc * n_topics + state.topic, minlength=n_docs * n_topics)
-    word_topic = state.word_topic[:, :n_topics]
-    total = np.sum(gammaln(word_topic + beta)) - word_topic.size * gammaln(beta)
-    total -= np.sum(gammaln(state.topic_total[:n_topics] + n_words * beta) - gammaln(n_words * beta))
-    total += np.sum(gammaln(doc_topic + alpha)) - doc_topic.size * gammaln(alpha)
-    total -= np.sum(gammaln(np.diff(state.start) + n_topics * alpha) - gammaln(n_topics * alpha))
-    return float(total / max(1, state.word.size))
-
-
 _PARTS = 2  # documents are added up in so many parts, whatever the number of threads: the sum must not depend on it
 
 
@@ -146,7 +131,7 @@ class VariationalLda:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for number in range(self.passes * n_batches):
                 docs = self._batch(counts, number, n_batches)
-                rows = everything if n_batches == 1 else _words_of(counts, docs)
+                rows = everything if n_batches == 1 else np.unique(counts.take(docs).word).astype(np.int64)
                 word_pull(weights, rows, self.n_topics, pull)
                 expected = self._expected(pool, counts, count, docs, pull)
                 target = self.beta + (counts.n_documents / max(1, docs.size)) * expected
@@ -195,8 +180,3 @@ class VariationalLda:
         parts = list(pool.map(part, np.array_split(docs, _PARTS)))
         total = sum(p.astype(np.float64) for p in parts[1:]) + parts[0]
         return np.asarray(total * pull)[:, : self.n_topics]
-
-
-def _words_of(counts: Counts, docs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Words that occur in these documents."""
-    return np.unique(counts.take(docs).word).astype(np.int64)

@@ -59,7 +59,7 @@ def demo_corpus(seed: int = 7) -> DemoTexts:
     wording = tomllib.loads(files("dptopics").joinpath("resources", "clinic_messages.toml").read_text("utf-8"))
     rng = np.random.Generator(np.random.PCG64(seed))
     pseudonyms = [f"patient-{number + 1:05d}" for number in _shuffled(rng, _AUTHORS)]
-    rare = _rare_words(wording)
+    rare = [(kind, word) for kind in wording["rare"]["sentences"] for word in wording["rare"][kind]]
     rare = [rare[i] for i in _shuffled(rng, len(rare))]
     draws = _uniforms(rng)
 
@@ -108,11 +108,6 @@ def _author(rank: int, rare: Sequence[tuple[str, str]], wording: Mapping[str, An
     themes = tuple(_any(hat, draws) for _ in range(1 + int(next(draws) * 3)))
     own, uses = _rare_word_of(rank, rare, draws)
     return _Author(messages, _pick(wording["first_names"], draws), themes, own, uses)
-
-
-def _rare_words(wording: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """All identifying words with their kind."""
-    return [(kind, word) for kind in wording["rare"]["sentences"] for word in wording["rare"][kind]]
 
 
 def _rare_word_of(

@@ -31,6 +31,49 @@ def random_bits(rng: Generator, n: int) -> NDArray[np.uint64]:
     return rng.integers(0, 2**64 - 1, n, dtype=np.uint64, endpoint=True)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SampledTopics(Calibrated):
+    """What reproductions by Gibbs sampling have in common. Words must be public, and at least as many as topics."""
+
+    n_topics: int
+    delta: float
+    unit: Unit = Unit.AUTHOR
+    steps: int = 15
+    alpha: float = 0.1
+    beta: float = 0.01
+    job: ClassVar[Job] = Job.TOPICS
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_topics(self.n_topics, self.alpha, self.beta)
+        if self.steps < 0:
+            raise InputError(f"steps must not be negative, got {self.steps}.")
+
+    def words(self, corpus: BoundedCorpus) -> Vocabulary:
+        mine: Any = self
+        own = getattr(mine, "vocabulary", None)
+        return check_words(mine, corpus, corpus.vocabulary if own is None else own, self.n_topics)
+
+    def check(self, corpus: BoundedCorpus) -> None:
+        self.words(corpus)
+
+    def made(
+        self, topic_word: NDArray[np.float64], size: NDArray[Any], corpus: BoundedCorpus, rng: Generator,
+        noise_std: NDArray[np.float64] | None = None,
+    ) -> Release[TopicModel]:  # fmt: skip
+        """The release of topics of this ``size``."""
+        mine: Any = self
+        model = TopicModel(
+            topic_word=topic_word,
+            vocabulary=self.words(corpus),
+            topic_share=size / size.sum(),
+            alpha=self.alpha,
+            noise_std=noise_std,
+            text=corpus.text,
+        )
+        return Release.of(model, mine, rng)
+
+
 _SENSITIVITY = 2.0  # of the topic-word counts in L1, when one word is exchanged for another: one count less, one more
 _HOLES = (
     "The claim is about one word at one place of one document: far weaker than hiding a document or an author. Whoever "
@@ -43,7 +86,7 @@ _HOLES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZhaoTopics(Calibrated):
+class ZhaoTopics(SampledTopics):
     """A reproduction with a claim per word: for experiments, hardly ever to publish with.
 
     In each of ``steps`` rounds every token draws its topic from the last noisy topic-word counts, cut off at ``clip``,
@@ -57,23 +100,15 @@ class ZhaoTopics(Calibrated):
     (30.0, 'replace-word', 0.0112)
     """
 
-    n_topics: int
     epsilon_noise: float
     epsilon_draws: float
-    delta: float
-    unit: Unit = Unit.AUTHOR
-    steps: int = 15
-    alpha: float = 0.1
-    beta: float = 0.01
     vocabulary: Vocabulary | None = field(default=None, repr=False)
-    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "zhao"
     public_words_only: ClassVar[str] = "it is about single words, a vocabulary chosen from the data about whole units"
     paper: ClassVar[str] = "Zhao et al. 2021 (HDP-LDA)"
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        check_topics(self.n_topics, self.alpha, self.beta)
+        super().__post_init__()
         if not (0 < self.epsilon_noise < inf and 0 < self.epsilon_draws < inf):
             raise InputError(
                 "epsilon_noise and epsilon_draws must be positive numbers, "
@@ -106,7 +141,7 @@ class ZhaoTopics(Calibrated):
 
     def check(self, corpus: BoundedCorpus) -> None:
         """Words must be public, and documents whole."""
-        check_words(self, corpus, self._words(corpus), self.n_topics)
+        self.words(corpus)
         bounds = corpus.bounds
         if bounds.max_docs is not None or bounds.max_words is not None:
             raise PrivacyError(
@@ -116,7 +151,7 @@ class ZhaoTopics(Calibrated):
 
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
         self.check(corpus)
-        vocabulary = check_words(self, corpus, self._words(corpus), self.n_topics)
+        vocabulary = self.words(corpus)
         with progress.part(0.0, 0.1):
             start, word = raw_counts(corpus.limited(vocabulary=vocabulary)).tokens()
         shape = (len(vocabulary), self.n_topics)
@@ -133,18 +168,8 @@ class ZhaoTopics(Calibrated):
                 progress.report((sweep + 1) / self.steps)
         counts = np.maximum(noisy, 0.0) + self.beta
         total = counts.sum(axis=0)
-        model = TopicModel(
-            topic_word=np.ascontiguousarray((counts / total).T),
-            vocabulary=vocabulary,
-            topic_share=total / total.sum(),
-            alpha=self.alpha,
-            noise_std=sqrt(2) * _SENSITIVITY / self.epsilon_noise / total,
-            text=corpus.text,
-        )
-        return Release.of(model, self, rng)
-
-    def _words(self, corpus: BoundedCorpus) -> Vocabulary | None:
-        return corpus.vocabulary if self.vocabulary is None else self.vocabulary
+        noise_std = sqrt(2) * _SENSITIVITY / self.epsilon_noise / total
+        return self.made(np.ascontiguousarray((counts / total).T), total, corpus, rng, noise_std)
 
     def _noisy_counts(
         self, word: NDArray[np.int32], topic: NDArray[np.int32], shape: tuple[int, int], rng: Generator
@@ -163,7 +188,7 @@ _WHY_NONE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZhuTopics(Calibrated):
+class ZhuTopics(SampledTopics):
     """A reproduction that hides nobody: for experiments and attacks, never to publish with.
 
     Plain collapsed Gibbs sampling; then one sweep whose sampling probabilities are computed from counts plus noise of
@@ -174,25 +199,15 @@ class ZhuTopics(Calibrated):
     'none'
     """
 
-    n_topics: int
     epsilon: float
-    delta: float
-    unit: Unit = Unit.AUTHOR
-    steps: int = 15
-    alpha: float = 0.1
-    beta: float = 0.01
-    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "zhu"
     paper: ClassVar[str] = "Zhu et al. 2016"
     noise_parameter: ClassVar[str] = "epsilon"
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        check_topics(self.n_topics, self.alpha, self.beta)
+        super().__post_init__()
         if not 0 < self.epsilon < inf:
             raise InputError(f"epsilon must be a positive number, got {self.epsilon}.")
-        if self.steps < 0:
-            raise InputError(f"steps must not be negative, got {self.steps}.")
 
     def rescaled(self, factor: float) -> Self:
         return replace(self, epsilon=self.epsilon / factor)
@@ -202,12 +217,8 @@ class ZhuTopics(Calibrated):
         why = (_WHY_NONE, PUBLIC_WORDS)
         return self.promise(Laplace(1 / self.epsilon), strength=Strength.NONE, assumptions=why)
 
-    def check(self, corpus: BoundedCorpus) -> None:
-        """The words must be public, and at least as many as topics."""
-        check_words(self, corpus, corpus.vocabulary, self.n_topics)
-
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        vocabulary = check_words(self, corpus, corpus.vocabulary, self.n_topics)
+        self.check(corpus)
         with progress.part(0.0, 0.1):
             counts = raw_counts(corpus)
         # Fresh keys instead of those of the content: equal documents draw different topics.
@@ -224,12 +235,4 @@ class ZhuTopics(Calibrated):
             bits = random_bits(rng, state.word.size)
             sweep_perturbed(*state, self.alpha, self.beta, self.n_topics, drawn[0], drawn[1], bits)
             progress.report(1.0)
-        total = state.topic_total[: self.n_topics] + self.alpha
-        model = TopicModel(
-            topic_word=learner.topics(state),
-            vocabulary=vocabulary,
-            topic_share=total / total.sum(),
-            alpha=self.alpha,
-            text=corpus.text,
-        )
-        return Release.of(model, self, rng)
+        return self.made(learner.topics(state), state.topic_total[: self.n_topics] + self.alpha, corpus, rng)

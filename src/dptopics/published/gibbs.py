@@ -9,18 +9,15 @@ from numpy.random import Generator
 
 from dptopics.core import progress
 from dptopics.core.errors import InputError
-from dptopics.core.settings import check_fields
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import BoundedCorpus, raw_counts
 from dptopics.kernels.noisy_gibbs import sweep_shifted
-from dptopics.learners import check_topics
 from dptopics.learners.lda import GibbsLda
-from dptopics.mechanisms.mechanism import Calibrated, Job, check_words
 from dptopics.mechanisms.queries import grid_for
 from dptopics.privacy import noise
 from dptopics.privacy.events import Laplace, Relation
-from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength, Unit
-from dptopics.published.fdptm import random_bits
+from dptopics.privacy.guarantee import PUBLIC_WORDS, Guarantee, Strength
+from dptopics.published.fdptm import SampledTopics, random_bits
 from dptopics.release.release import Release
 from dptopics.release.topic_model import TopicModel
 
@@ -36,7 +33,7 @@ _WHY_NONE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceCountsTopics(Calibrated):
+class LaplaceCountsTopics(SampledTopics):
     """A reproduction that hides nobody: a baseline for experiments, never to publish with.
 
     Every token gets a random topic; the word-topic and document-topic counts that follow get noise of ``scale`` in each
@@ -48,27 +45,17 @@ class LaplaceCountsTopics(Calibrated):
     (0.5, 'none')
     """
 
-    n_topics: int
     scale: float
-    delta: float
-    unit: Unit = Unit.AUTHOR
-    steps: int = 15
-    alpha: float = 0.1
-    beta: float = 0.01
     vocabulary: Vocabulary | None = field(default=None, repr=False)
     noise_parameter: ClassVar[str] = "scale"
-    job: ClassVar[Job] = Job.TOPICS
     name: ClassVar[str] = "laplace-counts"
     public_words_only: ClassVar[str] = "it is about single words, a vocabulary chosen from the data about whole units"
     paper: ClassVar[str] = "Zhao et al. 2019 (baseline)"
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        check_topics(self.n_topics, self.alpha, self.beta)
+        super().__post_init__()
         if not 0 < self.scale < inf:
             raise InputError(f"scale must be a positive number, got {self.scale}.")
-        if self.steps < 0:
-            raise InputError(f"steps must not be negative, got {self.steps}.")
 
     @property
     def guarantee(self) -> Guarantee:
@@ -76,12 +63,8 @@ class LaplaceCountsTopics(Calibrated):
         event = Laplace(self.scale, count=2, relation=Relation.ADD_OR_REMOVE_WORD)
         return self.promise(event, strength=Strength.NONE, assumptions=(*_WHY_NONE, PUBLIC_WORDS))
 
-    def check(self, corpus: BoundedCorpus) -> None:
-        """The words must be public, and at least as many as topics."""
-        check_words(self, corpus, self.vocabulary or corpus.vocabulary, self.n_topics)
-
     def __call__(self, corpus: BoundedCorpus, rng: Generator) -> Release[TopicModel]:
-        vocabulary = check_words(self, corpus, self.vocabulary or corpus.vocabulary, self.n_topics)
+        vocabulary = self.words(corpus)
         with progress.part(0.0, 0.1):
             counts = raw_counts(corpus.limited(vocabulary=vocabulary))
         counts = replace(counts, doc_key=random_bits(rng, counts.n_documents))
@@ -108,15 +91,8 @@ class LaplaceCountsTopics(Calibrated):
                 progress.report((sweep + 1) / self.steps)
             progress.report(1.0)
         weights = np.maximum(by_word.T, 0.0) + self.beta
-        size = np.maximum(total, 0.0) + self.alpha
-        model = TopicModel(
-            topic_word=weights / weights.sum(axis=1, keepdims=True),
-            vocabulary=vocabulary,
-            topic_share=size / size.sum(),
-            alpha=self.alpha,
-            text=corpus.text,
-        )
-        return Release.of(model, self, rng)
+        topics = weights / weights.sum(axis=1, keepdims=True)
+        return self.made(topics, np.maximum(total, 0.0) + self.alpha, corpus, rng)
 
     def _noisy(self, counts: np.ndarray[Any, np.dtype[np.float64]], rng: Generator) -> Any:
         grid = grid_for(1.0, self.scale)

@@ -130,7 +130,8 @@ class Case:
     def signal(self) -> float:
         """Distance of the two worlds in standard deviations of the noise: what an attack can use."""
         pairs = zip(*self.queries, strict=True)
-        return float(np.sqrt(sum(float((_shift(*two) ** 2).sum()) / two[0].scale ** 2 for two in pairs)))
+        shifts = [(other.exact - one.exact).astype(np.float64) / one.scale for one, other in pairs]
+        return float(np.sqrt(sum(float((shift**2).sum()) for shift in shifts)))
 
     @property
     def reach(self) -> float:
@@ -246,10 +247,6 @@ def _moved(one: Query, other: Query, allowed: float) -> Fraction:
     shift = (other.exact - one.exact).ravel()
     steps = shift[shift != 0].tolist()
     return Fraction(sum(abs(step) ** one.kind.norm for step in steps)) / Fraction(allowed) ** one.kind.norm
-
-
-def _shift(one: Query, other: Query) -> Any:
-    return (other.exact - one.exact).ravel().astype(np.float64)
 
 
 def _log_ratio(seen: Query, without: Query, within: Query) -> float:

@@ -38,7 +38,8 @@ def read_folder(folder: Path, columns: Sequence[str], encoding: str) -> Iterator
             "sub-folder: --text text --author folder."
         )
     check_columns(COLUMNS, *columns)
-    inside = [one for one in sorted(folder.rglob("*")) if _visible(one, folder) and one.is_file()]
+    found = (one for one in sorted(folder.rglob("*")) if one.is_file())
+    inside = [one for one in found if not any(part.startswith(".") for part in one.relative_to(folder).parts)]
     texts = [one for one in inside if one.suffix.lower() == _SUFFIX]
     if len(inside) > len(texts):  # even if none is left: whether there are any texts is private
         tell_owner(f"{len(inside) - len(texts):,} files that do not end in {_SUFFIX} were left out.")
@@ -47,10 +48,6 @@ def read_folder(folder: Path, columns: Sequence[str], encoding: str) -> Iterator
         rows = [_row(one, folder, columns, encoding, start + i + 1) for i, one in enumerate(part)]
         yield of_rows(rows)
         progress.report((start + len(part)) / len(texts))
-
-
-def _visible(path: Path, folder: Path) -> bool:
-    return not any(part.startswith(".") for part in path.relative_to(folder).parts)
 
 
 def _row(path: Path, folder: Path, columns: Sequence[str], encoding: str, number: int) -> list[str | None]:
