@@ -57,6 +57,16 @@ def test_planted_holes():
     assert audit_holes.honest(results) in page("docs/audit.md")
 
 
+def test_honest_noise():
+    found = json.loads((ROOT / "benchmarks/results/honest_noise.json").read_text("utf-8"))
+    assert found["least"] * found["tests"] > 0.05
+    text = " ".join(page("docs/audit.md").split())
+    assert f"In {found['sets']:,} simulated sets" in text
+    assert f"all {len(found['kinds'])} kinds were" in text
+    assert f"of {found['tests']} counts of sets" in text
+    assert f"the least probable has {found['least']:.4f}" in text
+
+
 @pytest.mark.parametrize(("name", "fewest"), [("docs/audit.md", 5), ("README.md", 3)])
 def test_planted_documents(name, fewest):
     lines = (ROOT / "experiments/results/poison.md").read_text("utf-8").splitlines()
