@@ -438,3 +438,13 @@ def test_what_was_read_is_said_to_the_owner_before_the_release(run, tmp_path):
     line = ("--text", "note", "--author", "patient", "--epsilon", 1, "--delta", 1e-6, "--out", "release")
     _, _, err = run("vocabulary", tmp_path / "open.csv", *line)
     assert "Read 20 texts of 20 authors" in err
+
+
+def test_help_loads_no_command():
+    """Nor the libraries that commands need: it answers at once."""
+    code = (
+        "import sys\nfrom dptopics.cli import main\nsys.argv = ['dptopics', '--help']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "assert not {'numpy', 'regex', 'dptopics.cli.look', 'dptopics.cli.source'} & set(sys.modules)"
+    )
+    assert "label" in subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout

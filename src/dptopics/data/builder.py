@@ -67,8 +67,8 @@ class NumberedWords:
 
         def numbered() -> Numbers:
             found = [
-                self._one_by_one(part) if (cut := begun.result()) is None else self._numbered(*cut)
-                for part, begun in zip(parts, cuts, strict=True)
+                self._one_by_one(part) if (cut := waited.result()) is None else self._numbered(*cut)
+                for part, waited in zip(parts, cuts, strict=True)
             ]
             return np.concatenate([tokens for tokens, _ in found]), np.concatenate([lengths for _, lengths in found])
 
