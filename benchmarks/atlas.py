@@ -6,6 +6,7 @@
     python benchmarks/atlas.py --data FOLDER --cover    # intervals of the sizes of themes, domains and the rest
     python benchmarks/atlas.py --data FOLDER --growing  # NMI on 1,000 other texts, from 300 texts to 16,000
     python benchmarks/atlas.py --data FOLDER --examples # what votes for sentences cost and give
+    python benchmarks/atlas.py --data FOLDER --authors  # authors are protected, where they are known
 
 NMI of each text's topic with labels; three draws of each corpus, five runs each, ten topics. LDA: tomotopy without
 privacy on the same texts read in the same way, ten topics, min_df 2, 500 iterations, three seeds.
@@ -30,6 +31,7 @@ STORED = Path(__file__).parent / "results" / "atlas.json"
 LABELS = {"airline_tweets": "reason", "medquad": "source"}
 CORPORA = ("newsgroups20", "octis_bbc_news", "reddit_posts", "airline_tweets", "wikipedia_schools", "medquad")
 SIZES = (300, 500, 1000, 2000)
+OF_AUTHORS = ("airline_tweets", "amazon_5core")  # topics beside the reasons of complaints, and beside categories
 GROWING = (300, 500, 1000, 2000, 3000, 4000, 5000, 8000, 16000)
 DRAWS, RUNS, SEEDS = 3, 5, 3
 TEXT = TextSettings()
@@ -37,11 +39,17 @@ TEXT = TextSettings()
 
 def rows_of(corpus: str, data: Path, draw: int) -> list[tuple[str, str]]:
     """Texts with their labels, shuffled."""
+    return [(text, label) for text, label, _ in signed_rows(corpus, data, draw)]
+
+
+def signed_rows(corpus: str, data: Path, draw: int) -> list[tuple[str, str, str | None]]:
+    """Texts with their labels and authors, shuffled."""
     table = pq.read_table(data / f"{corpus}.parquet")
     labels = table[LABELS.get(corpus, "label")].to_pylist()
     if corpus == "wikipedia_schools":
         labels = [one and one.split(".")[0] for one in labels]
-    found = [(text, label) for text, label in zip(table["text"].to_pylist(), labels, strict=True) if text and label]
+    users = table["user"].to_pylist() if "user" in table.column_names else [None] * len(labels)
+    found = [row for row in zip(table["text"].to_pylist(), labels, users, strict=True) if row[0] and row[1]]
     return [found[i] for i in np.random.default_rng(draw).permutation(len(found))]
 
 
@@ -75,6 +83,27 @@ def lda(rows: list[tuple[str, str]]) -> list[float]:
         model.train(500, workers=1)
         scores.append(round(float(nmi(labels, [int(np.argmax(d.get_topic_dist())) for d in model.docs])), 4))
     return scores
+
+
+def authors(data: Path) -> dict[str, dict[str, float]]:
+    """NMI of the default with authors as units, and of LDA without privacy; and how many authors there are."""
+    found: dict[str, dict[str, float]] = {}
+    for corpus in OF_AUTHORS:
+        for n in SIZES[1:]:
+            of: dict[str, list[float]] = {"private": [], "lda": [], "authors": []}
+            for draw in range(DRAWS):
+                rows = [row for row in signed_rows(corpus, data, draw) if row[2]][:n]
+                texts, labels, users = map(list, zip(*rows, strict=True))
+                plan = Plan.topics(n_topics=10, epsilon=1.0, delta=1e-5, unit="author", text=TEXT)
+                mechanism, read = plan.build(), Corpus.from_texts(texts, users, settings=TEXT)
+                bounded = read.bounded(unit="author", max_words=plan.max_words, max_docs=plan.max_docs)
+                models = [mechanism(bounded, np.random.default_rng(seed)).value for seed in range(RUNS)]
+                of["private"] += [float(nmi(labels, model.assign(texts))) for model in models]
+                of["lda"] += lda([row[:2] for row in rows])
+                of["authors"].append(len(set(users)))
+            found[f"{corpus} {n}"] = {name: round(float(np.mean(values)), 4) for name, values in of.items()}
+            print(corpus, n, found[f"{corpus} {n}"], flush=True)
+    return found
 
 
 def wrong(data: Path) -> dict[str, list[float]]:
@@ -213,6 +242,7 @@ def main() -> None:
     parser.add_argument("--cover", action="store_true")
     parser.add_argument("--growing", action="store_true")
     parser.add_argument("--examples", action="store_true")
+    parser.add_argument("--authors", action="store_true")
     parser.add_argument("--corpora", nargs="+", default=CORPORA)
     parser.add_argument("--n", nargs="+", type=int, default=SIZES)
     parser.add_argument("--epsilon", type=float, default=1.0)
@@ -221,7 +251,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=STORED)
     given = parser.parse_args()
     stored = json.loads(given.out.read_text()) if given.out.exists() else {}
-    if other := [run for run in (wrong, cover, growing, examples) if getattr(given, run.__name__)]:
+    if other := [run for run in (wrong, cover, growing, examples, authors) if getattr(given, run.__name__)]:
         stored |= {run.__name__: run(given.data) for run in other}
         given.out.write_text(json.dumps(stored, indent=1) + "\n")
         return
