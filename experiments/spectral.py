@@ -13,7 +13,6 @@ two cores: results/made_by.json.
 
 import argparse
 import json
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -400,9 +399,7 @@ def choice() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument(
-        "--part", help="tuning, figure3, figure2, printed, figure4, table2, choice or starts; else all"
-    )
+    parser.add_argument("--part", help="tuning, figure3, figure2, printed, figure4, table2, choice or starts; else all")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA), help="of figure 2")
     arguments = parser.parse_args()
