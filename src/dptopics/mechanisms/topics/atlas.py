@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 NEAR = 16  # themes that a text is near to
 _RIDGE = 1e-3
-_SURE = 4.0  # standard deviations of the noise that a theme must explain to be shown
+SURE_FROM = 4.0  # standard deviations of the noise that a theme must explain to be shown
 LIKELY = 2.0  # to be part of a topic
 LEAST_TEXTS = 1.0  # that a theme must explain
 FEWEST_THEMES = 8  # shown
@@ -57,13 +57,13 @@ class Chart:
             target = solve_triangular(self.root, said - doubt * sigma, lower=True)
             return np.asarray(nnls(self.root.T, target, maxiter=10 * len(said))[0])
 
-    def shown(self, noisy: Floats, sigma: float) -> NDArray[np.int64]:
+    def shown(self, noisy: Floats, sigma: float, sure_from: float = SURE_FROM) -> NDArray[np.int64]:
         """Themes that are surely there; where these are few, the next are those whose texts look most like the sum.
 
         A theme's neighbours speak for it: noise in them averages out, so that the first few are right where no single
         theme stands above the noise. At least eight, in this order.
         """
-        weight = self.weights(noisy, sigma, _SURE)
+        weight = self.weights(noisy, sigma, sure_from)
         sure = weight > LEAST_TEXTS
         alike = self.looks.T @ noisy / np.maximum(np.linalg.norm(self.looks, axis=0), 1e-9)
         order = np.lexsort((-alike, -np.where(sure, weight, 0.0)))
