@@ -14,7 +14,7 @@ import minilm
 import weekly
 import whole_texts
 from dptopics import TextSettings
-from dptopics.public.atlas import _SHIPPED
+from dptopics.public.atlas import SHIPPED
 from dptopics.public.embeddings import common_words
 
 ROOT = Path(__file__).parents[2]
@@ -185,4 +185,4 @@ def test_other_languages_beside_lda():
             continue
         themes, ours, lda = (mean(row[field]) for field in ("themes", "nmi", "lda_nmi"))
         assert f"| {themes:.0f} | {ours:.2f} | {lda:.2f} |" in shown, name
-    assert [name for name in _SHIPPED if name.capitalize() not in shown] == []
+    assert [name for name in SHIPPED if name.capitalize() not in shown] == []

@@ -6,12 +6,12 @@ import pytest
 from dptopics import Corpus, Plan, TextSettings
 from dptopics.core.errors import InputError
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.atlas import _SHIPPED, has_atlas, shipped, without_accents
+from dptopics.public.atlas import SHIPPED, has_atlas, shipped, without_accents
 from dptopics.public.atlas_words import AtlasWords
-from dptopics.public.embeddings import common_words, embedding, weighted_vectors, word_weights
+from dptopics.public.embeddings import _RARE_LISTED, common_words, embedding, weighted_vectors, word_weights
 from dptopics.release.labels import label, theme_names
 
-OTHERS = [name for name in _SHIPPED if name != "english"]
+OTHERS = [name for name in SHIPPED if name != "english"]
 others = pytest.mark.parametrize("language", OTHERS)
 
 
@@ -104,7 +104,7 @@ def test_words_that_no_theme_lists_pull_no_text():
     model = plan.settings["embedding"]
     _, weight = weighted_vectors(words.words, model, "french")
     assert not weight[~model.together(words.words).any(axis=1)].any()
-    sure = dict(zip(words.words, weight / word_weights(words.words, "french"), strict=True))
+    sure = dict(zip(words.words, weight / word_weights(words.words, "french", _RARE_LISTED), strict=True))
     assert sure["livraison"] > sure["livraient"] > 0  # listed, or its stem only
 
 
@@ -117,12 +117,64 @@ def test_rarer_words_that_have_a_place_are_public_words_too():
     assert AtlasWords("polish").placed(["paczkomaty", "qwertz"]) == ("paczkomaty",)
 
 
-def test_themes_need_one_language():
-    """Each text of a mixed table is read in its own language, but themes are those of one."""
-    mixed = TextSettings(language="auto")
-    assert Plan.topics(n_topics=5, epsilon=1.0, delta=1e-5, unit="author", text=mixed).mechanism == "mixture"
+MIXED = {
+    "Tennis": [
+        "Meine Tochter spielt seit drei Jahren Tennis und hat gestern beim Turnier den ersten Satz verloren.",
+        "She lost the first set of the tennis match because her serve went into the net again and again.",
+        "Il a perdu le premier set de son match de tennis, son service et sa raquette ne valaient rien.",
+    ],
+    "Dogs and puppies": [
+        "Unser Hund bellt beim Gassi gehen jeden Welpen an, in der Hundeschule zieht er an der Leine.",
+        "Our puppy barks at every dog on the walk and pulls on the leash until my arm hurts.",
+        "Notre chiot aboie pendant la promenade et tire sur la laisse, le chien du voisin aussi.",
+    ],
+    "Prescription refills": [
+        "Die Apotheke hatte meine Tabletten nicht vorrätig, ich brauche ein neues Rezept vom Arzt.",
+        "The pharmacy had no tablets left and I need a new prescription from my doctor this week.",
+        "La pharmacie n'avait plus mes comprimés, il me faut une nouvelle ordonnance du médecin.",
+    ],
+    "Noisy neighbors": [
+        "Die Nachbarn über uns hören jede Nacht laute Musik, der Lärm geht bis drei Uhr.",
+        "The neighbors upstairs play loud music all night and the noise keeps us awake until three.",
+        "Les voisins du dessus mettent la musique à fond toute la nuit, quel bruit, quel tapage.",
+    ],
+    "Solar and wind power": [
+        "Wir haben eine Solaranlage auf dem Dach, und die neuen Windräder liefern Strom für das Dorf.",
+        "We put solar panels on the roof, and the new wind turbines make power for the village.",
+        "Nous avons des panneaux solaires sur le toit, et les nouvelles éoliennes produisent du courant.",
+    ],
+}  # fmt: skip
+
+
+def test_texts_in_several_languages_share_themes():
+    """German, English and French texts about a subject count for one theme, with one number and one name."""
+    auto, atlas = TextSettings(language="auto"), shipped("auto")
+    assert [theme.key for theme in atlas.themes] == [theme.key for theme in shipped("german").themes]
+    assert atlas.names == tuple(theme.key for theme in atlas.themes)
+    texts = [text for said in MIXED.values() for text in said for _ in range(30)]
+    plan = Plan.topics(n_topics=5, epsilon=1.0, delta=1e-5, unit="document", text=auto)
+    assert (plan.mechanism, plan.settings["embedding"].name) == ("embedded", "atlas-words:auto")
+    assert Plan.from_dict(plan.to_dict()) == plan
+    release = plan.build()(
+        Corpus.from_texts(texts, settings=auto).bounded(unit=Unit.DOCUMENT), np.random.default_rng(2)
+    )
+    themes = release.value.themes
+    assert {themes.names[number] for number in themes.shown} >= set(MIXED)
+    for name, said in MIXED.items():
+        assert set(release.value.assign_themes(said)) == {name}
+    assert set(theme_names(release.value)) <= set(atlas.names)
+
+
+def test_what_does_not_go_with_several_languages_is_refused_before_anything_is_charged():
+    mixed = {"n_topics": 5, "epsilon": 1.0, "delta": 1e-5, "unit": "author", "text": TextSettings(language="auto")}
     with pytest.raises(InputError, match=r"knows English only, .* in 'auto'. Use mechanism mixture"):
-        Plan.topics(n_topics=5, epsilon=1.0, delta=1e-5, unit="author", text=mixed, mechanism="atlas")
+        Plan.topics(**mixed, embedding="minilm-words")
+    with pytest.raises(InputError, match="another language than 'auto'"):
+        Plan.topics(**mixed, embedding="atlas-words:german")
+    with pytest.raises(InputError, match="no public word list for language 'auto'"):
+        Plan.topics(**mixed, mechanism="mixture", vocabulary="common").build()
+    with pytest.raises(InputError, match="works with words only"):
+        TextSettings(language="auto", lemmas=True)
 
 
 def test_the_default_of_a_language_is_its_own_atlas():

@@ -98,7 +98,7 @@ def _listed(language: str) -> _Listed:
     words: dict[str, list[int]] = {}
     stems: dict[str, list[int]] = {}
     for number, theme in enumerate(atlas.themes):
-        read = [one for entry in theme.words for one in text.words(entry)]
+        read = theme.read(text)
         for word in dict.fromkeys([*read, *(without_accents(one, language) for one in read)]):
             words.setdefault(word, []).append(number)
             of_stem = stems.setdefault(word[:2] if language == "chinese" else _stem(word, language), [])

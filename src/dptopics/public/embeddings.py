@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.core.errors import InputError
-from dptopics.core.text import TextSettings, language_code, language_name, listed_words
+from dptopics.core.text import AUTO, TextSettings, language_code, language_name, listed_words
 from dptopics.core.vocabulary import Vocabulary
-from dptopics.public.atlas import has_atlas
+from dptopics.public.atlas import SHIPPED, has_atlas
 from dptopics.public.atlas_words import AtlasWords
 from dptopics.public.minilm import MiniLM, MiniLMInt8
 from dptopics.public.minilm_words import MiniLMWords
@@ -95,6 +95,9 @@ def frequencies(words: Sequence[str], language: str) -> NDArray[np.float64]:
     """Public frequency of each word in a language, from the package ``wordfreq`` (data: CC BY-SA 4.0)."""
     code = _frequency_code(language)
     try:
+        if language == AUTO:  # in the language where the word is most common: short lists tell common from rare
+            lists = [_wordfreq().get_frequency_dict(language_code(name), "small") for name in SHIPPED]
+            return np.array([max(one.get(word, 0.0) for one in lists) for word in words])
         return 10 ** (_zipf(tuple(words), code) - 9)
     except (LookupError, ImportError):  # no list, or a tokenizer of its own that is not installed
         raise InputError(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from dptopics.core.text import TextSettings
+from dptopics.core.text import AUTO, TextSettings
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, UnitRows
 from dptopics.kernels.counts import count_tokens
@@ -130,8 +130,10 @@ def _public_block(
         nothing = np.zeros(len(texts) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32)
         kept = of_atlas(texts) if embedding.name.startswith("minilm") else None
         return Block(each, *nothing, embedding(texts) if kept is None else kept)
-    index = vocabulary.index
-    found = [[index[word] for word in row if word in index] for row in _read(tuple(texts), text or TextSettings())]
+    index, text = vocabulary.index, text or TextSettings()
+    if text.language == AUTO:  # words of all languages side by side, which are cut already
+        text = TextSettings(language="none", min_length=1, max_length=40)
+    found = [[index[word] for word in row if word in index] for row in _read(tuple(texts), text)]
     tokens = np.array([word for row in found for word in row], np.int32)
     sizes, word, count = count_tokens(tokens, np.array([len(row) for row in found], np.int64))
     return Block(each, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), word, count)
