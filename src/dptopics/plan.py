@@ -425,11 +425,8 @@ def _atlas(
     None, where nothing could be placed among them: counts instead of texts, or word vectors for a list of words that
     need not hold those of the themes; and where the owner says by seed words what to look for.
     """
-    given, model, language = (
-        settings.get("atlas"),
-        settings.get("embedding"),
-        "english" if text is None else text.language,
-    )
+    given, model = settings.get("atlas"), settings.get("embedding")
+    language = "english" if text is None else text.language
     only = any(kind.name == "atlas" for kind in kinds)
     fits = text is not None and (words in (COMMON, EXTENDED) or not getattr(model, "of_words", True))
     if all("atlas" in kind.accepts() for kind in kinds) and (only or fits) and not settings.get("seed_words"):

@@ -94,6 +94,22 @@ def test_words_typed_without_accents_have_the_same_place():
     assert without_accents("が", "japanese") == "が"
 
 
+def test_texts_in_traditional_characters_have_the_same_place():
+    """They are cut at the same places, and keep their characters."""
+    text, model = TextSettings(language="chinese"), AtlasWords("chinese")
+    for simple, said in (
+        ("快递员把包裹放在门口", "快遞員把包裹放在門口"),
+        ("候诊室里等了两个小时", "候診室裡等了兩個小時"),
+    ):
+        one, other = text.words(simple), text.words(said)
+        assert [len(word) for word in one] == [len(word) for word in other]
+        assert all(word in said for word in other)
+        assert np.array_equal(model(one), model(other))
+        assert np.allclose(word_weights(one, "chinese"), word_weights(other, "chinese"))
+    assert {"快遞", "頭髮"} <= set(shipped("chinese").listed_words(text))
+    assert model(["頭髮"]).any()
+
+
 def test_words_that_no_theme_lists_pull_no_text():
     """A text without a listed word has no place, and one such word more does not move another text."""
     text = TextSettings(language="fr")

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module, metadata
+from importlib.resources import files
+from itertools import accumulate
 from operator import attrgetter
 from typing import Any, Self
 
@@ -149,6 +151,32 @@ def _whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+@lru_cache
+def simplified() -> dict[int, int]:
+    """Traditional Chinese characters, and the Simplified one of each, for ``str.translate``."""
+    lines = files("dptopics").joinpath("resources", "traditional_chinese.txt").read_text("utf-8").splitlines()
+    return str.maketrans(lines[1], lines[2])
+
+
+@lru_cache
+def traditional() -> dict[str, str]:
+    """The Traditional characters of each Simplified one."""
+    found: dict[str, str] = {}
+    for sign, simple in simplified().items():
+        found[chr(simple)] = found.get(chr(simple), "") + chr(sign)
+    return found
+
+
+def _cut_chinese(cut: Split, text: str) -> Sequence[str]:
+    """Traditional characters are cut as Simplified ones, which the dictionary has, and stay as they are."""
+    simple = text.translate(simplified())
+    pieces = cut(simple)
+    if simple == text:
+        return pieces
+    ends = list(accumulate(map(len, pieces)))
+    return [text[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+
+
 PACKAGES = {"chinese": "rjieba", "japanese": "fugashi", "thai": "pythainlp"}  # their dictionaries are packages too
 
 
@@ -158,7 +186,7 @@ def _segmenter(language: str) -> Split:
         if language == "chinese":
             import rjieba
 
-            return lambda text: rjieba.cut(_whole(text))
+            return lambda text: _cut_chinese(rjieba.cut, _whole(text))
         if language == "japanese":
             from fugashi import Tagger
             from unidic_lite import DICDIR

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
+from itertools import islice, product
 from pathlib import Path
 from unicodedata import combining, normalize
 
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from dptopics.core.errors import InputError
 from dptopics.core.text import AUTO, TextSettings, language_name
+from dptopics.core.tokenizers import traditional
 
 MOST_THEMES = 5000
 _MOST_LETTERS = 80  # of a name
@@ -106,7 +108,18 @@ class Atlas:
     def listed_words(self, text: TextSettings) -> list[str]:
         """The words of all themes as texts are read, and in other languages than English as they are typed in haste."""
         found = [word for theme in self.themes for word in theme.read(text)]
-        return list(dict.fromkeys([*found, *(without_accents(word, self.language) for word in found)]))
+        return list(dict.fromkeys([*found, *(other for word in found for other in spellings(word, self.language))]))
+
+
+def spellings(word: str, language: str) -> list[str]:
+    """How else a word is typed: without accents; in Chinese with Traditional characters.
+
+    >>> spellings("devolución", "spanish"), spellings("头发", "chinese")
+    (['devolucion'], ['頭發', '頭髮'])
+    """
+    if language != "chinese":
+        return [without_accents(word, language)]
+    return ["".join(signs) for signs in islice(product(*(traditional().get(sign, sign) for sign in word)), 8)]
 
 
 def without_accents(word: str, language: str) -> str:
@@ -140,7 +153,7 @@ def _of_all() -> Atlas:
         words = [word for part in (*theme.words, *theme.sentences) for word in TextSettings().words(part)]
         for atlas, own in zip(others, same, strict=True):
             read = own.read(TextSettings(language=atlas.language))
-            words += [*read, *(without_accents(word, atlas.language) for word in read)]
+            words += [*read, *(other for word in read for other in spellings(word, atlas.language))]
         themes.append(replace(theme, words=tuple(dict.fromkeys(words)), key=theme.name))
     versions = " ".join(shipped(name).sha256 for name in SHIPPED)
     return Atlas(tuple(themes), sha256(versions.encode()).hexdigest(), AUTO)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.core.text import TextSettings, language_name, listed_words
-from dptopics.public.atlas import shipped, without_accents
+from dptopics.public.atlas import shipped, spellings, without_accents
 
 Floats = NDArray[np.float32]
 _DOMAIN = 0.8  # of a theme's own direction: that of its domain
@@ -99,7 +99,7 @@ def _listed(language: str) -> _Listed:
     stems: dict[str, list[int]] = {}
     for number, theme in enumerate(atlas.themes):
         read = theme.read(text)
-        for word in dict.fromkeys([*read, *(without_accents(one, language) for one in read)]):
+        for word in dict.fromkeys([*read, *(other for one in read for other in spellings(one, language))]):
             words.setdefault(word, []).append(number)
             of_stem = stems.setdefault(word[:2] if language == "chinese" else _stem(word, language), [])
             of_stem += [number] if number not in of_stem else []
