@@ -8,7 +8,7 @@ from dptopics.core.errors import InputError
 from dptopics.privacy.guarantee import Unit
 from dptopics.public.atlas import SHIPPED, has_atlas, shipped, without_accents
 from dptopics.public.atlas_words import AtlasWords
-from dptopics.public.embeddings import _RARE_LISTED, common_words, embedding, weighted_vectors, word_weights
+from dptopics.public.embeddings import common_words, embedding, weighted_vectors, word_weights
 from dptopics.release.labels import label, theme_names
 
 OTHERS = [name for name in SHIPPED if name != "english"]
@@ -120,7 +120,7 @@ def test_words_that_no_theme_lists_pull_no_text():
     model = plan.settings["embedding"]
     _, weight = weighted_vectors(words.words, model, "french")
     assert not weight[~model.together(words.words).any(axis=1)].any()
-    sure = dict(zip(words.words, weight / word_weights(words.words, "french", _RARE_LISTED), strict=True))
+    sure = dict(zip(words.words, weight / word_weights(words.words, "french"), strict=True))
     assert sure["livraison"] > sure["livraient"] > 0  # listed, or its stem only
 
 

@@ -29,9 +29,8 @@ __all__ = [
 ]  # fmt: skip
 _CUT = frozenset({"ja", "ko", "zh"})
 _EXTRA = "Run: pip install 'dptopics[embeddings]'"
-# Weight of a word in the mean of a document: a/(a + its public frequency) (Arora et al. 2017); a of a model's words and
-# of those that an atlas lists, many of which are said of anything.
-_RARE, _RARE_LISTED = 3e-4, 2e-5
+# Weight of a word in the mean of a document: a/(a + its public frequency) (Arora et al. 2017).
+_RARE = 3e-4
 
 
 def embedding(model: Any = None, language: str = "english") -> Embedding:
@@ -122,10 +121,10 @@ def _zipf(words: tuple[str, ...], code: str) -> NDArray[np.float64]:
     return np.array([of(word) for word in words])
 
 
-def word_weights(words: Sequence[str], language: str, rare: float = _RARE) -> NDArray[np.float64]:
+def word_weights(words: Sequence[str], language: str) -> NDArray[np.float64]:
     """How much each word counts in the mean of a document: common words little, and phrases not, as their words do."""
     single = np.array([" " not in word for word in words], np.float64)
-    return np.asarray(single * rare / (rare + frequencies(words, language)))
+    return np.asarray(single * _RARE / (_RARE + frequencies(words, language)))
 
 
 def place_words(
@@ -143,9 +142,7 @@ def weighted_vectors(words: Sequence[str], model: Embedding, language: str) -> t
     """
     found = model.together(words).astype(np.float64)
     sure = np.linalg.norm(found, axis=1)
-    listed = isinstance(model, AtlasWords)
-    weight = word_weights(words, language, _RARE_LISTED if listed else _RARE)
-    return unit(found), weight * (sure if listed else sure > 0)
+    return unit(found), word_weights(words, language) * (sure if isinstance(model, AtlasWords) else sure > 0)
 
 
 def unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
