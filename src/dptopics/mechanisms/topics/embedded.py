@@ -1,7 +1,7 @@
 """Private topics with a public model's help: cluster documents in its space, then let them vote for words."""
 
 from dataclasses import dataclass, field, replace
-from math import ceil, log, sqrt
+from math import ceil, sqrt
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -373,9 +373,8 @@ class EmbeddedTopics(GaussianTopics):
         examples = self._examples_share(size)
         split = Split.of(size, examples)
         space, sure_from = (self.dimensions, self._evenness()), SURE_FROM
-        if isinstance(self.embedding, AtlasWords):  # these vectors are made of themes: each keeps its own axis
-            space = (self.embedding(["word"]).shape[1], 0.0)
-            sure_from = sqrt(2 * log(len(atlas.themes)))  # noise hardly gets there (Donoho and Johnstone 1994)
+        if isinstance(self.embedding, AtlasWords):  # made of themes: each keeps its own axis, and they are fewer
+            space, sure_from = (self.embedding(["word"]).shape[1], 0.0), SURE
         placed = public_chart(atlas, vocabulary, self.embedding, corpus.text, *space)
         with progress.part(0.1, 0.4):
             sigma = budget.of(split.look)
