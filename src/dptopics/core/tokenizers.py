@@ -152,29 +152,26 @@ def _whole(text: str) -> str:
 
 
 @lru_cache
-def simplified() -> dict[int, int]:
-    """Traditional Chinese characters, and the Simplified one of each, for ``str.translate``."""
+def chinese_signs() -> tuple[frozenset[str], dict[int, int], dict[str, str]]:
+    """Traditional characters, the Simplified one of each, and the Traditional ones of each Simplified one."""
     lines = files("dptopics").joinpath("resources", "traditional_chinese.txt").read_text("utf-8").splitlines()
-    return str.maketrans(lines[1], lines[2])
+    found = {sign: sign for sign in lines[3]}
+    for sign, simple in zip(lines[1], lines[2], strict=True):
+        found[simple] = found.get(simple, "") + sign
+    return frozenset(lines[1]), str.maketrans(lines[1], lines[2]), found
 
 
-@lru_cache
-def traditional() -> dict[str, str]:
-    """The Traditional characters of each Simplified one."""
-    found: dict[str, str] = {}
-    for sign, simple in simplified().items():
-        found[chr(simple)] = found.get(chr(simple), "") + chr(sign)
-    return found
+def simplified(text: str) -> str:
+    """With Simplified characters for Traditional ones."""
+    signs, table, _ = chinese_signs()
+    return text if signs.isdisjoint(text) else text.translate(table)
 
 
 def _cut_chinese(cut: Split, text: str) -> Sequence[str]:
     """Traditional characters are cut as Simplified ones, which the dictionary has, and stay as they are."""
-    simple = text.translate(simplified())
-    pieces = cut(simple)
-    if simple == text:
-        return pieces
-    ends = list(accumulate(map(len, pieces)))
-    return [text[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+    pieces = cut(simplified(text))
+    ends = list(accumulate(map(len, pieces))) if text != simplified(text) else []
+    return [text[begin:end] for begin, end in zip([0, *ends], ends, strict=False)] or pieces
 
 
 PACKAGES = {"chinese": "rjieba", "japanese": "fugashi", "thai": "pythainlp"}  # their dictionaries are packages too

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dptopics.core.errors import InputError
 from dptopics.core.text import AUTO, TextSettings, language_name
-from dptopics.core.tokenizers import traditional
+from dptopics.core.tokenizers import chinese_signs
 
 MOST_THEMES = 5000
 _MOST_LETTERS = 80  # of a name
@@ -119,7 +119,8 @@ def spellings(word: str, language: str) -> list[str]:
     """
     if language != "chinese":
         return [without_accents(word, language)]
-    return ["".join(signs) for signs in islice(product(*(traditional().get(sign, sign) for sign in word)), 8)]
+    forms = chinese_signs()[2]
+    return ["".join(signs) for signs in islice(product(*(forms.get(sign, sign) for sign in word)), 8)]
 
 
 def without_accents(word: str, language: str) -> str:
