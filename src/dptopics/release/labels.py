@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from dptopics.core.errors import InputError
-from dptopics.core.text import TextSettings
+from dptopics.core.text import AUTO, TextSettings
 from dptopics.public.atlas import Atlas, has_atlas, shipped
 from dptopics.public.embeddings import Embedding, available, common_words, embedding, frequencies, unit, word_weights
 from dptopics.public.minilm_words import is_known
@@ -239,7 +239,7 @@ def theme_names(topics: TopicModel) -> list[str]:
     settings = topics.text or TextSettings()
     if topics.themes is not None:
         return _of_themes(topics, topics.themes)
-    if not has_atlas(settings.language) or not available():
+    if settings.language == AUTO or not has_atlas(settings.language) or not available():
         return [""] * topics.n_topics
     atlas, names = shipped(settings.language), [""] * topics.n_topics
     own = embedding(None, atlas.language)

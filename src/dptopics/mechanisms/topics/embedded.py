@@ -20,6 +20,7 @@ from dptopics.mechanisms.topics.atlas import (
     LEAST_TEXTS,
     LIKELY,
     MOST_THEMES,
+    SURE_FROM,
     Along,
     Belonging,
     Chart,
@@ -371,14 +372,14 @@ class EmbeddedTopics(GaussianTopics):
         budget, corpus = asked.budget, asked.corpus
         examples = self._examples_share(size)
         split = Split.of(size, examples)
-        space = (self.dimensions, self._evenness())
-        if isinstance(self.embedding, AtlasWords):  # these vectors are made of themes: each keeps its own axis
-            space = (self.embedding(["word"]).shape[1], 0.0)
+        space, sure_from = (self.dimensions, self._evenness()), SURE_FROM
+        if isinstance(self.embedding, AtlasWords):  # made of themes: each keeps its own axis, and they are fewer
+            space, sure_from = (self.embedding(["word"]).shape[1], 0.0), SURE
         placed = public_chart(atlas, vocabulary, self.embedding, corpus.text, *space)
         with progress.part(0.1, 0.4):
             sigma = budget.of(split.look)
             noisy = asked.sum(Placed(Places(placed.centres), placed.documents), sigma)[:, 0]
-        weight, shown = placed.weights(noisy, sigma, LIKELY), placed.shown(noisy, sigma)
+        weight, shown = placed.weights(noisy, sigma, LIKELY), placed.shown(noisy, sigma, sure_from)
         kept = np.union1d(np.flatnonzero(weight > LEAST_TEXTS), shown)
         axes = theme_axes(placed.centres, np.maximum(weight, 1e-9), axes_of(size))
         along = Along(placed.documents, axes)
