@@ -3,9 +3,12 @@
     python benchmarks/languages.py --data FOLDER            German (1,028 articles) and Japanese (1,500 of 3,683)
     python benchmarks/languages.py --data FOLDER --speed    megabytes a second of each segmenter, the former one beside
     python benchmarks/languages.py --sentences              seven languages, 400 invented sentences each (resumable)
+    python benchmarks/languages.py --development            others, for choices: five languages, 200 sentences twice
 
 The sentences (sentences/*.toml) were written and committed before the first measurement: forty each on ten subjects.
-A run finds a subject whose theme is among the shown ones.
+A run finds a subject whose theme is among the shown ones. Nothing is chosen by them: for that there are the sentences
+for development (sentences_development/*.toml), twenty each about ten themes that were drawn by lot
+(np.random.default_rng(20261119).choice(306, 10, replace=False)), by another author. Each counts twice.
 
 FOLDER has german_news and japanese_news (.parquet: text, label). ε = 1, δ = 1e-5, document level, ten topics,
 defaults, five draws of the noise; LDA is tomotopy, K = 10, min_df 2, 500 iterations, on the same words, three seeds.
@@ -35,6 +38,30 @@ from results import RESULTS, save
 CORPORA = {"german": ("german_news", 1028), "japanese": ("japanese_news", 1500)}
 EPSILON, DELTA, TOPICS, DRAWS, SEEDS = 1.0, 1e-5, 10, 5, 3
 SENTENCES = Path(__file__).parent / "sentences"
+DEVELOPMENT = Path(__file__).parent / "sentences_development"
+# Thai has no corpus here: invented sentences, again and again.
+THAI = (
+    "ฉันปวดเข่ามาสามวันแล้ว เดินขึ้นบันไดไม่ไหว",
+    "พัสดุที่สั่งไว้เมื่อสัปดาห์ก่อนยังไม่มาถึงเลย",
+    "เพื่อนบ้านเปิดเพลงเสียงดังจนดึก ลูกนอนไม่หลับ",
+    "ร้านอาหารแห่งนี้อร่อยมากแต่ต้องรอคิวนาน",
+    "อินเทอร์เน็ตที่บ้านหลุดบ่อย ช่างบอกว่าจะมาพรุ่งนี้",
+    "หมอบอกว่าผลเลือดปกติ แต่ต้องลดน้ำตาล",
+    "แมวของฉันชอบนอนบนโต๊ะทำงาน",
+    "รถติดตั้งแต่เช้า ไปทำงานสายอีกแล้ว",
+    "ค่าเช่าห้องขึ้นทุกปี เงินเดือนเท่าเดิม",
+    "ครูให้การบ้านเยอะเกินไป เด็กไม่มีเวลาเล่น",
+    "เมื่อคืนฝนตกหนัก น้ำท่วมถนนหน้าบ้าน",
+    "โรงแรมสะอาด พนักงานพูดจาสุภาพ วิวทะเลสวยมาก",
+    "โทรศัพท์แบตเตอรี่หมดเร็ว เพิ่งซื้อมาได้สองเดือน",
+    "ประชุมวันนี้ยาวมากแต่ไม่ได้ข้อสรุปอะไร",
+    "ยาตัวใหม่ทำให้ง่วงนอนทั้งวัน",
+    "สุนัขเห่าทุกครั้งที่มีคนเดินผ่าน",
+    "อยากลาออกเพราะงานหนักและหัวหน้าไม่เข้าใจ",
+    "ขยะไม่มีคนมาเก็บสามวันแล้ว กลิ่นเหม็นมาก",
+    "ลูกสาวสอบเข้ามหาวิทยาลัยได้แล้ว ดีใจมาก",
+    "ตั๋วเครื่องบินแพงขึ้นมากในช่วงปีใหม่",
+)
 WRITTEN, RUNS = ("french", "spanish", "italian", "dutch", "portuguese", "polish", "chinese"), 10
 
 
@@ -69,27 +96,27 @@ def topics(language: str, folder: Path) -> dict[str, Any]:
     return {"texts": len(texts), "mechanism": plan.mechanism, "nmi": scores, "themes": shown, "lda_nmi": plain}
 
 
-def sentences(language: str) -> dict[int, list[str]]:
+def sentences(language: str, folder: Path = SENTENCES) -> dict[int, list[str]]:
     """The invented sentences of each subject, by the number of its theme."""
-    stored = tomllib.loads((SENTENCES / f"{language}.toml").read_text("utf-8"))
+    stored = tomllib.loads((folder / f"{language}.toml").read_text("utf-8"))
     return {int(number): block.strip().splitlines() for number, block in stored.items()}
 
 
-def listed(language: str) -> tuple[float, float]:
+def listed(language: str, folder: Path = SENTENCES) -> tuple[float, float]:
     """Words a sentence that its own theme lists, and that any theme lists, both as the reader gives them."""
     text, atlas, own, every, n = TextSettings(language=language), shipped(language), 0, 0, 0
     known = set(atlas.listed_words(text))
-    for number, block in sentences(language).items():
+    for number, block in sentences(language, folder).items():
         theme = {word for entry in atlas.themes[number].words for word in text.words(entry)}
         words = [word for one in block for word in text.words(one)]
         own, every, n = own + sum(w in theme for w in words), every + sum(w in known for w in words), n + len(block)
     return own / n, every / n
 
 
-def subjects(language: str) -> dict[str, Any]:
+def subjects(language: str, folder: Path = SENTENCES, times: int = 1) -> dict[str, Any]:
     """How many of the ten subjects are among the shown themes in each run, and which are missing how often."""
-    written, text = sentences(language), TextSettings(language=language)
-    corpus = Corpus.from_texts([one for block in written.values() for one in block], settings=text)
+    written, text = sentences(language, folder), TextSettings(language=language)
+    corpus = Corpus.from_texts([one for block in written.values() for one in block] * times, settings=text)
     plan = Plan.topics(n_topics=TOPICS, epsilon=EPSILON, delta=DELTA, unit="document", text=text)
     mechanism, bounded = plan.build(), corpus.bounded(unit=Unit.DOCUMENT)
     keys, found = [theme.key for theme in shipped(language).themes], []
@@ -100,8 +127,8 @@ def subjects(language: str) -> dict[str, Any]:
         found.append(len(shown & written.keys()))
         for number in written.keys() - shown:
             missing[number] += 1
-    own, every = listed(language)
-    absent = {keys[number]: times for number, times in missing.items() if times}
+    own, every = listed(language, folder)
+    absent = {keys[number]: often for number, often in missing.items() if often}
     return {"subjects": found, "missing": absent, "own_words": own, "listed_words": every, "code": code(language)}
 
 
@@ -111,11 +138,10 @@ def code(language: str) -> str:
 
 
 def speed(folder: Path) -> dict[str, float]:
-    """Megabytes a second, one core; Japanese text for both, since it is what there is."""
-    texts, _ = read(folder, "japanese_news", 400)
-    size, found = sum(len(one.encode()) for one in texts) / 1e6, {}
-    for name in ("japanese", "chinese"):
-        cut = Tokenizer.of(name)
+    """Megabytes a second, one core; Japanese text for Chinese too, since it is what there is, and invented Thai."""
+    japanese, found = read(folder, "japanese_news", 400)[0], {}
+    for name, texts in (("japanese", japanese), ("chinese", japanese), ("thai", ["\n".join(THAI)] * 500)):
+        size, cut = sum(len(one.encode()) for one in texts) / 1e6, Tokenizer.of(name)
         cut(texts[0])
         begin = time.perf_counter()
         for one in texts:
@@ -125,7 +151,7 @@ def speed(folder: Path) -> dict[str, float]:
         from janome.tokenizer import Tokenizer as Janome
     except ImportError:
         return found
-    former, some = Janome(wakati=True), texts[:20]
+    former, some = Janome(wakati=True), japanese[:20]
     begin = time.perf_counter()
     for one in some:
         list(former.tokenize(one))
@@ -144,6 +170,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--sentences", action="store_true")
+    parser.add_argument("--development", action="store_true")
     arguments = parser.parse_args()
     print("NOT FOR RELEASE")
     if arguments.sentences:
@@ -153,10 +180,15 @@ def main() -> None:
             if before.get(name, {}).get("code") != code(language):
                 store(name, subjects(language))
         return None
+    if arguments.development:
+        for path in sorted(DEVELOPMENT.glob("*.toml")):
+            print(path.stem, subjects(path.stem, DEVELOPMENT, times=2), flush=True)
+        return None
     if arguments.data is None:
         parser.error("--data FOLDER or --sentences")
     if arguments.speed:
-        return store("speed", speed(arguments.data))
+        before = json.loads((RESULTS / "languages.json").read_text("utf-8"))["speed"]
+        return store("speed", before | speed(arguments.data))
     for language in filter(has_atlas, CORPORA):
         store(language, topics(language, arguments.data))
 

@@ -13,7 +13,6 @@ two cores: results/made_by.json.
 
 import argparse
 import json
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -43,7 +42,6 @@ from dptopics.learners.spectral import (
 from dptopics.mechanisms.mechanism import calibrate
 from dptopics.mechanisms.topics.best_of import BestOf
 from dptopics.mechanisms.topics.spectral import SpectralTopics
-from dptopics.mechanisms.topics.spectral_extended import ExtendedTopics
 from dptopics.mechanisms.topics.variational import VariationalTopics
 from dptopics.plan import Plan
 from dptopics.published import spectral_edges
@@ -66,7 +64,6 @@ CODE = (
 )
 OURS = (
     "src/dptopics/mechanisms/topics/best_of.py",
-    "src/dptopics/mechanisms/topics/spectral_extended.py",
     "src/dptopics/mechanisms/topics/spectral.py",
     "src/dptopics/mechanisms/topics/variational.py",
 )
@@ -372,25 +369,6 @@ def table2(folder: Path) -> None:
             row["npmi"] = float(np.mean(npmi(corpus, model.top_words(10, relevance=1.0, min_z=0))))
 
 
-def more_words() -> None:
-    """Pairs of all words against topics of the heaviest words that one histogram extends."""
-    part, (n, d, k) = Part("more_words"), (20_000, 4000, 5)
-    rng = np.random.default_rng(7)
-    topics = rng.dirichlet(np.repeat([0.3, 0.05], [200, d - 200]), k)
-    drawn = [rng.multinomial(LENGTH, rng.dirichlet(np.full(k, 1 / k), 1000) @ topics) for _ in range(n // 1000)]
-    counts = sparse.vstack([sparse.csr_array(block) for block in drawn])
-    weighted = Vocabulary(tuple(f"w{i:05}" for i in range(d)), tuple(np.asarray(counts.sum(axis=0), float)))
-    bounded = Corpus.from_counts(counts, weighted.words).bounded(unit=Unit.DOCUMENT).limited(vocabulary=weighted)
-    for epsilon, core, seed in product((1.0, 10.0), (250, 1000, None), (1, 2)):
-        for row in part.cells(epsilon=epsilon, core_words=core, seed=seed):
-            settings = {"n_topics": k, "epsilon": epsilon, "delta": DELTA, "unit": Unit.DOCUMENT}
-            kind = SpectralTopics if core is None else ExtendedTopics
-            mechanism = kind.calibrated(**settings, **TOPICS_ALONE, **({} if core is None else {"core_words": core}))
-            begin = time.perf_counter()
-            row |= errors(topics, mechanism(bounded, seeded(row)).value.topic_word)
-            row["seconds"] = round(time.perf_counter() - begin, 1)
-
-
 def choice() -> None:
     """Appendix J: the best of several by a noisy likelihood, all charged, beside each alone at the same ε."""
     part, size, seed = Part("choice"), (30_000, 100, 5, 1.0), 1
@@ -421,9 +399,7 @@ def choice() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument(
-        "--part", help="tuning, figure3, figure2, printed, figure4, table2, more, choice or starts; else all"
-    )
+    parser.add_argument("--part", help="tuning, figure3, figure2, printed, figure4, table2, choice or starts; else all")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA), help="of figure 2")
     arguments = parser.parse_args()
@@ -434,13 +410,12 @@ def main() -> None:
         "printed": lambda: printed(arguments.repetitions),
         "figure4": lambda: figure4(arguments.data, arguments.repetitions),
         "table2": lambda: table2(arguments.data),
-        "more": more_words,
         "choice": choice,
         "starts": starts,
     }
     for name, part in parts.items():
         if arguments.part in (None, name):
-            file = f"spectral_{'more_words' if name == 'more' else name}.json"
+            file = f"spectral_{name}.json"
             code = CODE if name in ("printed", "figure3") else (*CODE, *OURS)  # only published parts in these two
             with made(file, code=code, command=f"{COMMAND} --part {name}"):
                 part()

@@ -150,16 +150,6 @@ def choice() -> str:
     return markdown(["candidates", "ε", "chosen", "alone"], rows)
 
 
-def more_words() -> str:
-    rows = []
-    for core in (250, 1000, None):
-        here = [row for row in rows_of("more_words") if row["core_words"] == core]
-        cells = [", ".join(digits(row["l1"]) for row in here if row["epsilon"] == e) for e in (1.0, 10.0)]
-        seconds = f"{statistics.mean(row['seconds'] for row in here):.0f}"
-        rows.append([f"{core:,} core words" if core else "`spectral`, pairs of all words", *cells, seconds])
-    return markdown(["", "ε = 1", "ε = 10", "seconds (loaded machine, one core)"], rows)
-
-
 def pair_share() -> str:
     shares, rows = (0.4, 0.55, 0.65, 0.75, 0.8, 0.85), []
     for d in (100, 500):
@@ -181,6 +171,5 @@ TABLES = {
     "spectral_figure4_20": lambda: figure4(20),
     "spectral_table2": table2,
     "spectral_choice": choice,
-    "spectral_more_words": more_words,
     "spectral_pair_share": pair_share,
 }

@@ -18,7 +18,6 @@ from dptopics.mechanisms.ngrams.counts import VocabularyThenNgrams
 from dptopics.mechanisms.topics.best_of import BestOf, VocabularyThenTopics
 from dptopics.mechanisms.topics.output import OutputTopics
 from dptopics.mechanisms.topics.output_matrix import OutputMatrix
-from dptopics.mechanisms.topics.spectral_extended import ExtendedTopics
 from dptopics.mechanisms.vocabulary.two_stage import PublicVocabulary, ReplaceOneVocabulary
 from dptopics.plan import Plan
 from dptopics.privacy.events import Gaussian, Relation
@@ -93,7 +92,7 @@ WORDS, MODELS, TABLES = vocabularies(), topics(), ngrams()
 
 def test_every_mechanism_is_here():
     made = {type(part) for part in (*WORDS.values(), *MODELS.values(), *TABLES.values())}
-    composing = {VocabularyThenTopics, VocabularyThenNgrams, BestOf}  # ExtendedTopics is a topic mechanism too
+    composing = {VocabularyThenTopics, VocabularyThenNgrams, BestOf}
     found = {
         kind
         for room in ("mechanisms.vocabulary", "mechanisms.topics", "mechanisms.ngrams", "published")
@@ -161,20 +160,6 @@ def test_vocabulary_then_topics(words, model):
 def test_vocabulary_then_ngrams(words, table):
     first, second = WORDS[words], TABLES[table]
     check_over_words(lambda: VocabularyThenNgrams(vocabulary=first, ngrams=second, delta=DELTA), first, second)
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_extended_topics_over_every_core(model):
-    core = MODELS[model]
-    histogram = Gaussian(2.0, nonnegative=True)  # made for one unit more or less
-    promised = core.guarantee
-    if promised.relation is not Relation.ADD_OR_REMOVE:
-        with pytest.raises(PrivacyError, match="same relation"):
-            ExtendedTopics(core=core, sigma=2.0, delta=DELTA)
-        return
-    whole = ExtendedTopics(core=core, sigma=2.0, delta=DELTA).guarantee
-    check_whole(whole, promised, others=(histogram,))
-    assert (whole.strength, whole.assumptions) == (promised.strength, promised.assumptions)
 
 
 @pytest.mark.parametrize("one", MODELS)

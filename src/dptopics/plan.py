@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from dptopics.core.errors import InputError, PrivacyError
 from dptopics.core.settings import check_fields, whole
+from dptopics.core.text import AUTO as ANY_LANGUAGE
 from dptopics.core.text import TextSettings, language_name
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.public_inputs import (
@@ -325,8 +326,11 @@ class Plan:
             return None
         text, atlas = self.text or TextSettings(), self.settings.get("atlas")
         limits = [limit for limit in (self.max_vocabulary, most) if limit is not None and self.vocabulary == COMMON]
-        common = common_words(text, most=min(limits)) if limits else common_words(text)
         model = self.settings.get("embedding")  # of an atlas: it tells which rarer words, such as cases, have a place
+        if text.language == ANY_LANGUAGE and isinstance(model, AtlasWords):  # no list of common words is of all
+            own = () if atlas is None else atlas.value.listed_words(text)
+            return Vocabulary.of([*shipped(ANY_LANGUAGE).listed_words(text), *own])
+        common = common_words(text, most=min(limits)) if limits else common_words(text)
         rarer = model.placed(common_words(text, _RARER).words) if isinstance(model, AtlasWords) else ()
         return common if atlas is None else Vocabulary.of([*common.words, *atlas.value.listed_words(text), *rarer])
 
@@ -421,11 +425,8 @@ def _atlas(
     None, where nothing could be placed among them: counts instead of texts, or word vectors for a list of words that
     need not hold those of the themes; and where the owner says by seed words what to look for.
     """
-    given, model, language = (
-        settings.get("atlas"),
-        settings.get("embedding"),
-        "english" if text is None else text.language,
-    )
+    given, model = settings.get("atlas"), settings.get("embedding")
+    language = "english" if text is None else text.language
     only = any(kind.name == "atlas" for kind in kinds)
     fits = text is not None and (words in (COMMON, EXTENDED) or not getattr(model, "of_words", True))
     if all("atlas" in kind.accepts() for kind in kinds) and (only or fits) and not settings.get("seed_words"):

@@ -365,6 +365,27 @@ def test_interrupt_writes_nothing_and_keeps_the_charge(notes, tmp_path):
     assert not [p for p in tmp_path.iterdir() if p.name not in ("l.ledger", "notes.csv")]
 
 
+def test_an_interrupt_ends_the_wait_for_a_program_that_is_silent(tmp_path):
+    command = ["fit", "-", "--text", "note", "--author", "patient", "--epsilon", "1", "--delta", "1e-5"]
+    head = b"note,patient\n" + b"".join(b"the knee hurts after the run,p%d\n" % i for i in range(4000))
+    with subprocess.Popen(
+        [sys.executable, "-m", "dptopics", *command, "--topics", "2", "--out", "release"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        os.write(process.stdin.fileno(), head)  # more than a pipe holds: it is being read, and the rest does not come
+        os.kill(process.pid, signal.SIGINT)
+        try:
+            process.wait(timeout=60)
+        finally:
+            process.kill()
+        assert b"nothing was written" in process.stderr.read()
+    assert process.returncode == 130
+    assert not list(tmp_path.iterdir())
+
+
 def test_audit(run, notes, tmp_path):
     code, out, err = run(
         "audit", "membership", notes, "--text", "note", "--topics", 2, "--shadows", 4, "--repeats", 2, "--out", "a"

@@ -56,7 +56,6 @@ def test_values_are_of_the_kind_that_is_declared():
     assert found == {"gamma": 0.2, "sample_size": "dkw", "top": 3, "learner": "gibbs"}
     assert type(found["top"]) is int
     assert read_settings(["shares=0.5,0.25,0.25"], "topics", "spectral-1") == {"shares": (0.5, 0.25, 0.25)}
-    assert read_settings(["alpha0=2"], "topics", "spectral-extended") == {"alpha0": 2.0}  # of its core
     assert read_settings(None, "topics", "no such") == {}
 
 

@@ -341,7 +341,9 @@ def test_auto_reads_each_text_by_its_own_language():
 
 def test_auto_topics_of_two_languages():
     texts = ["Das Knie schmerzt seit dem langen Lauf am Sonntag.", "The skin itches badly since the new cream."] * 300
-    fitted = PrivateTopics(n_topics=2, epsilon=5.0, delta=1e-5, unit="document", text=TextSettings(language="auto"))
+    fitted = PrivateTopics(
+        n_topics=2, epsilon=5.0, delta=1e-5, unit="document", text=TextSettings(language="auto"), mechanism="mixture"
+    )
     words = set(fitted.fit(texts).vocabulary_)
     assert {"knie", "schmerzt", "skin", "cream"} <= words
     assert not {"das", "dem", "the", "since"} & words

@@ -60,7 +60,7 @@ def test_topics_over_public_words_run_on_no_data(name):
     assert len(found) == 4
 
 
-@pytest.mark.parametrize("name", ["mixture", "embedded", "variational", "spectral", "spectral-extended"])
+@pytest.mark.parametrize("name", ["mixture", "embedded", "variational", "spectral"])
 def test_topics_over_private_words_run_on_no_data(name):
     """No word clears the threshold: nothing released, after the charge, on every one of them."""
     mechanism = Plan.topics(

@@ -32,7 +32,6 @@ BESIDES: Mapping[str, Any] = {
     "sampling_rate": 0.5,
     "slope": 0.1,
     "max_count": 3,
-    "core_words": 3,
     "bounds": (1.0, 1.0, 1.0),
     "embedding": MODEL,
     "clip": 0.3,

@@ -19,7 +19,6 @@ from dptopics.mechanisms.topics.best_of import BestOf, VocabularyThenTopics
 from dptopics.mechanisms.topics.embedded import EmbeddedTopics
 from dptopics.mechanisms.topics.mixture import MixtureTopics
 from dptopics.mechanisms.topics.spectral import SpectralTopics
-from dptopics.mechanisms.topics.spectral_extended import ExtendedTopics
 from dptopics.mechanisms.topics.variational import VariationalTopics
 from dptopics.mechanisms.vocabulary.policy import GreedyVocabulary, PolicyVocabulary
 from dptopics.mechanisms.vocabulary.threshold import CountVocabulary, WeightedVocabulary
@@ -88,11 +87,6 @@ MECHANISMS = {
     "embedded": embedded,
     "mixture": lambda unit: MixtureTopics(n_topics=2, sigma=0.5, steps=2, delta=DELTA, unit=unit),
     "spectral": lambda unit: SpectralTopics(n_topics=2, sigma=0.5, delta=DELTA, unit=unit),
-    "weighted then spectral-extended": lambda unit: VocabularyThenTopics(
-        vocabulary=weighted(unit),
-        topics=ExtendedTopics(core=MECHANISMS["spectral"](unit), sigma=1.0, delta=DELTA, core_words=3),
-        delta=DELTA,
-    ),
     "best of": lambda unit: BestOf(
         candidates=(variational(unit), MECHANISMS["spectral"](unit)), sigma=3.0, delta=DELTA
     ),
@@ -129,7 +123,6 @@ KINDS = [
     (EmbeddedTopics, {"n_topics": 4}),
     (MixtureTopics, {"n_topics": 4}),
     (SpectralTopics, {"n_topics": 4}),
-    (ExtendedTopics, {"n_topics": 4}),
     (BayesNgrams, {}),
     (BayesNgrams, {"slope": 0.01, "noise": "laplace"}),
     (LaplaceNgrams, {}),

@@ -162,7 +162,6 @@ def test_the_claims_are_those_of_the_page():
         "mixture",
         "variational",
         "spectral",
-        "spectral-extended",
         "laplace",
     }
 

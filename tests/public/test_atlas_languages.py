@@ -5,13 +5,15 @@ import pytest
 
 from dptopics import Corpus, Plan, TextSettings
 from dptopics.core.errors import InputError
+from dptopics.mechanisms.topics.atlas import Chart
 from dptopics.privacy.guarantee import Unit
-from dptopics.public.atlas import _SHIPPED, has_atlas, shipped, without_accents
+from dptopics.public.atlas import SHIPPED, has_atlas, shipped, without_accents
 from dptopics.public.atlas_words import AtlasWords
 from dptopics.public.embeddings import common_words, embedding, weighted_vectors, word_weights
 from dptopics.release.labels import label, theme_names
+from dptopics.release.topic_model import SURE
 
-OTHERS = [name for name in _SHIPPED if name != "english"]
+OTHERS = [name for name in SHIPPED if name != "english"]
 others = pytest.mark.parametrize("language", OTHERS)
 
 
@@ -63,6 +65,7 @@ def test_forms_of_a_word_share_a_theme():
     """Past and present, cases and clitics; in Chinese a listed part, and words of one character."""
     for language, forms in (
         ("polish", ("czekałam", "czekają", "czekaniem")),
+        ("polish", ("alarm", "alarmu", "alarmów")),  # an ending of one form may belong to the stem of another
         ("spanish", ("reservaste", "reservándolo", "reservas")),
         ("portuguese", ("reclamou", "reclamações", "reclamaram")),
         ("italian", ("prenotavo", "prenotando", "prenotazione")),
@@ -94,6 +97,22 @@ def test_words_typed_without_accents_have_the_same_place():
     assert without_accents("が", "japanese") == "が"
 
 
+def test_texts_in_traditional_characters_have_the_same_place():
+    """They are cut at the same places, and keep their characters."""
+    text, model = TextSettings(language="chinese"), AtlasWords("chinese")
+    for simple, said in (
+        ("快递员把包裹放在门口", "快遞員把包裹放在門口"),
+        ("候诊室里等了两个小时", "候診室裡等了兩個小時"),
+    ):
+        one, other = text.words(simple), text.words(said)
+        assert [len(word) for word in one] == [len(word) for word in other]
+        assert all(word in said for word in other)
+        assert np.array_equal(model(one), model(other))
+        assert np.allclose(word_weights(one, "chinese"), word_weights(other, "chinese"))
+    assert {"快遞", "頭髮"} <= set(shipped("chinese").listed_words(text))
+    assert model(["頭髮"]).any()
+
+
 def test_words_that_no_theme_lists_pull_no_text():
     """A text without a listed word has no place, and one such word more does not move another text."""
     text = TextSettings(language="fr")
@@ -117,12 +136,64 @@ def test_rarer_words_that_have_a_place_are_public_words_too():
     assert AtlasWords("polish").placed(["paczkomaty", "qwertz"]) == ("paczkomaty",)
 
 
-def test_themes_need_one_language():
-    """Each text of a mixed table is read in its own language, but themes are those of one."""
-    mixed = TextSettings(language="auto")
-    assert Plan.topics(n_topics=5, epsilon=1.0, delta=1e-5, unit="author", text=mixed).mechanism == "mixture"
+MIXED = {
+    "Tennis": [
+        "Meine Tochter spielt seit drei Jahren Tennis und hat gestern beim Turnier den ersten Satz verloren.",
+        "She lost the first set of the tennis match because her serve went into the net again and again.",
+        "Il a perdu le premier set de son match de tennis, son service et sa raquette ne valaient rien.",
+    ],
+    "Dogs and puppies": [
+        "Unser Hund bellt beim Gassi gehen jeden Welpen an, in der Hundeschule zieht er an der Leine.",
+        "Our puppy barks at every dog on the walk and pulls on the leash until my arm hurts.",
+        "Notre chiot aboie pendant la promenade et tire sur la laisse, le chien du voisin aussi.",
+    ],
+    "Prescription refills": [
+        "Die Apotheke hatte meine Tabletten nicht vorrätig, ich brauche ein neues Rezept vom Arzt.",
+        "The pharmacy had no tablets left and I need a new prescription from my doctor this week.",
+        "La pharmacie n'avait plus mes comprimés, il me faut une nouvelle ordonnance du médecin.",
+    ],
+    "Noisy neighbors": [
+        "Die Nachbarn über uns hören jede Nacht laute Musik, der Lärm geht bis drei Uhr.",
+        "The neighbors upstairs play loud music all night and the noise keeps us awake until three.",
+        "Les voisins du dessus mettent la musique à fond toute la nuit, quel bruit, quel tapage.",
+    ],
+    "Solar and wind power": [
+        "Wir haben eine Solaranlage auf dem Dach, und die neuen Windräder liefern Strom für das Dorf.",
+        "We put solar panels on the roof, and the new wind turbines make power for the village.",
+        "Nous avons des panneaux solaires sur le toit, et les nouvelles éoliennes produisent du courant.",
+    ],
+}  # fmt: skip
+
+
+def test_texts_in_several_languages_share_themes():
+    """German, English and French texts about a subject count for one theme, with one number and one name."""
+    auto, atlas = TextSettings(language="auto"), shipped("auto")
+    assert [theme.key for theme in atlas.themes] == [theme.key for theme in shipped("german").themes]
+    assert atlas.names == tuple(theme.key for theme in atlas.themes)
+    texts = [text for said in MIXED.values() for text in said for _ in range(30)]
+    plan = Plan.topics(n_topics=5, epsilon=1.0, delta=1e-5, unit="document", text=auto)
+    assert (plan.mechanism, plan.settings["embedding"].name) == ("embedded", "atlas-words:auto")
+    assert Plan.from_dict(plan.to_dict()) == plan
+    release = plan.build()(
+        Corpus.from_texts(texts, settings=auto).bounded(unit=Unit.DOCUMENT), np.random.default_rng(2)
+    )
+    themes = release.value.themes
+    assert {themes.names[number] for number in themes.shown} >= set(MIXED)
+    for name, said in MIXED.items():
+        assert set(release.value.assign_themes(said)) == {name}
+    assert set(theme_names(release.value)) <= set(atlas.names)
+
+
+def test_what_does_not_go_with_several_languages_is_refused_before_anything_is_charged():
+    mixed = {"n_topics": 5, "epsilon": 1.0, "delta": 1e-5, "unit": "author", "text": TextSettings(language="auto")}
     with pytest.raises(InputError, match=r"knows English only, .* in 'auto'. Use mechanism mixture"):
-        Plan.topics(n_topics=5, epsilon=1.0, delta=1e-5, unit="author", text=mixed, mechanism="atlas")
+        Plan.topics(**mixed, embedding="minilm-words")
+    with pytest.raises(InputError, match="another language than 'auto'"):
+        Plan.topics(**mixed, embedding="atlas-words:german")
+    with pytest.raises(InputError, match="no public word list for language 'auto'"):
+        Plan.topics(**mixed, mechanism="mixture", vocabulary="common").build()
+    with pytest.raises(InputError, match="works with words only"):
+        TextSettings(language="auto", lemmas=True)
 
 
 def test_the_default_of_a_language_is_its_own_atlas():
@@ -180,8 +251,10 @@ def test_german_texts_of_a_few_hundred_people_get_german_themes():
     assert len(set(place.tolist())) >= 5
 
 
-def test_topics_of_themes_alone_have_labels():
-    """No word stands above the noise, but the themes have names."""
+def test_topics_of_themes_alone_have_labels(monkeypatch):
+    """No word stands above the noise, but the themes have names. They are shown from three deviations on."""
+    asked, shown = [], Chart.shown
+    monkeypatch.setattr(Chart, "shown", lambda chart, *given: asked.append(given[2:]) or shown(chart, *given))
     texts = [text for text in GERMAN.values() for _ in range(40)]
     corpus = Corpus.from_texts(texts, settings=TextSettings(language="de"))
     plan = Plan.topics(n_topics=4, epsilon=1.0, delta=1e-5, unit="document", text=corpus.text)
@@ -189,3 +262,4 @@ def test_topics_of_themes_alone_have_labels():
     found = label(release).labels
     assert all(one.label in shipped("german").names for one in found)
     assert not any(one.words for one in found)
+    assert asked == [(SURE,)]

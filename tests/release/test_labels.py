@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dptopics import TopicModel, Vocabulary, cli
+from dptopics import Corpus, Plan, TextSettings, TopicModel, Vocabulary, cli
 from dptopics.core.errors import BundleError, InputError
 from dptopics.privacy.guarantee import Guarantee, Strength, Unit
 from dptopics.public.embeddings import available
@@ -221,6 +221,21 @@ def test_a_title_and_a_sentence_for_each_topic(server):
     assert {len(one.sentence) for one in label(RELEASE, by=f"openai:{url}", model="m", sentences=True).labels} == {240}
     stub.answer = "only a title"
     assert {one.sentence for one in label(RELEASE, by=f"openai:{url}", model="m", sentences=True).labels} == {""}
+
+
+def test_topics_of_themes_without_words_are_described_by_their_themes(server):
+    url, asked, _ = server
+    said = {"Sore throat and a cough": 60, "The parcel never arrived": 60, "My rent went up again": 60}
+    texts = [one for one, times in said.items() for _ in range(times)]
+    plan = Plan.topics(n_topics=3, epsilon=8.0, delta=1e-5, unit="document", text=TextSettings())
+    release = plan.build()(Corpus.from_texts(texts).bounded(unit="document"), np.random.default_rng(0))
+    themes = release.value.themes
+    assert not any(release.value.top_words(10))
+    found = label(release, by=f"openai:{url}", model="small").labels
+    assert all(one.words and set(one.words) <= set(themes.names) for one in found)
+    assert [json.loads(one[2]["messages"][-1]["content"]) for one in asked] == [list(one.words) for one in found]
+    largest = themes.shown[themes.sizes.argmax()]
+    assert themes.names[largest] in {one.words[0] for one in found}
 
 
 def test_hostile_words_change_nothing_but_their_own_line(server):

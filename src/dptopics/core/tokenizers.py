@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module, metadata
+from importlib.resources import files
+from itertools import accumulate
 from operator import attrgetter
 from typing import Any, Self
 
@@ -149,6 +151,29 @@ def _whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+@lru_cache
+def chinese_signs() -> tuple[frozenset[str], dict[int, int], dict[str, str]]:
+    """Traditional characters, the Simplified one of each, and the Traditional ones of each Simplified one."""
+    lines = files("dptopics").joinpath("resources", "traditional_chinese.txt").read_text("utf-8").splitlines()
+    found = {sign: sign for sign in lines[3]}
+    for sign, simple in zip(lines[1], lines[2], strict=True):
+        found[simple] = found.get(simple, "") + sign
+    return frozenset(lines[1]), str.maketrans(lines[1], lines[2]), found
+
+
+def simplified(text: str) -> str:
+    """With Simplified characters for Traditional ones."""
+    signs, table, _ = chinese_signs()
+    return text if signs.isdisjoint(text) else text.translate(table)
+
+
+def _cut_chinese(cut: Split, text: str) -> Sequence[str]:
+    """Traditional characters are cut as Simplified ones, which the dictionary has, and stay as they are."""
+    pieces = cut(simplified(text))
+    ends = list(accumulate(map(len, pieces))) if text != simplified(text) else []
+    return [text[begin:end] for begin, end in zip([0, *ends], ends, strict=False)] or pieces
+
+
 PACKAGES = {"chinese": "rjieba", "japanese": "fugashi", "thai": "pythainlp"}  # their dictionaries are packages too
 
 
@@ -158,7 +183,7 @@ def _segmenter(language: str) -> Split:
         if language == "chinese":
             import rjieba
 
-            return lambda text: rjieba.cut(_whole(text))
+            return lambda text: _cut_chinese(rjieba.cut, _whole(text))
         if language == "japanese":
             from fugashi import Tagger
             from unidic_lite import DICDIR

@@ -127,68 +127,6 @@ def log_likelihoods(
 
 
 @jit
-def words_by_shares(
-    unit_start: I64,
-    doc_start: I64,
-    word: I32,
-    count: F64,
-    known: I32,
-    topics: F64,
-    alpha: float,
-    weight: float,
-    steps: int,
-    tolerance: float,
-) -> tuple[I64, I32, F64]:
-    """(start, rows, values): (c/l)⊗θ in the words' rows, then weight · θ⊗θ in k rows; mean over a unit's documents.
-
-    ``known`` is the row of each word in ``topics`` (words × topics), or −1. θ = γ/Σγ is inferred from known words only;
-    c/l are the shares of all words. Documents without words take no part.
-    """
-    k, n_words = topics.shape[1], known.size
-    n_units = unit_start.size - 1
-    start = np.zeros(n_units + 1, np.int64)
-    for u in range(n_units):
-        size = 0
-        for d in range(unit_start[u], unit_start[u + 1]):
-            n = doc_start[d + 1] - doc_start[d]
-            size += n + k if n > 0 else 0
-        start[u + 1] = start[u] + size
-    rows, values = np.empty(start[-1], np.int32), np.empty((start[-1], k))
-    gamma, pull = np.empty(k), np.empty(k)
-    at = 0
-    for u in range(n_units):
-        n_docs = 0
-        for d in range(unit_start[u], unit_start[u + 1]):
-            n_docs += doc_start[d + 1] > doc_start[d]
-        for d in range(unit_start[u], unit_start[u + 1]):
-            first, last = doc_start[d], doc_start[d + 1]
-            if first == last:
-                continue
-            some_word, some_count = np.empty(last - first, np.int32), np.empty(last - first)
-            n, length = 0, 0.0
-            for e in range(first, last):
-                length += count[e]
-                if known[word[e]] >= 0:
-                    some_word[n], some_count[n] = known[word[e]], count[e]
-                    n += 1
-            infer(some_word[:n], some_count[:n], topics, alpha, steps, tolerance, gamma, pull)
-            total = 0.0
-            for j in range(k):
-                total += gamma[j]
-            for e in range(first, last):
-                rows[at] = word[e]
-                for j in range(k):
-                    values[at, j] = count[e] / length * gamma[j] / total / n_docs
-                at += 1
-            for i in range(k):
-                rows[at] = n_words + i
-                for j in range(k):
-                    values[at, j] = weight * gamma[i] / total * gamma[j] / total / n_docs
-                at += 1
-    return start, rows, values
-
-
-@jit
 def word_pull(weights: F64, rows: I64, n_topics: int, out: F32) -> None:
     """out[w, k] = exp(E[log φ_kw]) for the given words, from Dirichlet parameters ``weights`` (words × topics)."""
     total = np.zeros(n_topics)

@@ -9,10 +9,11 @@ Written for this package and shipped with it; it never saw the data. An owner ma
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
+from itertools import islice, product
 from pathlib import Path
 from unicodedata import combining, normalize
 
@@ -20,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.core.errors import InputError
-from dptopics.core.text import TextSettings, language_name
+from dptopics.core.text import AUTO, TextSettings, language_name
+from dptopics.core.tokenizers import chinese_signs
 
 MOST_THEMES = 5000
 _MOST_LETTERS = 80  # of a name
 _LETTERS = str.maketrans({"ł": "l", "ß": "ss", "œ": "oe"})
 _UMLAUTS = _LETTERS | str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
-_SHIPPED = (
+SHIPPED = (
     "english", "chinese", "dutch", "french", "german", "italian", "japanese", "polish", "portuguese", "spanish",
 )  # fmt: skip
 
@@ -49,6 +51,10 @@ class Theme:
         """What somebody might write about it: its sentences, and its name with half of its words each time."""
         halves = (" ".join(self.words[part::2]) for part in (0, 1))
         return (*self.sentences, *(f"{self.name} {half}" for half in halves))
+
+    def read(self, text: TextSettings) -> list[str]:
+        """Its words as texts are read; those of a theme of several languages were read when it was made."""
+        return list(self.words) if text.language == AUTO else [w for entry in self.words for w in text.words(entry)]
 
 
 @dataclass(frozen=True)
@@ -101,8 +107,20 @@ class Atlas:
 
     def listed_words(self, text: TextSettings) -> list[str]:
         """The words of all themes as texts are read, and in other languages than English as they are typed in haste."""
-        found = [word for theme in self.themes for entry in theme.words for word in text.words(entry)]
-        return list(dict.fromkeys([*found, *(without_accents(word, self.language) for word in found)]))
+        found = [word for theme in self.themes for word in theme.read(text)]
+        return list(dict.fromkeys([*found, *(other for word in found for other in spellings(word, self.language))]))
+
+
+def spellings(word: str, language: str) -> list[str]:
+    """How else a word is typed: without accents; in Chinese with Traditional characters.
+
+    >>> spellings("devolución", "spanish"), spellings("头发", "chinese")
+    (['devolucion'], ['頭發', '頭髮'])
+    """
+    if language != "chinese":
+        return [without_accents(word, language)]
+    forms = chinese_signs()[2]
+    return ["".join(signs) for signs in islice(product(*(forms.get(sign, sign) for sign in word)), 8)]
 
 
 def without_accents(word: str, language: str) -> str:
@@ -116,18 +134,35 @@ def without_accents(word: str, language: str) -> str:
     return bare if bare.isascii() and language != "english" else word
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def shipped(language: str) -> Atlas:
-    """The atlas of a language that comes with the package."""
+    """The atlas of a language that comes with the package; of "auto" the themes that all of these share."""
     name = language_name(language)
-    if name not in _SHIPPED:
+    if name == AUTO:
+        return _of_all()
+    if name not in SHIPPED:
         raise InputError(f"there is no atlas for language {language!r}. Give one of your own (--atlas FILE).")
     return parsed(files("dptopics").joinpath("resources", f"atlas_{name}.md").read_text("utf-8"), name)
 
 
+def _of_all() -> Atlas:
+    """English themes with the words of all languages, each as its language reads it, and as it is typed in haste."""
+    english = {theme.name: theme for theme in shipped("english").themes}
+    others, themes = [shipped(name) for name in SHIPPED[1:]], []
+    for same in zip(*(atlas.themes for atlas in others), strict=True):
+        theme = english[same[0].key]
+        words = [word for part in (*theme.words, *theme.sentences) for word in TextSettings().words(part)]
+        for atlas, own in zip(others, same, strict=True):
+            read = own.read(TextSettings(language=atlas.language))
+            words += [*read, *(other for word in read for other in spellings(word, atlas.language))]
+        themes.append(replace(theme, words=tuple(dict.fromkeys(words)), key=theme.name))
+    versions = " ".join(shipped(name).sha256 for name in SHIPPED)
+    return Atlas(tuple(themes), sha256(versions.encode()).hexdigest(), AUTO)
+
+
 def has_atlas(language: str) -> bool:
     """Whether the package has one for this language."""
-    return language_name(language) in _SHIPPED
+    return language_name(language) in (*SHIPPED, AUTO)
 
 
 def read_atlas(path: str | Path, language: str = "english") -> Atlas:

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.core.text import TextSettings, language_name, listed_words
-from dptopics.public.atlas import shipped, without_accents
+from dptopics.public.atlas import shipped, spellings, without_accents
 
 Floats = NDArray[np.float32]
 _DOMAIN = 0.8  # of a theme's own direction: that of its domain
 _STEM, _PART = 0.8, 0.6  # how much less a word says that shares its stem, or a part, with a listed one
 _LEAST_STEM = 4
+_MANY_ENDINGS = ("polish",)  # cases
 _PARTS = {"german": 5, "dutch": 5, "chinese": 2}  # signs that a part of a word has at least, where parts count
 
 
@@ -81,13 +82,17 @@ class _Listed:
     def _themes(self, word: str) -> tuple[list[int], float]:
         if word in self.words:
             return self.words[word], 1.0
-        if found := self.stems.get(_stem(word, self.language)):
+        if found := self._of_stem(word):
             return found, _STEM
         for length in range(len(word) - 1, _PARTS.get(self.language, len(word)) - 1, -1):
             for part in (word[-length:], word[:length]):
-                if found := self.words.get(part) or self.stems.get(_stem(part, self.language)):
+                if found := self.words.get(part) or self._of_stem(part):
                     return found, _PART
         return [], 0.0
+
+    def _of_stem(self, word: str) -> list[int]:
+        """The themes of the longest stem that it shares with listed words."""
+        return next((found for stem in _stems(word, self.language) if (found := self.stems.get(stem))), [])
 
 
 @lru_cache(maxsize=4)
@@ -98,15 +103,17 @@ def _listed(language: str) -> _Listed:
     words: dict[str, list[int]] = {}
     stems: dict[str, list[int]] = {}
     for number, theme in enumerate(atlas.themes):
-        read = [one for entry in theme.words for one in text.words(entry)]
-        for word in dict.fromkeys([*read, *(without_accents(one, language) for one in read)]):
+        read = theme.read(text)
+        for word in dict.fromkeys([*read, *(other for one in read for other in spellings(one, language))]):
             words.setdefault(word, []).append(number)
-            of_stem = stems.setdefault(word[:2] if language == "chinese" else _stem(word, language), [])
-            of_stem += [number] if number not in of_stem else []
+            for stem in [word[:2]] if language == "chinese" else _stems(word, language):
+                of_stem = stems.setdefault(stem, [])
+                of_stem += [number] if number not in of_stem else []
     return _Listed(language, themes, words, stems)
 
 
-def _stem(word: str, language: str) -> str:
+def _stems(word: str, language: str) -> list[str]:
+    """What is left without an ending: the shortest; where words have many endings all, the longest first."""
     word, endings = without_accents(word, language), listed_words("endings", language)
-    longest = range(min(len(word) - _LEAST_STEM, 8), 0, -1)
-    return next((word[:-n] for n in longest if word[-n:] in endings), word)
+    cut = [word[:-n] for n in range(1, min(len(word) - _LEAST_STEM, 8) + 1) if word[-n:] in endings]
+    return [word, *cut] if language in _MANY_ENDINGS else [cut[-1] if cut else word]

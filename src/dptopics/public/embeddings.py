@@ -6,6 +6,7 @@ Embeddings of private texts are private themselves; they stay in the corpus, or 
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from itertools import islice
 from typing import Any
 
@@ -13,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dptopics.core.errors import InputError
-from dptopics.core.text import TextSettings, language_code, language_name, listed_words
+from dptopics.core.text import AUTO, TextSettings, language_code, language_name, listed_words
+from dptopics.core.tokenizers import simplified
 from dptopics.core.vocabulary import Vocabulary
-from dptopics.public.atlas import has_atlas
+from dptopics.public.atlas import SHIPPED, has_atlas
 from dptopics.public.atlas_words import AtlasWords
 from dptopics.public.minilm import MiniLM, MiniLMInt8
 from dptopics.public.minilm_words import MiniLMWords
@@ -94,6 +96,9 @@ def frequencies(words: Sequence[str], language: str) -> NDArray[np.float64]:
     """Public frequency of each word in a language, from the package ``wordfreq`` (data: CC BY-SA 4.0)."""
     code = _frequency_code(language)
     try:
+        if language == AUTO:  # in the language where the word is most common: short lists tell common from rare
+            lists = [_wordfreq().get_frequency_dict(language_code(name), "small") for name in SHIPPED]
+            return np.array([max(one.get(word, 0.0) for one in lists) for word in words])
         return 10 ** (_zipf(tuple(words), code) - 9)
     except (LookupError, ImportError):  # no list, or a tokenizer of its own that is not installed
         raise InputError(
@@ -109,7 +114,7 @@ def _zipf(words: tuple[str, ...], code: str) -> NDArray[np.float64]:
     def of(word: str) -> float:
         # One word in any language, or cut already: the list is enough, without a tokenizer. It is ten times as fast.
         if code in _CUT:
-            return 9 + math.log10(max(known.get(word, 0.0), 1e-9))
+            return 9 + math.log10(max(known.get(simplified(word) if code == "zh" else word, 0.0), 1e-9))
         if word.isascii() and word.isalpha() and word.islower():
             return round(9 + math.log10(max(known.get(word, 0.0), 1e-9)), 2)
         return float(asked(word, code))
@@ -160,17 +165,12 @@ def common_words(text: TextSettings, n: int = 30_000, most: int | None = None) -
         raise InputError(
             f"there is no public word list for language {text.language!r}. Give one of your own."
         ) from None
-    found, vulgar = (
-        dict.fromkeys(word for entry in listed for word in text.words(entry)),
-        listed_words("vulgar_words", name),
-    )
-    return Vocabulary.of(islice((word for word in found if word not in vulgar), most))
+    found, vulgar = (word for entry in listed for word in text.words(entry)), listed_words("vulgar_words", name)
+    return Vocabulary.of(islice((word for word in dict.fromkeys(found) if word not in vulgar), most))
 
 
 def available() -> bool:
     """Whether the extra ``embeddings`` is installed."""
-    from importlib.util import find_spec
-
     return find_spec("wordfreq") is not None
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from dptopics.core.errors import InputError
-from dptopics.core.text import TextSettings
+from dptopics.core.text import AUTO, TextSettings
 from dptopics.public.atlas import Atlas, has_atlas, shipped
 from dptopics.public.embeddings import Embedding, available, common_words, embedding, frequencies, unit, word_weights
 from dptopics.public.minilm_words import is_known
@@ -101,7 +101,7 @@ def label(
     if not isinstance(release, Release):
         raise InputError(f"labels are made from a release, got {type(release).__name__}. Load one, or fit one first.")
     topics = release.value_of(TopicModel)
-    words = [tuple(row) for row in topics.top_words(_WORDS)]
+    words = _typical(topics)
     if by is None:
         frequencies(["word"], "english")  # says what is missing
         lines, who, prompt = [(name, "") for name in theme_names(topics)], OFFLINE, ""
@@ -116,6 +116,16 @@ def label(
     )
     made_of = fingerprint(topics.topic_word, topics.vocabulary.words)
     return Labels(tuple(found), who, prompt, made_of, accepted=not sentences)
+
+
+def _typical(topics: TopicModel) -> list[tuple[str, ...]]:
+    """Each topic's words above the noise; where it has none, the names of its themes, the largest first."""
+    rows, themes = [tuple(row) for row in topics.top_words(_WORDS)], topics.themes
+    if themes is None:
+        return rows
+    largest = themes.shown[order := np.argsort(-themes.sizes, kind="stable")]
+    said = [tuple(themes.names[j] for j in largest[themes.topic[order] == k]) for k in range(len(rows))]
+    return [row or names[:_WORDS] for row, names in zip(rows, said, strict=True)]
 
 
 def naming(
@@ -229,7 +239,7 @@ def theme_names(topics: TopicModel) -> list[str]:
     settings = topics.text or TextSettings()
     if topics.themes is not None:
         return _of_themes(topics, topics.themes)
-    if not has_atlas(settings.language) or not available():
+    if settings.language == AUTO or not has_atlas(settings.language) or not available():
         return [""] * topics.n_topics
     atlas, names = shipped(settings.language), [""] * topics.n_topics
     own = embedding(None, atlas.language)

@@ -27,7 +27,7 @@ RULE = TopicModel(
     vocabulary=Vocabulary.of(WORDS),
     alpha=0.1,
 )
-MECHANISMS = ["embedded", "mixture", "variational", "spectral", "spectral-extended"]
+MECHANISMS = ["embedded", "mixture", "variational", "spectral"]
 
 
 def counted(texts, authors=None, **bounds):

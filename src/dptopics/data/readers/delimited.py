@@ -3,6 +3,9 @@
 import codecs
 import csv
 import io
+import os
+import select
+import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 import pyarrow as pa
@@ -71,7 +75,40 @@ def _standard_input() -> Iterator[tuple[Any, Callable[[], float]]]:
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None or sys.stdin.isatty():
         raise InputError("standard input is empty. Pipe a table into it: … | dptopics … -, or give a file.")
-    yield stream, lambda: 0.0
+    if os.name == "nt" or not isinstance(stream, io.BufferedReader) or current_thread() is not main_thread():
+        yield stream, lambda: 0.0
+        return
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    try:
+        yield _Stoppable(stream.fileno(), heard), lambda: 0.0
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(heard)
+        os.close(told)
+
+
+@dataclass(frozen=True)
+class _Stoppable:
+    """A pipe from a program that may be silent for long. Arrow reads it in threads, which know of no Ctrl-C."""
+
+    pipe: int
+    heard: int  # the numbers of signals come here
+
+    def read(self, size: int) -> bytes:
+        """As many bytes, or fewer at the end."""
+        pieces: list[bytes] = []
+        while size > 0:
+            ready, _, _ = select.select([self.pipe, self.heard], [], [])
+            if self.heard in ready and signal.SIGINT in os.read(self.heard, 1):
+                raise KeyboardInterrupt
+            if self.pipe in ready:
+                pieces.append(os.read(self.pipe, size))
+                if not pieces[-1]:
+                    break
+                size -= len(pieces[-1])
+        return b"".join(pieces)
 
 
 BLOCK_BYTES = 1 << 24  # the longest row

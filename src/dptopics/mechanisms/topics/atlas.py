@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from dptopics.core.text import TextSettings
+from dptopics.core.text import AUTO, TextSettings
 from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, UnitRows
 from dptopics.kernels.counts import count_tokens
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 NEAR = 16  # themes that a text is near to
 _RIDGE = 1e-3
-_SURE = 4.0  # standard deviations of the noise that a theme must explain to be shown
+SURE_FROM = 4.0  # standard deviations of the noise that a theme must explain to be shown
 LIKELY = 2.0  # to be part of a topic
 LEAST_TEXTS = 1.0  # that a theme must explain
 FEWEST_THEMES = 8  # shown
@@ -57,13 +57,13 @@ class Chart:
             target = solve_triangular(self.root, said - doubt * sigma, lower=True)
             return np.asarray(nnls(self.root.T, target, maxiter=10 * len(said))[0])
 
-    def shown(self, noisy: Floats, sigma: float) -> NDArray[np.int64]:
+    def shown(self, noisy: Floats, sigma: float, sure_from: float = SURE_FROM) -> NDArray[np.int64]:
         """Themes that are surely there; where these are few, the next are those whose texts look most like the sum.
 
         A theme's neighbours speak for it: noise in them averages out, so that the first few are right where no single
         theme stands above the noise. At least eight, in this order.
         """
-        weight = self.weights(noisy, sigma, _SURE)
+        weight = self.weights(noisy, sigma, sure_from)
         sure = weight > LEAST_TEXTS
         alike = self.looks.T @ noisy / np.maximum(np.linalg.norm(self.looks, axis=0), 1e-9)
         order = np.lexsort((-alike, -np.where(sure, weight, 0.0)))
@@ -130,8 +130,10 @@ def _public_block(
         nothing = np.zeros(len(texts) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32)
         kept = of_atlas(texts) if embedding.name.startswith("minilm") else None
         return Block(each, *nothing, embedding(texts) if kept is None else kept)
-    index = vocabulary.index
-    found = [[index[word] for word in row if word in index] for row in _read(tuple(texts), text or TextSettings())]
+    index, text = vocabulary.index, text or TextSettings()
+    if text.language == AUTO:  # words of all languages side by side, which are cut already
+        text = TextSettings(language="none", min_length=1, max_length=40)
+    found = [[index[word] for word in row if word in index] for row in _read(tuple(texts), text)]
     tokens = np.array([word for row in found for word in row], np.int32)
     sizes, word, count = count_tokens(tokens, np.array([len(row) for row in found], np.int64))
     return Block(each, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), word, count)

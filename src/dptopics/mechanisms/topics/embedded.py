@@ -20,6 +20,7 @@ from dptopics.mechanisms.topics.atlas import (
     LEAST_TEXTS,
     LIKELY,
     MOST_THEMES,
+    SURE_FROM,
     Along,
     Belonging,
     Chart,
@@ -378,11 +379,12 @@ class EmbeddedTopics(GaussianTopics):
         budget, corpus = asked.budget, asked.corpus
         examples = self._examples_share(size)
         split = Split.of(size, examples)
+        sure_from = SURE if isinstance(self.embedding, AtlasWords) else SURE_FROM  # its themes are fewer
         placed = public_chart(atlas, vocabulary, self.embedding, corpus.text, *self._theme_space())
         with progress.part(0.1, 0.4):
             sigma = budget.of(split.look)
             noisy = asked.sum(Placed(Places(placed.centres), placed.documents), sigma)[:, 0]
-        weight, shown = placed.weights(noisy, sigma, LIKELY), placed.shown(noisy, sigma)
+        weight, shown = placed.weights(noisy, sigma, LIKELY), placed.shown(noisy, sigma, sure_from)
         kept = np.union1d(np.flatnonzero(weight > LEAST_TEXTS), shown)
         axes = theme_axes(placed.centres, np.maximum(weight, 1e-9), axes_of(size))
         along = Along(placed.documents, axes)
