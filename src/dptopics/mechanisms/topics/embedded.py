@@ -167,7 +167,7 @@ class Split(NamedTuple):
         """
         if size >= 1500:
             return cls(0.18, 0.38, 0.27 - examples)
-        rounds = 0.38 * min(1.0, max(0.0, size - 300) / 500)
+        rounds = 0.38 * min(1.0, max(0.0, size - 300) / 300)
         return cls(0.76 - rounds, rounds, 0.0)
 
 
