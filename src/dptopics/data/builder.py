@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import fields
-from functools import lru_cache, partial
+from functools import cache, partial
 from itertools import chain, islice, pairwise
 from typing import Any, TypeVar, cast
 
@@ -93,7 +93,8 @@ class NumberedWords:
         joined = joined.lower()
         encoding, width = ("ascii", np.uint8) if joined.isascii() else ("utf-32-le", np.uint32)
         signs = np.frombuffer(joined.encode(encoding, "surrogatepass"), width)
-        words, starts, lengths = cut_words(signs, _kinds(), ord(_SEPARATOR), len(texts), *self._text.lengths)
+        kinds = _kinds(1 + int(signs.max()) // _PLANE)
+        words, starts, lengths = cut_words(signs, kinds, ord(_SEPARATOR), len(texts), *self._text.lengths)
         buffers = [None, pa.py_buffer(starts * np.int32(words.itemsize)), pa.py_buffer(words)]
         return pa.Array.from_buffers(pa.binary(), starts.size - 1, buffers).dictionary_encode(), lengths, encoding
 
@@ -138,10 +139,10 @@ def numbers_of(documents: Sequence[tuple[Any, float]]) -> NDArray[np.float32]:
     return np.array([[number] for _, number in documents], np.float32)
 
 
-@lru_cache(maxsize=1)
-def _kinds() -> NDArray[np.uint8]:
-    """The kind of each code point, by the expressions that cut single texts."""
-    kinds = np.zeros(sys.maxunicode + 1, np.uint8)
+@cache
+def _kinds(planes: int) -> NDArray[np.uint8]:
+    """The kind of each code point of so many planes, by the expressions that cut single texts."""
+    kinds = np.zeros(planes * _PLANE, np.uint8)
     for first in range(0, kinds.size, _PLANE):
         signs = "".join(map(chr, range(first, first + _PLANE)))
         for pattern, kind in ((INSIDE_WORDS, INSIDE), (LETTERS, LETTER)):
@@ -408,7 +409,7 @@ def numbered_authors(
     Authors whose names share a key are numbered in the order of their names, whatever the order of rows.
     """
     keys = string_keys(names)
-    if np.unique(keys).size == keys.size:
+    if np.diff(np.sort(keys)).all():
         return names, numbers, keys
     order = np.array(sorted(range(len(names)), key=names.__getitem__))
     place = np.empty(order.size, np.int32)

@@ -101,7 +101,7 @@ class Atlas:
 
     def listed_words(self, text: TextSettings) -> list[str]:
         """The words of all themes as texts are read, and in other languages than English as they are typed in haste."""
-        found = [word for theme in self.themes for entry in theme.words for word in text.words(entry)]
+        found = text.words_of(entry for theme in self.themes for entry in theme.words)
         return list(dict.fromkeys([*found, *(without_accents(word, self.language) for word in found)]))
 
 
