@@ -150,7 +150,7 @@ def common_options(
 
 def main() -> None:
     """Run the command line: a user's mistake is one message and a non-zero exit, never a traceback."""
-    gc.set_threshold(50_000)  # a run keeps nearly all that it makes: looking through it often takes half a second
+    gc.set_threshold(200_000)  # a run keeps nearly all that it makes: looking through it often takes half a second
     atexit.register(gc.freeze)
     with guarded() as results:
         code = _run()

@@ -1,4 +1,4 @@
-"""Copy documents into unit order, with words renamed or dropped, and bound the distinct words of each unit."""
+"""Texts to lower case; documents copied into unit order, with words renamed or dropped, and those of each unit bounded."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -6,10 +6,41 @@ import numpy as np
 
 from dptopics.kernels.counts import put_in_order
 from dptopics.kernels.hashing import draw, mix
-from dptopics.kernels.jit import I32, I64, U32, U64, Flags, jit
+from dptopics.kernels.jit import I32, I64, U8, U32, U64, Flags, jit
 
 Entries = tuple[I64, I32, I32]
 _PART = 1 << 16  # documents that a thread takes at once
+
+
+@jit
+def lowered(signs: U8, separator: int) -> tuple[U8, int, bool]:
+    """ASCII in lower case, how often it has the separator, and whether it is free of links, as ``is_free_of_links``."""
+    found, n, free = np.empty_like(signs), 0, True
+    for i in range(signs.size):
+        sign = signs[i]
+        found[i] = sign | 0x20 if 0x41 <= sign <= 0x5A else sign
+        n += sign == separator
+        if sign == 0x40:  # @
+            free = False
+        elif sign == 0x2F and i > 1:  # ://
+            free &= not (signs[i - 1] == 0x2F and signs[i - 2] == 0x3A)
+        elif sign == 0x2E and i > 2:  # www.
+            free &= not (found[i - 1] == 0x77 and found[i - 2] == 0x77 and found[i - 3] == 0x77)
+    return found, n, free
+
+
+@jit
+def grouped(order: I64, group: I64, n_groups: int) -> I64:
+    """Places in this order, those of the first group before those of the second."""
+    start = np.zeros(n_groups + 1, np.int64)
+    for place in order:
+        start[group[place] + 1] += 1
+    start = np.cumsum(start)
+    found = np.empty_like(order)
+    for place in order:
+        found[start[group[place]]] = place
+        start[group[place]] += 1
+    return found
 
 
 def gather(order: I64, doc_start: I64, word: I32, count: I32, rename: I32) -> Entries:
