@@ -102,13 +102,12 @@ class NumberedWords:
         """What each text's words are, by compiled code, which lets other threads work; None if that cannot be."""
         joined, encoding, free = _SEPARATOR.join([*texts, ""]), "ascii", False
         if joined.isascii():
-            signs, n, free = lowered(np.frombuffer(joined.encode(), np.uint8), ord(_SEPARATOR))
+            signs, free = lowered(np.frombuffer(joined.encode(), np.uint8))
         if not (free or (joined.isascii() and self._text.links)):
             joined = _SEPARATOR.join([*map(self._text.plain, texts), ""]).lower()
             encoding, width = ("ascii", np.uint8) if joined.isascii() else ("utf-32-le", np.uint32)
             signs = np.frombuffer(joined.encode(encoding, "surrogatepass"), width)
-            n = joined.count(_SEPARATOR)
-        if signs.size > _MOST_SIGNS or n != len(texts):
+        if signs.size > _MOST_SIGNS or np.count_nonzero(signs == ord(_SEPARATOR)) != len(texts):
             return None
         kinds = _kinds(1 + int(signs.max()) // _PLANE)
         words, starts, lengths = cut_words(signs, kinds, ord(_SEPARATOR), len(texts), *self._text.lengths)
