@@ -33,7 +33,9 @@ def mechanism_class(job: Job | str, name: str) -> Any:
         import_module(module)
     if (Job(job), name) in REGISTERED:
         return REGISTERED[Job(job), name]
-    raise InputError(f"there is no mechanism {name!r} for {Job(job)}. The mechanisms are: {', '.join(mechanisms(job))}.")
+    raise InputError(
+        f"there is no mechanism {name!r} for {Job(job)}. The mechanisms are: {', '.join(mechanisms(job))}."
+    )
 
 
 def catalogue() -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import inf, isnan, nan, prod
 from pathlib import Path
@@ -32,7 +32,6 @@ MOST_AXES = 4
 MOST_CELLS = 2_000_000
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:$|[T ])")
 _LONGEST = 40_000  # days in a range
-_MOST_KNOWN = 50_000  # values whose places are remembered
 _LONGEST_VALUE = 200  # letters of a group's name
 
 
@@ -136,21 +135,13 @@ class Axis:
     def _index(self) -> dict[str, int]:
         return {value: place for place, value in enumerate(self.values[:-1])}
 
-    @cached_property
-    def _known(self) -> dict[str, int]:
-        """Places of values that were read already."""
-        return {}
-
     def places(self, column: Sequence[Any]) -> NDArray[np.int64]:
         """Where each row of the column counts. Dates count by the day as written, whatever the time zone."""
         if self.of_text is not None:
             column = [OTHER if value is None else self._facet(value) for value in column]
         read = self._bin if self.edges else plain_value if self.period is None else self._period
         texts = [value if isinstance(value, str) else "" if value is None else str(value) for value in column]
-        known = self._known
-        if len(known) > _MOST_KNOWN:
-            known.clear()
-        known |= {text: self._index.get(read(text), len(self._index)) for text in set(texts) - known.keys()}
+        known = {text: self._index.get(read(text), len(self._index)) for text in set(texts)}
         return np.array([known[text] for text in texts], np.int64)
 
     def _facet(self, text: str) -> str:
@@ -196,6 +187,7 @@ def plain_value(value: Any) -> str:
     return " ".join(text.split())[:_LONGEST_VALUE].strip()
 
 
+@lru_cache(maxsize=1 << 14)
 def read_day(text: str, date_format: str | None = None) -> date | None:
     """The day that a text names, whatever the time zone; None if it names none."""
     text = text.strip()

@@ -1,4 +1,4 @@
-"""Texts to lower case; documents copied into unit order, with words renamed or dropped, and those of each unit bounded."""
+"""Texts in lower case; documents copied into unit order, words renamed or dropped, and those of each unit bounded."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,16 +14,23 @@ _PART = 1 << 16  # documents that a thread takes at once
 
 @jit
 def lowered(signs: U8) -> tuple[U8, bool]:
-    """ASCII in lower case, and whether it is free of links, as ``is_free_of_links``. A few signs never count as free."""
+    """ASCII in lower case, and whether it is free of links, as ``is_free_of_links``. Less than 8 signs never are."""
     found = np.empty_like(signs)
     for i in range(signs.size):
         found[i] = signs[i] + 0x20 if 0x41 <= signs[i] <= 0x5A else signs[i]
-    a, b, c, d = found[:-3], found[1:-2], found[2:-1], found[3:]  # without indices, so that it runs on many signs at once
+    a, b, c, d = (
+        found[:-3],
+        found[1:-2],
+        found[2:-1],
+        found[3:],
+    )  # without indices, so that it runs on many signs at once
     links = np.uint8(signs.size < 8)
     for i in range(a.size):
-        links |= np.uint8(a[i] == 0x40) | np.uint8(d[i] == 0x40)  # @
-        links |= np.uint8(a[i] == 0x3A) & np.uint8(b[i] == 0x2F) & np.uint8(c[i] == 0x2F)  # ://
-        links |= np.uint8(a[i] == 0x77) & np.uint8(b[i] == 0x77) & np.uint8(c[i] == 0x77) & np.uint8(d[i] == 0x2E)  # www.
+        links |= np.uint8(a[i] == 0x40) | np.uint8(d[i] == 0x40)  # @, :// and www.
+        links |= np.uint8(a[i] == 0x3A) & np.uint8(b[i] == 0x2F) & np.uint8(c[i] == 0x2F)
+        links |= (
+            np.uint8(a[i] == 0x77) & np.uint8(b[i] == 0x77) & np.uint8(c[i] == 0x77) & np.uint8(d[i] == 0x2E)
+        )  # www.
     return found, links == 0
 
 
@@ -43,39 +50,26 @@ def grouped(order: I64, group: I64, n_groups: int) -> I64:
 
 def gather(order: I64, doc_start: I64, word: I32, count: I32, rename: I32) -> Entries:
     """Documents ``order`` with word w called rename[w] (dropped if negative), entries sorted by word."""
-    start = np.zeros(order.size + 1, np.int64)
-    parts = [slice(i, i + _PART) for i in range(0, order.size, _PART)]
+    sizes, start = np.diff(doc_start)[order], np.zeros(order.size + 1, np.int64)
+    np.cumsum(sizes, out=start[1:])
+    names, counts = np.empty((2, int(start[-1])), np.int32)
+    to = names, counts, int(sizes.max(initial=0))
     with ThreadPoolExecutor() as pool:
-        if (rename >= 0).all():
-            start[1:] = np.diff(doc_start)[order]
-        else:
-            list(pool.map(lambda own: _sizes(order[own], doc_start, word, rename, start[1:][own]), parts))
-        np.cumsum(start, out=start)
-        to = start, *np.empty((2, int(start[-1])), np.int32)
-        list(pool.map(lambda own: _fill(order[own], doc_start, word, count, rename, own.start, *to), parts))
-    return to
-
-
-@jit
-def _sizes(order: I64, doc_start: I64, word: I32, rename: I32, sizes: I64) -> None:
-    for i in range(order.size):
-        for e in range(doc_start[order[i]], doc_start[order[i] + 1]):
-            sizes[i] += rename[word[e]] >= 0
+        parts = (slice(i, i + _PART) for i in range(0, order.size, _PART))
+        list(pool.map(lambda own: _fill(order[own], doc_start, word, count, rename, start[own], *to), parts))
+    return (start, names, counts) if (rename >= 0).all() else compact(start, names, counts, names >= 0)
 
 
 @jit
 def _fill(
-    order: I64, doc_start: I64, word: I32, count: I32, rename: I32, first: int, start: I64, names: I32, counts: I32
+    order: I64, doc_start: I64, word: I32, count: I32, rename: I32, start: I64, names: I32, counts: I32, most: int
 ) -> None:
-    start = start[first : first + order.size + 1]
-    packed = np.empty(np.diff(start).max(), np.int64)
+    packed = np.empty(most, np.int64)
     for i in range(order.size):
-        n = 0
-        for e in range(doc_start[order[i]], doc_start[order[i] + 1]):
-            name = rename[word[e]]
-            if name >= 0:  # word in the high half, count in the low: one sort moves both
-                packed[n] = (np.int64(name) << np.int64(32)) | np.int64(count[e])
-                n += 1
+        first = doc_start[order[i]]
+        n = doc_start[order[i] + 1] - first
+        for k in range(n):  # word in the high half, count in the low: one sort moves both
+            packed[k] = (np.int64(rename[word[first + k]]) << np.int64(32)) | np.int64(count[first + k])
         put_in_order(packed[:n])
         for k in range(n):
             names[start[i] + k] = packed[k] >> np.int64(32)
@@ -93,6 +87,8 @@ def keep_words(unit_start: I64, doc_start: I64, word: I32, unit_key: U64, word_k
     ticket = np.empty(word_key.size, np.uint64)
     for unit in range(unit_start.size - 1):
         first, last = doc_start[unit_start[unit]], doc_start[unit_start[unit + 1]]
+        if last - first <= max_words:
+            continue
         distinct = 0
         for e in range(first, last):
             if mark[word[e]] != unit:

@@ -252,30 +252,32 @@ class CountTable(Tabular):
         Counts and intervals are as measured and may lie below 0: they are unbiased.
         """
         names = [[*values, ALL] for values in self.values]
-        low, high = self._shares()
-        for index in product(*(range(n, -1, -1) for n in self.shape)):
-            found = self.estimate(index)
-            row: dict[str, Any] = {head: names[i][k] for i, (head, k) in enumerate(zip(self.heads, index, strict=True))}
-            if isnan(found.value):
+        heads, numbers_of = self.heads, zip(*(np.flip(one).ravel().tolist() for one in self._numbers()), strict=True)
+        for index, found in zip(product(*(range(n, -1, -1) for n in self.shape)), numbers_of, strict=True):
+            row: dict[str, Any] = {head: names[i][k] for i, (head, k) in enumerate(zip(heads, index, strict=True))}
+            if isnan(found[0]):
                 yield row | dict.fromkeys(self.columns_of_numbers)
                 continue
-            known = not (isnan(low[index]) or isnan(high[index]))
-            numbers: tuple[Any, ...] = *found.rounded, *((float(low[index]), float(high[index])) if known else (None, None))
+            shares = (None, None) if isnan(found[3]) or isnan(found[4]) else found[3:]
+            numbers: tuple[Any, ...] = *Estimate(*found[:3], 0.0).rounded, *shares
             if self.numbers is not None:
                 numbers += tuple(self._mean(self._place(index)) or (None,) * 3)
             yield row | dict(zip(self.columns_of_numbers, numbers, strict=True))
 
-    def _shares(self) -> tuple[Any, ...]:
-        """Of each entry its limits as a share of all values of the first axis: as :meth:`share`, all at once."""
+    def _numbers(self) -> tuple[Any, ...]:
+        """Each count with its limits, and those of its share of the first axis: as :meth:`count` and :meth:`share`."""
         entries = np.ones(self.cube.shape, np.int64)  # of the table that each belongs to
         for axis, n in enumerate(self.shape):
             np.moveaxis(entries, axis, 0)[:n] *= n
         cut = (entries > self.max_cells) & (None not in (self.over, self.over_noise_std))
-        over, doubt = cut * max(self.over or 0.0, 0.0), cut * (self.over_noise_std or 0.0) ** 2
+        over, doubt = cut * (self.over or 0.0), cut * (self.over_noise_std or 0.0) ** 2
         same, whole, noise = np.zeros(self.cube.shape), self.cube[-1:], self.noise**2
-        same[-1] = noise
-        low = fieller(self.cube, whole + over[-1:], noise, same, noise + doubt[-1:])[0]
-        return low, fieller(self.cube + over, whole, noise + doubt, same, noise)[1]
+        same[-1], least = noise, Z95 * sqrt(noise)
+        up = np.where(cut, np.maximum(least, over + Z95 * np.sqrt(noise + doubt)), least)
+        more = np.maximum(over, 0.0)
+        low = fieller(self.cube, whole + more[-1:], noise, same, noise + doubt[-1:])[0]
+        high = fieller(self.cube + more, whole, noise + doubt, same, noise)[1]
+        return self.cube, self.cube - least, self.cube + up, low, high
 
     @property
     def heads(self) -> tuple[str, ...]:

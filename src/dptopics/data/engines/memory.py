@@ -97,15 +97,10 @@ def _ordered(raw: Corpus, *keys: NDArray[Any]) -> NDArray[np.int64]:
     return order
 
 
-def arrange(
-    raw: Corpus, bounds: Bounds, rename: NDArray[np.int32], n_rows: int, kept: Kept, entries: Any = None
-) -> Block:
-    """All units, bounded, in the canonical order. Word w gets row rename[w] of ``n_rows``, none if negative.
-
-    ``entries`` are the documents in that order, if they are there already.
-    """
+def arrange(raw: Corpus, bounds: Bounds, rename: NDArray[np.int32], n_rows: int, kept: Kept, entries: Entries) -> Block:
+    """All units, bounded, in the canonical order, as ``entries`` are. Word w has row rename[w] of ``n_rows`` there."""
     order, sizes, unit_key = kept
-    doc_start, word, count = entries or gather(order, raw.doc_start, raw.word, raw.count, rename)
+    doc_start, word, count = entries
     unit_start = offsets(sizes)
     if bounds.max_words is not None:
         word_key = np.zeros(n_rows, np.uint64)
@@ -221,7 +216,7 @@ class MemoryCorpus:
         bounds: Bounds,
         vocabulary: Vocabulary | None = None,
         order: Callable[[], Kept] | None = None,
-        every: list[Entries] | None = None,  # word of the documents in their order, for the next limit: used up by it
+        every: list[Entries] | None = None,  # every word of the documents in their order; used up by a vocabulary
     ) -> None:
         self._raw, self.bounds, self.text, self.assumptions = raw, bounds, raw.text, raw.assumptions
         self.vocabulary = raw.vocabulary if vocabulary is None else vocabulary  # an empty one is still public
@@ -233,18 +228,15 @@ class MemoryCorpus:
     @cached_property
     def _block(self) -> Block:
         """All units, arranged at the first query: most mechanisms limit a corpus before."""
-        raw, entries = self._raw, None
-        if self.vocabulary is None:
-            rename = raw.word_rank
-            if not self._every:
-                self._every.append(gather(self._order().order, raw.doc_start, raw.word, raw.count, rename))
-            entries = self._every[0]
-        else:
+        raw, rename = self._raw, self._raw.word_rank
+        if not self._every:
+            self._every.append(gather(self._order().order, raw.doc_start, raw.word, raw.count, rename))
+        entries = self._every[0]
+        if self.vocabulary is not None:
             rename = np.array([self.vocabulary.index.get(w, -1) for w in raw.words], np.int32)
-            if self._every:  # words stay in alphabetical order
-                doc_start, word, count = self._every.pop()
-                word = rename[raw.word_order][word]
-                entries = compact(doc_start, word, count, word >= 0)
+            doc_start, word, count = self._every.pop()
+            word = rename[raw.word_order][word]  # both lists are in alphabetical order
+            entries = compact(doc_start, word, count, word >= 0)
         return arrange(raw, self.bounds, rename, len(self.words), self._order(), entries)
 
     @property
@@ -267,7 +259,9 @@ class MemoryCorpus:
         if bounds == self.bounds and vocabulary is None:
             return self
         self.__dict__.pop("_block", None)  # as large as the data; made again if it is asked for
-        return MemoryCorpus(self._raw, bounds, self.vocabulary if vocabulary is None else vocabulary, self._order, self._every)
+        return MemoryCorpus(
+            self._raw, bounds, self.vocabulary if vocabulary is None else vocabulary, self._order, self._every
+        )
 
     def bounded_sum(
         self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None, norm: int = 2
