@@ -35,6 +35,7 @@ OWN_FUNCTION = (
     "none of this data."
 )
 Bools = NDArray[np.bool_]
+_numbered = lru_cache(maxsize=1)(NumberedWords)
 
 
 def topics_of(topics: Release[TopicModel] | TopicModel | str | Path) -> TopicModel:
@@ -86,15 +87,10 @@ class TopicsOf:
     def __call__(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """The topic of each text."""
         if self.far is None and (self.model.space is None or self.model.space.of_words):
-            found = _words_of(self.model).of_each(texts, partial(self.model.placed, vectors=None))
+            words = _numbered(self.model.text or TextSettings(), self.model.vocabulary)
+            found = words.of_each(texts, partial(self.model.placed, vectors=None))
             return np.concatenate([np.empty(0, np.int64), *found])
         return topic_or_far(self.model, texts, self.far, embedding=self.embedding)
-
-
-@lru_cache(maxsize=1)
-def _words_of(model: TopicModel) -> NumberedWords:
-    """What reads texts as the topics do."""
-    return NumberedWords(model.text or TextSettings(), model.vocabulary)
 
 
 @dataclass(frozen=True, eq=False)

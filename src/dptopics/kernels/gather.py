@@ -89,25 +89,17 @@ def keep_words(unit_start: I64, doc_start: I64, word: I32, unit_key: U64, word_k
         first, last = doc_start[unit_start[unit]], doc_start[unit_start[unit + 1]]
         if last - first <= max_words:
             continue
-        distinct = 0
-        for e in range(first, last):
-            if mark[word[e]] != unit:
-                mark[word[e]] = unit
-                distinct += 1
-        if distinct <= max_words:
-            continue
-        tickets = np.empty(distinct, np.uint64)
-        n = 0
+        tickets, n = np.empty(last - first, np.uint64), 0
         for e in range(first, last):
             w = word[e]
-            if mark[w] == unit:
-                mark[w] = -1
-                ticket[w] = mix(unit_key[unit] ^ word_key[w])
-                tickets[n] = ticket[w]
+            if mark[w] != unit:
+                mark[w] = unit
+                ticket[w] = tickets[n] = mix(unit_key[unit] ^ word_key[w])
                 n += 1
-        tickets.sort()
-        for e in range(first, last):
-            keep[e] = ticket[word[e]] < tickets[max_words]
+        if n > max_words:
+            tickets = np.sort(tickets[:n])
+            for e in range(first, last):
+                keep[e] = ticket[word[e]] < tickets[max_words]
     return keep
 
 

@@ -210,34 +210,27 @@ BLOCK_NUMBERS = 1 << 23  # in one row of all units of a block: statistics with w
 class MemoryCorpus:
     """A :class:`~dptopics.data.bounded.BoundedCorpus` in memory."""
 
-    def __init__(
-        self,
-        raw: Corpus,
-        bounds: Bounds,
-        vocabulary: Vocabulary | None = None,
-        order: Callable[[], Kept] | None = None,
-        every: list[Entries] | None = None,  # every word of the documents in their order; used up by a vocabulary
-    ) -> None:
+    def __init__(self, raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None = None, shared: Any = None) -> None:
         self._raw, self.bounds, self.text, self.assumptions = raw, bounds, raw.text, raw.assumptions
         self.vocabulary = raw.vocabulary if vocabulary is None else vocabulary  # an empty one is still public
         self.vector_width = None if raw.vectors is None else int(raw.vectors.shape[1])
-        self._order = cache(partial(kept, raw, bounds)) if order is None else order
-        self._every = [] if every is None else every
+        # Shared by all limits: the order of documents, and their words in it, which a vocabulary uses up.
+        self._shared: tuple[Callable[[], Kept], list[Entries]] = shared or (cache(partial(kept, raw, bounds)), [])
         self._places: tuple[Place, NDArray[Any]] | None = None  # the last that were asked for
 
     @cached_property
     def _block(self) -> Block:
         """All units, arranged at the first query: most mechanisms limit a corpus before."""
-        raw, rename = self._raw, self._raw.word_rank
-        if not self._every:
-            self._every.append(gather(self._order().order, raw.doc_start, raw.word, raw.count, rename))
-        entries = self._every[0]
+        raw, rename, (order, every) = self._raw, self._raw.word_rank, self._shared
+        if not every:
+            every.append(gather(order().order, raw.doc_start, raw.word, raw.count, rename))
+        entries = every[0]
         if self.vocabulary is not None:
             rename = np.array([self.vocabulary.index.get(w, -1) for w in raw.words], np.int32)
-            doc_start, word, count = self._every.pop()
+            doc_start, word, count = every.pop()
             word = rename[raw.word_order][word]  # both lists are in alphabetical order
             entries = compact(doc_start, word, count, word >= 0)
-        return arrange(raw, self.bounds, rename, len(self.words), self._order(), entries)
+        return arrange(raw, self.bounds, rename, len(self.words), order(), entries)
 
     @property
     def _n_units(self) -> int:
@@ -259,9 +252,7 @@ class MemoryCorpus:
         if bounds == self.bounds and vocabulary is None:
             return self
         self.__dict__.pop("_block", None)  # as large as the data; made again if it is asked for
-        return MemoryCorpus(
-            self._raw, bounds, self.vocabulary if vocabulary is None else vocabulary, self._order, self._every
-        )
+        return MemoryCorpus(self._raw, bounds, self.vocabulary if vocabulary is None else vocabulary, self._shared)
 
     def bounded_sum(
         self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None, norm: int = 2
