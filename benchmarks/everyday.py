@@ -37,20 +37,21 @@ DAYS = [(date(2026, 1, 5) + timedelta(days=i)).isoformat() for i in range(7 * 52
 IMPORT = "import time; start = time.perf_counter(); import dptopics; print(time.perf_counter() - start)"
 
 
-def messages(path, n, *, counted=False):
+def messages(plain, dated, n):
     """Invented messages of many clinics: a number is added to every author, so that they are other people.
 
-    ``counted``: with a ward and a day for each.
+    ``dated``: the same again, with a ward and a day for each.
     """
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        write = csv.writer(file, lineterminator="\n")
-        write.writerow(("note", "patient", "ward", "date") if counted else ("note", "patient"))
+    with open(plain, "w", newline="", encoding="utf-8") as one, open(dated, "w", newline="", encoding="utf-8") as two:
+        write, more = (csv.writer(file, lineterminator="\n") for file in (one, two))
+        write.writerow(("note", "patient"))
+        more.writerow(("note", "patient", "ward", "date"))
         seed, left = 0, n
         while left > 0:
             demo = demo_corpus(seed)
-            rows = list(zip(demo.texts, demo.authors, strict=True))[:left]
-            more = [(WARDS[i * 7 % 20], DAYS[i * 31 % len(DAYS)]) if counted else () for i in range(len(rows))]
-            write.writerows((text, f"{seed}-{author}", *own) for (text, author), own in zip(rows, more, strict=True))
+            rows = [(text, f"{seed}-{author}") for text, author in zip(demo.texts, demo.authors, strict=True)][:left]
+            write.writerows(rows)
+            more.writerows((*row, WARDS[i * 7 % 20], DAYS[i * 31 % len(DAYS)]) for i, row in enumerate(rows))
             left, seed = left - len(rows), seed + 1
 
 
@@ -69,10 +70,10 @@ class Runs:
 
     def __init__(self, folder, n):
         self.folder, self.n = Path(folder), 0
-        self.table, self.counted, self.few = (self.folder / f"{name}.csv" for name in ("notes", "counted", "few"))
-        messages(self.table, n)
-        messages(self.counted, n, counted=True)
-        messages(self.few, FEW, counted=True)
+        names = "notes", "dated", "few", "few-dated"
+        self.table, self.dated, self.few, self.few_dated = (self.folder / f"{name}.csv" for name in names)
+        messages(self.table, self.dated, n)
+        messages(self.few, self.few_dated, FEW)
         (self.folder / "wards.txt").write_text("\n".join(WARDS), "utf-8")
 
     def run(self, *arguments, delta="1e-8"):
@@ -100,13 +101,13 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         runs = Runs(name, asked.messages)
         runs.fit(runs.few, delta="1e-5")
-        runs.count(runs.last, runs.few, delta="1e-5")
+        runs.count(runs.last, runs.few_dated, delta="1e-5")
         few = [runs.fit(runs.few, delta="1e-5")[0] for _ in range(5)]
         for _ in range(asked.repeats):
             theirs.append(float(timed(sys.executable, "-c", COUNT, str(runs.table))[2]))
             for command, seconds, megabytes in (
                 (lambda: runs.fit(runs.table), ours, peaks),
-                (lambda: runs.count(runs.last, runs.counted), counts, count_peaks),
+                (lambda: runs.count(runs.last, runs.dated), counts, count_peaks),
             ):
                 for found, kept in zip(command(), (seconds, megabytes), strict=True):
                     kept.append(found)

@@ -28,9 +28,9 @@ def mechanisms(job: Job | str) -> dict[str, Any]:
 
 def mechanism_class(job: Job | str, name: str) -> Any:
     """The class behind a name. Modules are imported until it is there."""
-    modules = _modules()
-    while (Job(job), name) not in REGISTERED and (module := next(modules, None)):
-        import_module(module)
+    for module in _modules():
+        if (Job(job), name) not in REGISTERED:
+            import_module(module)
     if (Job(job), name) in REGISTERED:
         return REGISTERED[Job(job), name]
     raise InputError(

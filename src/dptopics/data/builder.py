@@ -30,12 +30,10 @@ from dptopics.core.vocabulary import Vocabulary, check_stated
 from dptopics.data.bounded import string_keys
 from dptopics.data.corpus import Corpus, Embed
 from dptopics.kernels.counts import INSIDE, LETTER, count_tokens, cut_words
-from dptopics.kernels.gather import lowered
 from dptopics.public.embeddings import check_vectors, embedding
 
 C = TypeVar("C", bound=Corpus)
 T = TypeVar("T")
-N = TypeVar("N", bound=np.generic)
 Numbers = tuple[NDArray[np.int32], NDArray[np.int64]]
 Cut = tuple[Any, NDArray[np.int64], str]  # words as an Arrow dictionary, words per document, encoding
 
@@ -78,10 +76,10 @@ class NumberedWords:
 
         return numbered
 
-    def of_each(self, texts: Sequence[str], work: Callable[..., NDArray[N]]) -> Iterator[NDArray[N]]:
+    def of_each(self, texts: Sequence[str], work: Callable[..., T]) -> Iterator[T]:
         """``work`` on starts, words of the vocabulary and counts of each run of texts, in threads."""
 
-        def counted(part: Sequence[str]) -> NDArray[N]:
+        def counted(part: Sequence[str]) -> T:
             cut = self._cut(part) if self._together else None
             tokens, lengths = self._one_by_one(part) if cut is None else self._numbered(*cut)
             sizes, word, count = count_tokens(tokens, lengths)
@@ -100,10 +98,17 @@ class NumberedWords:
 
     def _cut(self, texts: Sequence[str]) -> Cut | None:
         """What each text's words are, by compiled code, which lets other threads work; None if that cannot be."""
-        joined, encoding, free = _SEPARATOR.join([*texts, ""]), "ascii", False
-        if joined.isascii():
-            signs, free = lowered(np.frombuffer(joined.encode(), np.uint8))
-        if not (free or (joined.isascii() and self._text.links)):
+        joined, encoding, linked = _SEPARATOR.join([*texts, ""]), "ascii", True
+        if joined.isascii():  # in lower case, and whether a sign is there that every link has: other threads go on
+            signs = np.frombuffer(joined.encode(), np.uint8)
+            signs = signs + ((signs - np.uint8(65) < 26).view(np.uint8) << np.uint8(5))
+            a, b, c, d = (signs[i : i - 3 or None] for i in range(4))
+            linked = not self._text.links and bool(
+                (signs == ord("@")).any()
+                or ((a == ord(":")) & (b == ord("/")) & (c == ord("/"))).any()
+                or ((a == ord("w")) & (b == ord("w")) & (c == ord("w")) & (d == ord("."))).any()
+            )
+        if linked:
             joined = _SEPARATOR.join([*map(self._text.plain, texts), ""]).lower()
             encoding, width = ("ascii", np.uint8) if joined.isascii() else ("utf-32-le", np.uint32)
             signs = np.frombuffer(joined.encode(encoding, "surrogatepass"), width)

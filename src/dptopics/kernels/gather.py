@@ -1,4 +1,4 @@
-"""Texts in lower case; documents copied into unit order, words renamed or dropped, and those of each unit bounded."""
+"""Copy documents into unit order, with words renamed or dropped, and bound the distinct words of each unit."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -6,65 +6,25 @@ import numpy as np
 
 from dptopics.kernels.counts import put_in_order
 from dptopics.kernels.hashing import draw, mix
-from dptopics.kernels.jit import I32, I64, U8, U32, U64, Flags, jit
+from dptopics.kernels.jit import I32, I64, U32, U64, Flags, jit
 
 Entries = tuple[I64, I32, I32]
 _PART = 1 << 16  # documents that a thread takes at once
 
 
-@jit
-def lowered(signs: U8) -> tuple[U8, bool]:
-    """ASCII in lower case, and whether it is free of links, as ``is_free_of_links``. Less than 8 signs never are."""
-    found = np.empty_like(signs)
-    for i in range(signs.size):
-        found[i] = signs[i] + 0x20 if 0x41 <= signs[i] <= 0x5A else signs[i]
-    a, b, c, d = (
-        found[:-3],
-        found[1:-2],
-        found[2:-1],
-        found[3:],
-    )  # without indices, so that it runs on many signs at once
-    links = np.uint8(signs.size < 8)
-    for i in range(a.size):
-        links |= np.uint8(a[i] == 0x40) | np.uint8(d[i] == 0x40)  # @, :// and www.
-        links |= np.uint8(a[i] == 0x3A) & np.uint8(b[i] == 0x2F) & np.uint8(c[i] == 0x2F)
-        links |= (
-            np.uint8(a[i] == 0x77) & np.uint8(b[i] == 0x77) & np.uint8(c[i] == 0x77) & np.uint8(d[i] == 0x2E)
-        )  # www.
-    return found, links == 0
-
-
-@jit
-def grouped(order: I64, group: I64, n_groups: int) -> I64:
-    """Places in this order, those of the first group before those of the second."""
-    start = np.zeros(n_groups + 1, np.int64)
-    for place in order:
-        start[group[place] + 1] += 1
-    start = np.cumsum(start)
-    found = np.empty_like(order)
-    for place in order:
-        found[start[group[place]]] = place
-        start[group[place]] += 1
-    return found
-
-
 def gather(order: I64, doc_start: I64, word: I32, count: I32, rename: I32) -> Entries:
     """Documents ``order`` with word w called rename[w] (dropped if negative), entries sorted by word."""
-    sizes, start = np.diff(doc_start)[order], np.zeros(order.size + 1, np.int64)
-    np.cumsum(sizes, out=start[1:])
+    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(doc_start)[order])])
     names, counts = np.empty((2, int(start[-1])), np.int32)
-    to = names, counts, int(sizes.max(initial=0))
     with ThreadPoolExecutor() as pool:
-        parts = (slice(i, i + _PART) for i in range(0, order.size, _PART))
-        list(pool.map(lambda own: _fill(order[own], doc_start, word, count, rename, start[own], *to), parts))
+        own = [(order[i : i + _PART], start[i : i + _PART + 1]) for i in range(0, order.size, _PART)]
+        list(pool.map(lambda part: _fill(*part, doc_start, word, count, rename, names, counts), own))
     return (start, names, counts) if (rename >= 0).all() else compact(start, names, counts, names >= 0)
 
 
 @jit
-def _fill(
-    order: I64, doc_start: I64, word: I32, count: I32, rename: I32, start: I64, names: I32, counts: I32, most: int
-) -> None:
-    packed = np.empty(most, np.int64)
+def _fill(order: I64, start: I64, doc_start: I64, word: I32, count: I32, rename: I32, names: I32, counts: I32) -> None:
+    packed = np.empty(np.diff(start).max(), np.int64)
     for i in range(order.size):
         first = doc_start[order[i]]
         n = doc_start[order[i] + 1] - first
@@ -106,9 +66,8 @@ def keep_words(unit_start: I64, doc_start: I64, word: I32, unit_key: U64, word_k
 @jit
 def compact(doc_start: I64, word: I32, count: I32, keep: Flags) -> Entries:
     """The entries that stay."""
-    start, n = np.zeros_like(doc_start), np.count_nonzero(keep)
-    words, counts = np.empty(n, np.int32), np.empty(n, np.int32)
-    n = 0
+    start, n, most = np.zeros_like(doc_start), 0, np.count_nonzero(keep)
+    words, counts = np.empty(most, np.int32), np.empty(most, np.int32)
     for d in range(doc_start.size - 1):
         for e in range(doc_start[d], doc_start[d + 1]):
             if keep[e]:
@@ -126,17 +85,9 @@ def unlike_before(documents: I64, asked: Flags, doc_start: I64, word: I32, count
     for i in range(1, documents.size):
         if asked[i]:
             one, two = documents[i - 1], documents[i]
-            first, second = doc_start[one], doc_start[two]
-            n = doc_start[one + 1] - first
-            equal = doc_start[two + 1] - second == n
-            e, k = 0, 0
-            while equal and e < n:
-                equal = word[first + e] == word[second + e] and count[first + e] == count[second + e]
-                e += 1
-            while equal and k < bits.shape[1]:
-                equal = bits[one, k] == bits[two, k]
-                k += 1
-            unlike[i] = not equal
+            mine, other = slice(doc_start[one], doc_start[one + 1]), slice(doc_start[two], doc_start[two + 1])
+            equal = np.array_equal(word[mine], word[other]) and np.array_equal(count[mine], count[other])
+            unlike[i] = not (equal and np.array_equal(bits[one], bits[two]))
     return unlike
 
 

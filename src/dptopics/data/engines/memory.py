@@ -20,7 +20,7 @@ from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, Bounds, Place, Placed, Sample, Statistic
 from dptopics.data.corpus import Corpus
 from dptopics.kernels.bounded_add import bounded_add
-from dptopics.kernels.gather import Entries, compact, gather, grouped, keep_words, unlike_before
+from dptopics.kernels.gather import Entries, compact, gather, keep_words, unlike_before
 from dptopics.kernels.hashing import siphash
 from dptopics.privacy.guarantee import Unit
 
@@ -68,8 +68,8 @@ def _ordered(raw: Corpus, *keys: NDArray[Any]) -> NDArray[np.int64]:
     """
     keys = keys if raw.vectors is None else (raw.vector_key, *keys)
     order = np.lexsort(keys) if raw.vectors is not None else np.argsort(keys[0])  # not stable, but quick
-    if raw.vectors is None and len(keys) > 1:
-        order = grouped(order, keys[1], int(keys[1].max(initial=-1)) + 1)
+    for half in (0, 16) if raw.vectors is None and len(keys) > 1 else ():  # ranks, which have 32 bits: by radix sort
+        order = order[np.argsort((keys[1] >> half).astype(np.uint16)[order], kind="stable")]
     tied = np.ones(max(order.size - 1, 0), np.bool_)
     for key in keys:
         sorted_key = key[order]
