@@ -17,8 +17,8 @@ def gather(order: I64, doc_start: I64, word: I32, count: I32, rename: I32) -> En
     start = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(doc_start)[order])])
     names, counts = np.empty((2, int(start[-1])), np.int32)
     with ThreadPoolExecutor() as pool:
-        own = [(order[i : i + _PART], start[i : i + _PART + 1]) for i in range(0, order.size, _PART)]
-        list(pool.map(lambda part: _fill(*part, doc_start, word, count, rename, names, counts), own))
+        to, size = (doc_start, word, count, rename, names, counts), _PART
+        list(pool.map(lambda i: _fill(order[i : i + size], start[i : i + size + 1], *to), range(0, order.size, size)))
     return (start, names, counts) if (rename >= 0).all() else compact(start, names, counts, names >= 0)
 
 
