@@ -1,5 +1,6 @@
 """Names of mechanisms, found by class: every mechanism in the rooms below registers itself when it is defined."""
 
+from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import walk_packages
 from typing import Any
@@ -19,17 +20,22 @@ def mechanisms(job: Job | str) -> dict[str, Any]:
     >>> sorted(mechanisms("vocabulary"))
     ['count', 'greedy', 'greedy-published', 'policy', 'weighted']
     """
-    _import_all()
+    for module in _modules():
+        import_module(module)
     wanted = Job(job)
     return {name: kind for (of, name), kind in sorted(REGISTERED.items()) if of is wanted}
 
 
 def mechanism_class(job: Job | str, name: str) -> Any:
-    """The class behind a name."""
-    known = mechanisms(job)
-    if name not in known:
-        raise InputError(f"there is no mechanism {name!r} for {Job(job)}. The mechanisms are: {', '.join(known)}.")
-    return known[name]
+    """The class behind a name. Modules are imported until it is there."""
+    for module in _modules():
+        if (Job(job), name) not in REGISTERED:
+            import_module(module)
+    if (Job(job), name) in REGISTERED:
+        return REGISTERED[Job(job), name]
+    raise InputError(
+        f"there is no mechanism {name!r} for {Job(job)}. The mechanisms are: {', '.join(mechanisms(job))}."
+    )
 
 
 def catalogue() -> list[dict[str, str]]:
@@ -40,13 +46,13 @@ def catalogue() -> list[dict[str, str]]:
     return rows + [_row(str(job), kind.example()) for job in Job for kind in mechanisms(job).values()]
 
 
-def _import_all() -> None:
-    """Define every class. Modules that are imported already cost nothing."""
+def _modules() -> Iterator[str]:
+    """Those that may define classes. To import them again costs nothing."""
     for room in _ROOMS:
         package = import_module(f"dptopics.{room}")
         for module in walk_packages(package.__path__, f"dptopics.{room}."):
             if not module.name.startswith(_SERVER):
-                import_module(module.name)
+                yield module.name
 
 
 def _row(job: str, example: Any) -> dict[str, str]:

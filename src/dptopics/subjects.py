@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -16,6 +16,7 @@ from dptopics.core.errors import InputError, shielded, tell_owner
 from dptopics.core.questions import Fact, Questions
 from dptopics.core.text import TextSettings
 from dptopics.core.tokenizers import check_pure, version_of
+from dptopics.data.builder import NumberedWords
 from dptopics.data.mentions import Mentions, check_pattern, matches
 from dptopics.public.atlas import shipped
 from dptopics.public.embeddings import embedding as text_model
@@ -34,6 +35,7 @@ OWN_FUNCTION = (
     "none of this data."
 )
 Bools = NDArray[np.bool_]
+_numbered = lru_cache(maxsize=1)(NumberedWords)
 
 
 def topics_of(topics: Release[TopicModel] | TopicModel | str | Path) -> TopicModel:
@@ -84,6 +86,10 @@ class TopicsOf:
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """The topic of each text."""
+        if self.far is None and (self.model.space is None or self.model.space.of_words):
+            words = _numbered(self.model.text or TextSettings(), self.model.vocabulary)
+            found = words.of_each(texts, partial(self.model.placed, vectors=None))
+            return np.concatenate([np.empty(0, np.int64), *found])
         return topic_or_far(self.model, texts, self.far, embedding=self.embedding)
 
 

@@ -166,11 +166,12 @@ class Table(o.Group):
     def read(self, settings: Any, *, embed: Any = None, vocabulary: Any = None) -> Any:
         """The table as it is, on Spark or as a corpus; its owner is told what was read."""
         from dptopics.data.corpus import Corpus
-        from dptopics.data.engines.spark import SparkTable
 
         how: dict[str, Any] = {"text": self.text, "author": self.author, "settings": settings, "vocabulary": vocabulary}
         how |= {"drop_missing": self.drop_missing, "author_is": self.author_is or ()}
         if self.engine is o.EngineName.SPARK:
+            from dptopics.data.engines.spark import SparkTable
+
             return SparkTable.from_table(self.source, embedding=self.embedding_column, session=self.session(), **how)
         corpus = Corpus.from_table(self.data, embed=embed, **how)
         say(corpus.account())

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import inf, isnan, nan, prod
 from pathlib import Path
@@ -187,6 +187,7 @@ def plain_value(value: Any) -> str:
     return " ".join(text.split())[:_LONGEST_VALUE].strip()
 
 
+@lru_cache(maxsize=1 << 14)
 def read_day(text: str, date_format: str | None = None) -> date | None:
     """The day that a text names, whatever the time zone; None if it names none."""
     text = text.strip()

@@ -22,7 +22,7 @@ class Period(StrEnum):
     def of(self, day: date) -> str:
         """The name of the period that a day lies in: 2026-03, 2026-W10 (ISO 8601) or 2026-03-04."""
         year, week, _ = day.isocalendar()
-        return {"month": f"{day:%Y-%m}", "week": f"{year}-W{week:02}", "day": day.isoformat()}[self.value]
+        return f"{year}-W{week:02}" if self is Period.WEEK else day.isoformat()[: 7 if self is Period.MONTH else 10]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Text to words: each document alone, never by looking at another."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from importlib import resources
@@ -237,6 +237,11 @@ class TextSettings:
         for sentence in self.sentences(text):
             found += [" ".join(sentence[i : i + n]) for i in range(len(sentence) - n + 1)]
         return found
+
+    def words_of(self, entries: Iterable[str]) -> list[str]:
+        """Words of one entry after another. Where words are runs of letters, all are cut at once, which is faster."""
+        at_once = self.cutter is None and self.phrases == self.ngrams == 1 and self.language != AUTO
+        return [word for one in (["\n".join(entries)] if at_once else entries) for word in self.words(one)]
 
     def _in(self, code: str) -> "TextSettings":
         """The same settings for one language; without stop words where it has none."""

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import fields
-from functools import lru_cache, partial
+from functools import cache, partial
 from itertools import chain, islice, pairwise
 from typing import Any, TypeVar, cast
 
@@ -25,13 +25,15 @@ from dptopics.core.names import (
     no_author,
     real_names,
 )
-from dptopics.core.text import AUTO, INSIDE_WORDS, LETTERS, TextSettings, is_free_of_links
+from dptopics.core.text import AUTO, INSIDE_WORDS, LETTERS, TextSettings
 from dptopics.core.vocabulary import Vocabulary, check_stated
 from dptopics.data.bounded import string_keys
 from dptopics.data.corpus import Corpus, Embed
 from dptopics.kernels.counts import INSIDE, LETTER, count_tokens, cut_words
 from dptopics.public.embeddings import check_vectors, embedding
 
+C = TypeVar("C", bound=Corpus)
+T = TypeVar("T")
 Numbers = tuple[NDArray[np.int32], NDArray[np.int64]]
 Cut = tuple[Any, NDArray[np.int64], str]  # words as an Arrow dictionary, words per document, encoding
 
@@ -42,14 +44,14 @@ _OF_ONE_WORD = frozenset({"language", "min_length", "max_length", "lemmas", "lin
 _SEPARATOR = "\x1c"
 _PLANE = 1 << 16  # code points that are classified together
 _MOST_SIGNS = 1 << 28  # characters that are cut at once: four bytes each
-_PART = 1 << 20  # characters that a thread takes
+_PART = 1 << 20  # characters that a thread takes, at most
 
 
 class NumberedWords:
-    """Numbers words in the order of their first use; words that do not count get none."""
+    """Numbers words in the order of their first use, or as a vocabulary does; words that do not count get none."""
 
     def __init__(self, text: TextSettings, vocabulary: Vocabulary | None) -> None:
-        self.words: dict[str, int] = {}
+        self.words: dict[str, int] = {} if vocabulary is None else dict(vocabulary.index)
         self._text = text
         self._known = None if vocabulary is None else vocabulary.index
         self._pool = ThreadPoolExecutor(os.cpu_count())
@@ -74,6 +76,17 @@ class NumberedWords:
 
         return numbered
 
+    def of_each(self, texts: Sequence[str], work: Callable[..., T]) -> Iterator[T]:
+        """``work`` on starts, words of the vocabulary and counts of each run of texts, in threads."""
+
+        def counted(part: Sequence[str]) -> T:
+            cut = self._cut(part) if self._together else None
+            tokens, lengths = self._one_by_one(part) if cut is None else self._numbered(*cut)
+            sizes, word, count = count_tokens(tokens, lengths)
+            return work(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), word, count)
+
+        return self._pool.map(counted, _parts(texts))
+
     def _one_by_one(self, texts: Sequence[str]) -> Numbers:
         tokens: list[int] = []
         lengths: list[int] = []
@@ -85,15 +98,24 @@ class NumberedWords:
 
     def _cut(self, texts: Sequence[str]) -> Cut | None:
         """What each text's words are, by compiled code, which lets other threads work; None if that cannot be."""
-        joined = _SEPARATOR.join([*texts, ""])
-        if not (joined.isascii() and (self._text.links or is_free_of_links(joined))):
-            joined = _SEPARATOR.join([*map(self._text.plain, texts), ""])
-        if len(joined) > _MOST_SIGNS or joined.count(_SEPARATOR) != len(texts):
+        joined, encoding, linked = _SEPARATOR.join([*texts, ""]), "ascii", True
+        if joined.isascii():  # in lower case, and whether a sign is there that every link has: other threads go on
+            signs = np.frombuffer(joined.encode(), np.uint8)
+            signs = signs + ((signs - np.uint8(65) < 26).view(np.uint8) << np.uint8(5))
+            a, b, c, d = (signs[i : i - 3 or None] for i in range(4))
+            linked = not self._text.links and bool(
+                (signs == ord("@")).any()
+                or ((a == ord(":")) & (b == ord("/")) & (c == ord("/"))).any()
+                or ((a == ord("w")) & (b == ord("w")) & (c == ord("w")) & (d == ord("."))).any()
+            )
+        if linked:
+            joined = _SEPARATOR.join([*map(self._text.plain, texts), ""]).lower()
+            encoding, width = ("ascii", np.uint8) if joined.isascii() else ("utf-32-le", np.uint32)
+            signs = np.frombuffer(joined.encode(encoding, "surrogatepass"), width)
+        if signs.size > _MOST_SIGNS or np.count_nonzero(signs == ord(_SEPARATOR)) != len(texts):
             return None
-        joined = joined.lower()
-        encoding, width = ("ascii", np.uint8) if joined.isascii() else ("utf-32-le", np.uint32)
-        signs = np.frombuffer(joined.encode(encoding, "surrogatepass"), width)
-        words, starts, lengths = cut_words(signs, _kinds(), ord(_SEPARATOR), len(texts), *self._text.lengths)
+        kinds = _kinds(1 + int(signs.max()) // _PLANE)
+        words, starts, lengths = cut_words(signs, kinds, ord(_SEPARATOR), len(texts), *self._text.lengths)
         buffers = [None, pa.py_buffer(starts * np.int32(words.itemsize)), pa.py_buffer(words)]
         return pa.Array.from_buffers(pa.binary(), starts.size - 1, buffers).dictionary_encode(), lengths, encoding
 
@@ -113,8 +135,8 @@ class NumberedWords:
 
 def _parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     """Runs of texts of about the same length, for one thread each."""
-    ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
-    cuts = [0, *(1 + np.searchsorted(ends, np.arange(_PART, ends[-1] if texts else 0, _PART))), len(texts)]
+    ends = np.cumsum([0, *map(len, texts)])
+    cuts = [0, *np.searchsorted(ends, np.linspace(0, ends[-1], 1 + -(-int(ends[-1]) // _PART))), len(texts)]
     yield from (texts[low:high] for low, high in pairwise(np.unique(cuts).tolist()))
 
 
@@ -138,10 +160,10 @@ def numbers_of(documents: Sequence[tuple[Any, float]]) -> NDArray[np.float32]:
     return np.array([[number] for _, number in documents], np.float32)
 
 
-@lru_cache(maxsize=1)
-def _kinds() -> NDArray[np.uint8]:
-    """The kind of each code point, by the expressions that cut single texts."""
-    kinds = np.zeros(sys.maxunicode + 1, np.uint8)
+@cache
+def _kinds(planes: int) -> NDArray[np.uint8]:
+    """The kind of each code point of so many planes, by the expressions that cut single texts."""
+    kinds = np.zeros(planes * _PLANE, np.uint8)
     for first in range(0, kinds.size, _PLANE):
         signs = "".join(map(chr, range(first, first + _PLANE)))
         for pattern, kind in ((INSIDE_WORDS, INSIDE), (LETTERS, LETTER)):
@@ -149,9 +171,6 @@ def _kinds() -> NDArray[np.uint8]:
                 kinds[first + found.start() : first + found.end()] = kind
     return kinds
 
-
-C = TypeVar("C", bound=Corpus)
-T = TypeVar("T")
 
 _BATCH_ROWS = 2048
 _AHEAD = 1  # batches that are cut, and that are counted, while others are read
@@ -320,15 +339,11 @@ class Builder:
         """The same for a part of a corpus, which may be empty."""
         self._take(0)
         words: Sequence[str] = list(self._words.words) if self._vocabulary is None else self._vocabulary.words
-        rename = None
-        if self._vocabulary is not None and self._text is not None:
-            rename = np.array([self._vocabulary.index[w] for w in self._words.words], np.int32)
         sizes = self._sizes.finish()
-        word = self._word.finish()
         names, author, author_key = numbered_authors(list(self._authors), self._author.finish())
         corpus = kind(
             doc_start=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
-            word=word if rename is None else rename[word],
+            word=self._word.finish(),
             count=self._count.finish(),
             words=words,
             author=author if self._with_authors else None,
@@ -408,7 +423,7 @@ def numbered_authors(
     Authors whose names share a key are numbered in the order of their names, whatever the order of rows.
     """
     keys = string_keys(names)
-    if np.unique(keys).size == keys.size:
+    if np.diff(np.sort(keys)).all():
         return names, numbers, keys
     order = np.array(sorted(range(len(names)), key=names.__getitem__))
     place = np.empty(order.size, np.int32)

@@ -88,13 +88,12 @@ def _dot(one: I16, other: I16) -> np.int32:
 @jit
 def nearest(documents: I16, centres: I16) -> I32:
     """argmax over k of documents[d] · centres[k], the first of equals; −1 for a document that is zero."""
-    found = np.full(documents.shape[0], -1, np.int32)
+    found, none = np.empty(documents.shape[0], np.int32), np.int64(-(2**62))
     for d in range(documents.shape[0]):
-        mine, most = documents[d], np.int32(-(2**31))
-        for k in range(centres.shape[0] if mine.any() else 0):
-            score = _dot(mine, centres[k])
-            if score > most:
-                most, found[d] = score, k
+        mine, most = documents[d], none
+        for k in range(centres.shape[0] if mine.any() else 0):  # by score, then by place, in one number: no branches
+            most = max(most, (np.int64(_dot(mine, centres[k])) << 32) - k)
+        found[d] = -1 if most == none else -most & 0x7FFFFFFF
     return found
 
 

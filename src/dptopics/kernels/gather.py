@@ -14,36 +14,22 @@ _PART = 1 << 16  # documents that a thread takes at once
 
 def gather(order: I64, doc_start: I64, word: I32, count: I32, rename: I32) -> Entries:
     """Documents ``order`` with word w called rename[w] (dropped if negative), entries sorted by word."""
-    start = np.zeros(order.size + 1, np.int64)
-    parts = [slice(i, i + _PART) for i in range(0, order.size, _PART)]
+    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(doc_start)[order])])
+    names, counts = np.empty((2, int(start[-1])), np.int32)
     with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda own: _sizes(order[own], doc_start, word, rename, start[1:][own]), parts))
-        np.cumsum(start, out=start)
-        to = start, *np.empty((2, int(start[-1])), np.int32)
-        list(pool.map(lambda own: _fill(order[own], doc_start, word, count, rename, own.start, *to), parts))
-    return to
+        to, size = (doc_start, word, count, rename, names, counts), _PART
+        list(pool.map(lambda i: _fill(order[i : i + size], start[i : i + size + 1], *to), range(0, order.size, size)))
+    return (start, names, counts) if (rename >= 0).all() else compact(start, names, counts, names >= 0)
 
 
 @jit
-def _sizes(order: I64, doc_start: I64, word: I32, rename: I32, sizes: I64) -> None:
-    for i in range(order.size):
-        for e in range(doc_start[order[i]], doc_start[order[i] + 1]):
-            sizes[i] += rename[word[e]] >= 0
-
-
-@jit
-def _fill(
-    order: I64, doc_start: I64, word: I32, count: I32, rename: I32, first: int, start: I64, names: I32, counts: I32
-) -> None:
-    start = start[first : first + order.size + 1]
+def _fill(order: I64, start: I64, doc_start: I64, word: I32, count: I32, rename: I32, names: I32, counts: I32) -> None:
     packed = np.empty(np.diff(start).max(), np.int64)
     for i in range(order.size):
-        n = 0
-        for e in range(doc_start[order[i]], doc_start[order[i] + 1]):
-            name = rename[word[e]]
-            if name >= 0:  # word in the high half, count in the low: one sort moves both
-                packed[n] = (np.int64(name) << np.int64(32)) | np.int64(count[e])
-                n += 1
+        first = doc_start[order[i]]
+        n = doc_start[order[i] + 1] - first
+        for k in range(n):  # word in the high half, count in the low: one sort moves both
+            packed[k] = (np.int64(rename[word[first + k]]) << np.int64(32)) | np.int64(count[first + k])
         put_in_order(packed[:n])
         for k in range(n):
             names[start[i] + k] = packed[k] >> np.int64(32)
@@ -61,40 +47,34 @@ def keep_words(unit_start: I64, doc_start: I64, word: I32, unit_key: U64, word_k
     ticket = np.empty(word_key.size, np.uint64)
     for unit in range(unit_start.size - 1):
         first, last = doc_start[unit_start[unit]], doc_start[unit_start[unit + 1]]
-        distinct = 0
-        for e in range(first, last):
-            if mark[word[e]] != unit:
-                mark[word[e]] = unit
-                distinct += 1
-        if distinct <= max_words:
+        if last - first <= max_words:
             continue
-        tickets = np.empty(distinct, np.uint64)
-        n = 0
+        tickets, n = np.empty(last - first, np.uint64), 0
         for e in range(first, last):
             w = word[e]
-            if mark[w] == unit:
-                mark[w] = -1
-                ticket[w] = mix(unit_key[unit] ^ word_key[w])
-                tickets[n] = ticket[w]
+            if mark[w] != unit:
+                mark[w] = unit
+                ticket[w] = tickets[n] = mix(unit_key[unit] ^ word_key[w])
                 n += 1
-        tickets.sort()
-        for e in range(first, last):
-            keep[e] = ticket[word[e]] < tickets[max_words]
+        if n > max_words:
+            tickets = np.sort(tickets[:n])
+            for e in range(first, last):
+                keep[e] = ticket[word[e]] < tickets[max_words]
     return keep
 
 
 @jit
 def compact(doc_start: I64, word: I32, count: I32, keep: Flags) -> Entries:
-    """The entries that stay, moved to the front of the same arrays: a copy would double the peak of memory."""
-    start = np.zeros_like(doc_start)
-    n = 0
+    """The entries that stay."""
+    start, n, most = np.zeros_like(doc_start), 0, np.count_nonzero(keep)
+    words, counts = np.empty(most, np.int32), np.empty(most, np.int32)
     for d in range(doc_start.size - 1):
         for e in range(doc_start[d], doc_start[d + 1]):
             if keep[e]:
-                word[n], count[n] = word[e], count[e]
+                words[n], counts[n] = word[e], count[e]
                 n += 1
         start[d + 1] = n
-    return start, word[:n], count[:n]
+    return start, words, counts
 
 
 @jit
@@ -105,17 +85,9 @@ def unlike_before(documents: I64, asked: Flags, doc_start: I64, word: I32, count
     for i in range(1, documents.size):
         if asked[i]:
             one, two = documents[i - 1], documents[i]
-            first, second = doc_start[one], doc_start[two]
-            n = doc_start[one + 1] - first
-            equal = doc_start[two + 1] - second == n
-            e, k = 0, 0
-            while equal and e < n:
-                equal = word[first + e] == word[second + e] and count[first + e] == count[second + e]
-                e += 1
-            while equal and k < bits.shape[1]:
-                equal = bits[one, k] == bits[two, k]
-                k += 1
-            unlike[i] = not equal
+            mine, other = slice(doc_start[one], doc_start[one + 1]), slice(doc_start[two], doc_start[two + 1])
+            equal = np.array_equal(word[mine], word[other]) and np.array_equal(count[mine], count[other])
+            unlike[i] = not (equal and np.array_equal(bits[one], bits[two]))
     return unlike
 
 

@@ -107,7 +107,8 @@ class Atlas:
 
     def listed_words(self, text: TextSettings) -> list[str]:
         """The words of all themes as texts are read, and in other languages than English as they are typed in haste."""
-        found = [word for theme in self.themes for word in theme.read(text)]
+        entries = [entry for theme in self.themes for entry in theme.words]
+        found = entries if text.language == AUTO else text.words_of(entries)
         return list(dict.fromkeys([*found, *(other for word in found for other in spellings(word, self.language))]))
 
 

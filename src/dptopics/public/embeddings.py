@@ -165,8 +165,8 @@ def common_words(text: TextSettings, n: int = 30_000, most: int | None = None) -
         raise InputError(
             f"there is no public word list for language {text.language!r}. Give one of your own."
         ) from None
-    found, vulgar = (word for entry in listed for word in text.words(entry)), listed_words("vulgar_words", name)
-    return Vocabulary.of(islice((word for word in dict.fromkeys(found) if word not in vulgar), most))
+    found, vulgar = dict.fromkeys(text.words_of(listed)), listed_words("vulgar_words", name)
+    return Vocabulary.of(islice((word for word in found if word not in vulgar), most))
 
 
 def available() -> bool:

@@ -167,10 +167,8 @@ class CountTable(Tabular):
     def _share(self, a: Place, b: Place) -> Share | None:
         first, second, more, fewer = self._at(a).value, self._at(b).value, self._more(a), self._more(b)
         variances = self.noise**2, self.noise**2 * (a == b), self.noise**2
-        low, high = fieller(first, second, *variances)
-        if any((*more, *fewer)):  # what may be missing above, and below
-            high = fieller(first + max(more[0], 0.0), second, variances[0] + more[1], *variances[1:])[1]
-            low = fieller(first, second + max(fewer[0], 0.0), *variances[:2], variances[2] + fewer[1])[0]
+        high = fieller(first + max(more[0], 0.0), second, variances[0] + more[1], *variances[1:])[1]
+        low = fieller(first, second + max(fewer[0], 0.0), *variances[:2], variances[2] + fewer[1])[0]
         return None if isnan(low) or isnan(high) else Share(first / second, float(low), float(high))
 
     def ratio(self, one: Share | None, other: Share | None) -> Share | None:
@@ -252,18 +250,31 @@ class CountTable(Tabular):
         Counts and intervals are as measured and may lie below 0: they are unbiased.
         """
         names = [[*values, ALL] for values in self.values]
-        for index in product(*(range(n, -1, -1) for n in self.shape)):
-            found = self.estimate(index)
-            row: dict[str, Any] = {head: names[i][k] for i, (head, k) in enumerate(zip(self.heads, index, strict=True))}
-            if isnan(found.value):
+        heads, numbers_of = self.heads, zip(*(np.flip(one).ravel().tolist() for one in self._numbers()), strict=True)
+        for index, found in zip(product(*(range(n, -1, -1) for n in self.shape)), numbers_of, strict=True):
+            row: dict[str, Any] = {head: names[i][k] for i, (head, k) in enumerate(zip(heads, index, strict=True))}
+            if isnan(found[0]):
                 yield row | dict.fromkeys(self.columns_of_numbers)
                 continue
-            place = self._place(index)
-            shares = (self._share(place, (None, *place[1:])) or (None,) * 3)[1:]
-            numbers = *found.rounded, *shares
+            shares = (None, None) if isnan(found[3]) or isnan(found[4]) else found[3:]
+            numbers: tuple[Any, ...] = round(found[0], 1), floor(found[1]), ceil(found[2]), *shares
             if self.numbers is not None:
-                numbers += tuple(self._mean(place) or (None,) * 3)
+                numbers += tuple(self._mean(self._place(index)) or (None,) * 3)
             yield row | dict(zip(self.columns_of_numbers, numbers, strict=True))
+
+    def _numbers(self) -> tuple[Any, ...]:
+        """Each count with its limits, and those of its share of the first axis: as :meth:`count` and :meth:`share`."""
+        entries = np.ones(self.cube.shape, np.int64)  # of the table that each belongs to
+        for axis, n in enumerate(self.shape):
+            np.moveaxis(entries, axis, 0)[:n] *= n
+        cut = (entries > self.max_cells) & (None not in (self.over, self.over_noise_std))
+        over, doubt = cut * (self.over or 0.0), cut * (self.over_noise_std or 0.0) ** 2
+        same, whole, noise = np.zeros(self.cube.shape), self.cube[-1:], self.noise**2
+        same[-1], least = noise, Z95 * sqrt(noise)
+        more, up = np.maximum(over, 0.0), np.where(cut, np.maximum(least, over + Z95 * np.sqrt(noise + doubt)), least)
+        low = fieller(self.cube, whole + more[-1:], noise, same, noise + doubt[-1:])[0]
+        high = fieller(self.cube + more, whole, noise + doubt, same, noise)[1]
+        return self.cube, self.cube - least, self.cube + up, low, high
 
     @property
     def heads(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from dptopics.data.bounded import Block, Bounds, Sample, Statistic
 from dptopics.data.builder import Builder, numbered_authors
 from dptopics.data.corpus import Corpus
 from dptopics.data.engines.memory import BLOCK_NUMBERS, BoundedTotal, arrange, edges, kept, offsets, ranges, units
+from dptopics.kernels.gather import gather
 from dptopics.public.embeddings import check_vectors
 
 Batches = Iterator[Any]  # of pyarrow.RecordBatch
@@ -224,7 +225,9 @@ def arranged(batches: Batches, bounds: Bounds, listed: Any) -> Batches:
         part = _merged(buckets.pop(bucket))
         rename = pc.fill_null(pc.index_in(pa.array(part.words, pa.string()), value_set=listed), -1)
         renamed = rename.to_numpy(zero_copy_only=False).astype(np.int32)
-        whole = arrange(part, bounds, renamed, len(listed), kept(part, bounds))
+        order = kept(part, bounds)
+        entries = gather(order.order, part.doc_start, part.word, part.count, renamed)
+        whole = arrange(part, bounds, renamed, len(listed), order, entries)
         for low, high in pairwise(edges(whole, _BLOCK_ENTRIES)):
             block = units(whole, low, high, None)
             arrays = {name: None if array is None else array.tobytes() for name, array in block._asdict().items()}

@@ -20,7 +20,7 @@ from dptopics.core.vocabulary import Vocabulary
 from dptopics.data.bounded import Block, Bounds, Place, Placed, Sample, Statistic
 from dptopics.data.corpus import Corpus
 from dptopics.kernels.bounded_add import bounded_add
-from dptopics.kernels.gather import compact, gather, keep_words, unlike_before
+from dptopics.kernels.gather import Entries, compact, gather, keep_words, unlike_before
 from dptopics.kernels.hashing import siphash
 from dptopics.privacy.guarantee import Unit
 
@@ -67,7 +67,9 @@ def _ordered(raw: Corpus, *keys: NDArray[Any]) -> NDArray[np.int64]:
     tasks of a cluster) or a shuffled file could reorder other people's documents.
     """
     keys = keys if raw.vectors is None else (raw.vector_key, *keys)
-    order = np.lexsort(keys)
+    order = np.lexsort(keys) if raw.vectors is not None else np.argsort(keys[0])  # not stable, but quick
+    for half in (0, 16) if raw.vectors is None and len(keys) > 1 else ():  # ranks, which have 32 bits: by radix sort
+        order = order[np.argsort((keys[1] >> half).astype(np.uint16)[order], kind="stable")]
     tied = np.ones(max(order.size - 1, 0), np.bool_)
     for key in keys:
         sorted_key = key[order]
@@ -95,17 +97,18 @@ def _ordered(raw: Corpus, *keys: NDArray[Any]) -> NDArray[np.int64]:
     return order
 
 
-def arrange(raw: Corpus, bounds: Bounds, rename: NDArray[np.int32], n_rows: int, kept: Kept) -> Block:
-    """All units, bounded, in the canonical order. Word w gets row rename[w] of ``n_rows``, none if negative."""
+def arrange(raw: Corpus, bounds: Bounds, rename: NDArray[np.int32], n_rows: int, kept: Kept, entries: Entries) -> Block:
+    """All units, bounded, in the canonical order, as ``entries`` are. Word w has row rename[w] of ``n_rows`` there."""
     order, sizes, unit_key = kept
-    doc_start, word, count = gather(order, raw.doc_start, raw.word, raw.count, rename)
+    doc_start, word, count = entries
     unit_start = offsets(sizes)
     if bounds.max_words is not None:
         word_key = np.zeros(n_rows, np.uint64)
         word_key[rename[rename >= 0]] = raw.word_key[rename >= 0]
         lottery_key = siphash(unit_key, np.uint64(bounds.key), np.uint64(1))
         keep = keep_words(unit_start, doc_start, word, lottery_key, word_key, bounds.max_words)
-        doc_start, word, count = compact(doc_start, word, count, keep)
+        if not keep.all():
+            doc_start, word, count = compact(doc_start, word, count, keep)
     return Block(unit_start, doc_start, word, count, None if raw.vectors is None else raw.vectors[order])
 
 
@@ -200,30 +203,34 @@ def ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.in
 
 S = TypeVar("S")
 
-_BLOCK_ENTRIES = 1 << 17  # given to a thread at once: small enough for progress and memory
+_BLOCK_ENTRIES = 1 << 16  # given to a thread at once: small enough for progress and memory
 BLOCK_NUMBERS = 1 << 23  # in one row of all units of a block: statistics with wide rows get smaller blocks
 
 
 class MemoryCorpus:
     """A :class:`~dptopics.data.bounded.BoundedCorpus` in memory."""
 
-    def __init__(
-        self, raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None = None, order: Callable[[], Kept] | None = None
-    ) -> None:
+    def __init__(self, raw: Corpus, bounds: Bounds, vocabulary: Vocabulary | None = None, shared: Any = None) -> None:
         self._raw, self.bounds, self.text, self.assumptions = raw, bounds, raw.text, raw.assumptions
         self.vocabulary = raw.vocabulary if vocabulary is None else vocabulary  # an empty one is still public
         self.vector_width = None if raw.vectors is None else int(raw.vectors.shape[1])
-        self._order = cache(partial(kept, raw, bounds)) if order is None else order
+        # Shared by all limits: the order of documents, and their words in it, which a vocabulary uses up.
+        self._shared: tuple[Callable[[], Kept], list[Entries]] = shared or (cache(partial(kept, raw, bounds)), [])
         self._places: tuple[Place, NDArray[Any]] | None = None  # the last that were asked for
 
     @cached_property
     def _block(self) -> Block:
         """All units, arranged at the first query: most mechanisms limit a corpus before."""
-        if self.vocabulary is None:
-            rename = self._raw.word_rank
-        else:
-            rename = np.array([self.vocabulary.index.get(w, -1) for w in self._raw.words], dtype=np.int32)
-        return arrange(self._raw, self.bounds, rename, len(self.words), self._order())
+        raw, rename, (order, every) = self._raw, self._raw.word_rank, self._shared
+        if not every:
+            every.append(gather(order().order, raw.doc_start, raw.word, raw.count, rename))
+        entries = every[0]
+        if self.vocabulary is not None:
+            rename = np.array([self.vocabulary.index.get(w, -1) for w in raw.words], np.int32)
+            doc_start, word, count = every.pop()
+            word = rename[raw.word_order][word]  # both lists are in alphabetical order
+            entries = compact(doc_start, word, count, word >= 0)
+        return arrange(raw, self.bounds, rename, len(self.words), order(), entries)
 
     @property
     def _n_units(self) -> int:
@@ -245,7 +252,7 @@ class MemoryCorpus:
         if bounds == self.bounds and vocabulary is None:
             return self
         self.__dict__.pop("_block", None)  # as large as the data; made again if it is asked for
-        return MemoryCorpus(self._raw, bounds, self.vocabulary if vocabulary is None else vocabulary, self._order)
+        return MemoryCorpus(self._raw, bounds, self.vocabulary if vocabulary is None else vocabulary, self._shared)
 
     def bounded_sum(
         self, statistic: Statistic, *, bound: float, grid: float, sample: Sample | None = None, norm: int = 2
@@ -294,7 +301,7 @@ class MemoryCorpus:
         """See the protocol. All units pass through one thread."""
         if max_units is not None and self._n_units > max_units:
             raise too_many_units(max_units)
-        for low, high in pairwise(edges(self._block, _BLOCK_ENTRIES)):
+        for low, high in pairwise(edges(self._block, 2 * _BLOCK_ENTRIES)):
             state = step(state, units(self._block, low, high, None))
             progress.report(high / self._n_units)
         return state

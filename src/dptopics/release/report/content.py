@@ -10,7 +10,6 @@ from threadpoolctl import threadpool_limits
 
 from dptopics.core.errors import InputError
 from dptopics.release.counts import CountTable
-from dptopics.release.labels import OFFLINE, theme_names
 from dptopics.release.topic_model import TopicModel, fingerprint
 
 STEPS = 10  # of the relevance slider: at each, the words shown are exactly those of TopicModel.top_words
@@ -26,6 +25,8 @@ _MOST_LOGARITHMS = 2e8
 def contents(value: Any, shown: int, labels: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Plain data of a value; ``shown``: words per topic, which scales tables."""
     if isinstance(value, TopicModel):
+        from dptopics.release.labels import OFFLINE, theme_names  # slow to load
+
         found = topics(value, shown)
         made = [(name, "") for name in theme_names(value)] if labels is None else check_labels(value, labels)
         for topic, (name, sentence) in zip(found["topics"], made, strict=True):
