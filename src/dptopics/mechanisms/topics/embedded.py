@@ -173,7 +173,7 @@ class Split(NamedTuple):
 
 def steps_of(size: float, *, of_words: bool) -> int:
     """Rounds of k-means, for few units: noise leaves room for more the more there are. Whole texts move further."""
-    return (3 if size < 800 else 4 if size < 1500 else 6) if of_words else 8
+    return (3 if size < 800 else 4 if size < 1500 else 10) if of_words else 8
 
 
 def axes_of(size: float) -> int:
