@@ -197,26 +197,20 @@ def _plain(value: Any) -> Any:
 
 
 def spark_cells(
-    data: Any,
-    asked: list[str],
-    subject: TopicsOf | Asked,
-    by: Sequence[Axis],
-    columns: Columns,
-    ends: Sequence[float],
-    **how: Any,
+    data: Any, asked: list[str], subject: TopicsOf | Asked, by: Sequence[Axis], columns: Columns, ends: Any, **how: Any
 ) -> SparkTable:
     """The cells of a table on Spark: topics and places are told on executors, text by text, as in memory."""
-    cells, how["with_numbers"] = subject.cells, bool(ends)
-    read: dict[str, Any] = {"with_authors": columns.author is not None, "number_range": tuple(ends)}
+    cells, authors = subject.cells, columns.author is not None
     return SparkTable.of_cells(
         data,
         asked,
-        partial(arrow_cells, topics=subject, n_topics=cells, axes=tuple(by), **read),
+        partial(arrow_cells, topics=subject, n_topics=cells, axes=tuple(by), with_authors=authors, ends=ends),
         vocabulary=cell_names(prod((cells, *(len(axis.values) for axis in by)))),
         author=columns.author,
         drop_missing=columns.drop_missing,
         author_is=columns.author_is,
         session=columns.session,
+        with_numbers=bool(ends),
         **how,
     )
 

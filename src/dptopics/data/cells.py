@@ -91,14 +91,14 @@ def arrow_cells(
     n_topics: int,
     axes: Sequence[Axis],
     with_authors: bool,
-    number_range: Sequence[float] = (),
+    ends: Any,
 ) -> Iterator[pa.RecordBatch]:
     """The same as batches of Arrow, for Spark: each row's cells, its author as a string, and its number as a vector."""
     shape = (n_topics, *(len(axis.values) for axis in axes))
     for batch in batches:
         texts, *columns = [column.to_pylist() for column in batch.columns]
         authors = columns.pop(0) if with_authors else [None] * len(texts)
-        values = _scaled(columns.pop(), *number_range) if number_range else [0.0] * len(texts)
+        values = _scaled(columns.pop(), *ends) if ends else [0.0] * len(texts)
         numbers = _numbers(*_cells_of(texts, columns, topics, axes), shape)
         there = [cell if isinstance(text, str) else None for text, cell in zip(texts, numbers, strict=True)]
         documents = [(None, 0.0) if one is None else one for one in _numbered(there, values)]

@@ -103,8 +103,8 @@ def gibbs_sweep(
             row = nw[word[i]]
             move(topic[i], -1, nd, held, row, pull, alpha, total_beta)
             weigh(p, pull, row, np.float32(beta), sums)
-            topic[i] = chosen(p, sums, uniform(seed, i - start[d]), rest, n_topics)
-            move(topic[i], 1, nd, held, row, pull, alpha, total_beta)
+            topic[i] = new = chosen(p, sums, uniform(seed, i - start[d]), rest, n_topics)
+            move(new, 1, nd, held, row, pull, alpha, total_beta)
     nk[:] = held.astype(np.int64)
 
 
