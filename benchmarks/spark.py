@@ -7,7 +7,7 @@ ours on the same tenth of the documents, to keep the run short.
 
     python benchmarks/spark.py                      # a million documents, about ten minutes on two quiet cores
     python benchmarks/spark.py --documents 20000    # a try
-    python benchmarks/spark.py --cost 250000 500000 1000000 3000000    # what a thousand million documents cost
+    python benchmarks/spark.py --cost 64000 125000 250000 500000    # what a thousand million documents cost
 
 ``--cost`` runs one worker on tables of these sizes, counts the processor time of everything that takes part (Python and
 Java, driver and executor), lays a straight line through the sizes, and follows it to a thousand million documents. The
