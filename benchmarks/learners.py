@@ -159,7 +159,7 @@ def main() -> None:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     counts = newsgroups(arguments.data)
     print(f"{counts.n_documents} documents, {counts.n_words} words, {counts.count.sum():,} tokens; one core")
-    rows = [gibbs(counts, k, arguments.sweeps, needed) for k, needed in ((20, 0.9), (50, 1.0), (200, 1.5))]
+    rows = [gibbs(counts, k, arguments.sweeps, needed) for k, needed in ((20, 1.2), (50, 1.5), (200, 3.0))]
     rows += [variational(counts, 20, mode) for mode in ("batch", "online")]
     save("learners", rows)
 

@@ -7,6 +7,11 @@ ours on the same tenth of the documents, to keep the run short.
 
     python benchmarks/spark.py                      # a million documents, about ten minutes on two quiet cores
     python benchmarks/spark.py --documents 20000    # a try
+    python benchmarks/spark.py --cost 64000 125000 250000 500000    # what a thousand million documents cost
+
+``--cost`` runs one worker on tables of these sizes, counts the processor time of everything that takes part (Python and
+Java, driver and executor), lays a straight line through the sizes, and follows it to a thousand million documents. The
+limits are those of the line, with 95 % (Student): they hold as far as the cost stays proportional.
 """
 
 import argparse
@@ -29,17 +34,18 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark
+from scipy.stats import t as student
 
 from charging import charged
 from dptopics import Ledger, SparkTable, Vocabulary, secure_rng
 from dptopics.data.engines.spark import spark_session
 from dptopics.mechanisms.topics.variational import VariationalTopics
 from dptopics.mechanisms.vocabulary.threshold import EqualWeights, WeightedVocabulary
-from dptopics.privacy import noise
-from results import bar, save
+from dptopics.privacy import rng
+from results import RESULTS, bar, save
 
 T = TypeVar("T")
-WORDS, TOPICS, LENGTH, FILES, STEPS = 10_000, 20, 40, 8, 2
+WORDS, TOPICS, LENGTH, FILES, STEPS, PASSES = 10_000, 20, 40, 8, 2, 15
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -68,20 +74,30 @@ def write(folder: Path, documents: int) -> None:
     for number in range(FILES):
         n = documents // FILES
         rows = []
-        for topic in rng.integers(TOPICS, size=n):
-            found = np.searchsorted(topics[topic] / topics[topic, -1], rng.random(LENGTH))
-            rows.append(" ".join(words[found]))
+        for topic, many in enumerate(rng.multinomial(n, np.full(TOPICS, 1 / TOPICS))):
+            found = np.searchsorted(topics[topic] / topics[topic, -1], rng.random((many, LENGTH)))
+            rows += [" ".join(text) for text in words[found].tolist()]
         authors = rng.integers(0, max(1, documents // 3), n)
         table = pa.table({"text": rows, "author": authors})
         pq.write_table(table, folder / f"{number}.parquet")
 
 
 def timed(what: str, job: Callable[[], T], seconds: dict[str, float]) -> T:
-    start = time.perf_counter()
+    start, processor = time.perf_counter(), processor_seconds()
     result = job()
     seconds[what] = time.perf_counter() - start
-    print(f"    {what}: {seconds[what]:.2f} s", file=sys.stderr)
+    seconds[f"{what}, processor"] = processor_seconds() - processor
+    print(f"    {what}: {seconds[what]:.2f} s, {seconds[f'{what}, processor']:.2f} s of processors", file=sys.stderr)
     return result
+
+
+def processor_seconds() -> float:
+    """Of this process and all that it started, whether they still run or not."""
+    total = 0.0
+    for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
+        with suppress(psutil.Error):
+            total += sum(process.cpu_times()[:4])  # its own, and of those that it has waited for
+    return total
 
 
 def mechanisms() -> tuple[WeightedVocabulary, VariationalTopics]:
@@ -141,12 +157,12 @@ def run(folder: Path, workers: int, extra: str | None) -> dict[str, Any]:
 
 def fixed_key() -> np.random.Generator:
     """The cipher that releases draw from, under one key, so that two releases can be compared: for this script only."""
-    real = noise.secrets.randbits
-    noise.secrets.randbits = lambda bits: 7
+    real = rng.secrets.randbits
+    rng.secrets.randbits = lambda bits: 7
     try:
         return secure_rng()
     finally:
-        noise.secrets.randbits = real
+        rng.secrets.randbits = real
 
 
 class Watch(threading.Thread):
@@ -232,10 +248,10 @@ def sizing(one: dict[str, Any]) -> dict[str, float]:
         "pass of topics": STEPS * n / seconds["topics"],
     }
     hours = {name: 1e9 / rate / 3600 for name, rate in rates.items()}
-    hours["pass of topics"] *= 15
+    hours["pass of topics"] *= PASSES
     print("| work | documents a second and core | core hours for 1 billion |\n|---|---|---|")
     for name, rate in rates.items():
-        passes = ", 15 of them" if name == "pass of topics" else ""
+        passes = f", {PASSES} of them" if name == "pass of topics" else ""
         print(f"| {name}{passes} | {rate:,.0f} | {hours[name]:,.1f} |")
     print(f"| all | | {sum(hours.values()):,.0f} |")
     cached = one["cached_mb"] * 2**20 / n
@@ -243,14 +259,57 @@ def sizing(one: dict[str, Any]) -> dict[str, float]:
     return rates | {"core_hours_for_1e9": sum(hours.values()), "cached_bytes_per_document": cached}
 
 
+PARTS = {"read": 1.0, "vocabulary, first": 1.0, "blocks": 1.0, "topics": PASSES / STEPS}  # of one release of topics
+
+
+def cost(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """A straight line through the processor time of a release at each size, and where it is at 10⁹ documents."""
+    n = np.array([run["documents"] for run in runs], float)
+    spent = np.array([sum(k * run["seconds"][f"{part}, processor"] for part, k in PARTS.items()) for run in runs])
+    each, fixed = np.polyfit(n, spent, 1)
+    rest = spent - fixed - each * n
+    freedom = n.size - 2
+    spread = np.sqrt(rest @ rest / freedom / np.sum((n - n.mean()) ** 2))  # of the slope
+    error = float(student.isf(0.025, freedom) * spread)
+    for documents, seconds, off in zip(n, spent, rest / spent, strict=True):
+        print(f"{documents:,.0f} documents: {seconds:,.0f} s of processors, {off:+.1%} off the line")
+    hours, more = each * 1e9 / 3600, error * 1e9 / 3600
+    print(f"10^9 documents: {hours:,.0f} core hours, ± {more:,.0f}")
+    return {
+        "passes": PASSES,
+        "documents": n.tolist(),
+        "processor_seconds": spent.tolist(),
+        "seconds_per_document": float(each),
+        "seconds_fixed": float(fixed),
+        "largest_relative_residual": float(np.max(np.abs(rest / spent))),
+        "core_hours_for_1e9": hours,
+        "core_hours_for_1e9_error": more,
+    }
+
+
+def costs(sizes: list[int]) -> None:
+    """Store what the sizes cost, and leave the other figures as they are."""
+    runs = []
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        for size in sizes:
+            write(Path(scratch, str(size)), size)
+            runs.append(child(Path(scratch, str(size)), 1))
+    stored = json.loads((RESULTS / "spark.json").read_text("utf-8"))
+    save("spark", stored | {"cost": cost(runs), "cost_runs": runs})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--run", nargs=2, metavar=("FOLDER", "WORKERS"), help=argparse.SUPPRESS)
     parser.add_argument("--extra", help=argparse.SUPPRESS)
+    parser.add_argument("--cost", type=int, nargs="+", metavar="DOCUMENTS", help="measure these sizes instead")
     options = parser.parse_args()
     if options.run:
         print(json.dumps(run(Path(options.run[0]), int(options.run[1]), options.extra)))
+        return
+    if options.cost:
+        costs(options.cost)
         return
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         large, small = Path(scratch, "large"), Path(scratch, "small")
@@ -291,7 +350,8 @@ def main() -> None:
     rates = sizing(one)
     runs = {"small_two_workers": few, "one_worker": one, "two_workers": two}
     shape = {"words": WORDS, "topics": TOPICS, "tokens_per_document": LENGTH, "documents": options.documents}
-    save("spark", {"data": shape, "bars": bars, "sizing": rates, "runs": runs})
+    stored = json.loads((RESULTS / "spark.json").read_text("utf-8"))
+    save("spark", stored | {"data": shape, "bars": bars, "sizing": rates, "runs": runs})
 
 
 if __name__ == "__main__":

@@ -158,14 +158,11 @@ def publish_counts(
 
     def read(plan: Plan) -> BoundedCorpus:
         asked = asked_columns(by, columns, subject)
-        numbers = plan.settings.get("number")
-        if columns.session is not None:
-            if numbers or (isinstance(subject, Asked) and (plan.max_docs or plan.unit is Unit.DOCUMENT)):
-                raise InputError("on Spark, questions are about authors, and there are no means. Leave --engine out.")
-            return as_planned(spark_cells(data, asked, subject, by, columns, assumptions=assumptions), plan)
+        numbers, ends = plan.settings.get("number"), plan.settings.get("number_range", ())
         asked += [numbers] if numbers else []
+        if columns.session is not None:
+            return as_planned(spark_cells(data, asked, subject, by, columns, ends, assumptions=assumptions), plan)
         rows = read_columns(data, asked, encoding=columns.encoding, values=2 if columns.author else 1)
-        ends = plan.settings.get("number_range", ())
         return told_corpus(rows, subject, by, columns, plan, assumptions=assumptions, number_range=ends)
 
     return publish(plan, read, **how)
@@ -200,19 +197,20 @@ def _plain(value: Any) -> Any:
 
 
 def spark_cells(
-    data: Any, asked: list[str], subject: TopicsOf | Asked, by: Sequence[Axis], columns: Columns, **how: Any
+    data: Any, asked: list[str], subject: TopicsOf | Asked, by: Sequence[Axis], columns: Columns, ends: Any, **how: Any
 ) -> SparkTable:
     """The cells of a table on Spark: topics and places are told on executors, text by text, as in memory."""
     cells, authors = subject.cells, columns.author is not None
     return SparkTable.of_cells(
         data,
         asked,
-        partial(arrow_cells, topics=subject, n_topics=cells, axes=tuple(by), with_authors=authors),
+        partial(arrow_cells, topics=subject, n_topics=cells, axes=tuple(by), with_authors=authors, ends=ends),
         vocabulary=cell_names(prod((cells, *(len(axis.values) for axis in by)))),
         author=columns.author,
         drop_missing=columns.drop_missing,
         author_is=columns.author_is,
         session=columns.session,
+        with_numbers=bool(ends),
         **how,
     )
 

@@ -17,9 +17,12 @@ WAYS = {"dptopics.kernels.jit"}  # how kernels are typed and made, not what they
 SHARED = {
     "doc_topics": {"simd.absorb"},
     "gather": {"counts.put_in_order", "hashing.draw", "hashing.mix"},
-    "gibbs": {"simd.BANKS", "simd.LINE", "simd.STEP", "simd.WIDTH", "simd.prefetch", "simd.weigh", "hashing.draw"},
+    "gibbs": {
+        "simd.LANES", "simd.LINE", "simd.STEP", "simd.fall", "simd.fall_in_lanes", "simd.prefetch", "simd.weigh",
+        "hashing.draw",
+    },
     "gibbs_monitor": {
-        "gibbs.AHEAD", "gibbs.ask", "gibbs.enter", "gibbs.fold_lanes", "gibbs.found", "simd.STEP", "simd.WIDTH",
+        "gibbs.AHEAD", "gibbs.ask", "gibbs.chosen", "gibbs.enter", "gibbs.move", "gibbs.uniform", "simd.STEP",
         "simd.steepest", "simd.weigh", "hashing.draw",
     },
     "local_hash": {"hashing.draw"},

@@ -11,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from dptopics.core.counts import Counts
 from dptopics.core.errors import InputError
 from dptopics.kernels.gibbs import gibbs_sweep
+from dptopics.kernels.hashing import draw
 from dptopics.learners import learn
 from dptopics.learners.adapters import GensimLearner, SklearnLearner, TomotopyLearner, lsi, plsa
 from dptopics.learners.lda import GibbsLda, VariationalLda
@@ -107,6 +108,48 @@ def test_gibbs_keeps_its_books():
     np.testing.assert_array_equal(state.word_topic[:, 11:], 0)
     np.testing.assert_array_equal(state.topic_total[:11], exact.sum(axis=0))
     assert log_likelihood(state, 11, learner.alpha, learner.beta) > before
+
+
+def by_hand(start, word, topic, nw, nk, alpha, beta, n_topics, seeds, sweep):
+    """One sweep as it was first written: stored results depend on every bit of it."""
+    for d in range(start.size - 1):
+        stream, own = np.uint64(draw(seeds[d], -1 - sweep)), topic[start[d] : start[d + 1]]
+        for i in range(start[d], start[d + 1]):
+            row, rest = nw[word[i]], np.delete(own, i - start[d])
+            row[topic[i]] -= 1
+            nk[topic[i]] -= 1
+            pull = (np.bincount(rest, minlength=nk.size) + alpha) / (nk + nw.shape[0] * beta)
+            p = pull.astype(np.float32) * (row + np.float32(beta))
+            p[n_topics:] = 0
+            sums = np.zeros(32, np.float32)
+            for part in p.reshape(-1, 32):
+                sums += part
+            ones = (sums[:8] + sums[8:16]) + (sums[16:24] + sums[24:])
+            twos = ones[::2] + ones[1::2]
+            fours = twos[::2] + twos[1::2]
+            left = np.float32(np.float64(draw(stream, i - start[d]) >> 40) * 2.0**-24) * (fours[0] + fours[1])
+            k = 0
+            for masses, width in ((fours, 4), (twos, 2), (ones, 1)):
+                if left >= masses[k // width]:
+                    left, k = left - masses[k // width], k + width
+            for masses, width, last in ((sums, 8, 24), (p, 32, p.size - 32)):
+                while k < last and left >= masses[k]:
+                    left, k = left - masses[k], k + width
+            topic[i] = min(k, n_topics - 1)
+            row[topic[i]] += 1
+            nk[topic[i]] += 1
+
+
+@pytest.mark.parametrize("n_topics", (2, 9, 30, 40, 70))
+def test_gibbs_draws_are_what_they_were(n_topics):
+    counts, _ = planted(n_documents=12)
+    learner = GibbsLda(n_topics=n_topics, alpha=0.3)
+    ours, slow = learner.begin(counts), learner.begin(counts)
+    for sweep in range(3):
+        learner.sweep(ours, learner.seeds(counts), sweep)
+        by_hand(*slow, learner.alpha, learner.beta, n_topics, learner.seeds(counts), sweep)
+        for one, other in zip(ours, slow, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_gibbs_draws_from_the_conditional():

@@ -86,21 +86,26 @@ def _tell_strange(strange: dict[str, int], rows: int) -> None:
 
 
 def arrow_cells(
-    batches: Iterable[pa.RecordBatch], topics: Topics, n_topics: int, axes: Sequence[Axis], with_authors: bool
+    batches: Iterable[pa.RecordBatch],
+    topics: Topics,
+    n_topics: int,
+    axes: Sequence[Axis],
+    with_authors: bool,
+    ends: Any,
 ) -> Iterator[pa.RecordBatch]:
-    """The same as batches of Arrow, for Spark: the number of each row's cell, and its author as a string."""
+    """The same as batches of Arrow, for Spark: each row's cells, its author as a string, and its number as a vector."""
     shape = (n_topics, *(len(axis.values) for axis in axes))
     for batch in batches:
         texts, *columns = [column.to_pylist() for column in batch.columns]
         authors = columns.pop(0) if with_authors else [None] * len(texts)
+        values = _scaled(columns.pop(), *ends) if ends else [0.0] * len(texts)
         numbers = _numbers(*_cells_of(texts, columns, topics, axes), shape)
         there = [cell if isinstance(text, str) else None for text, cell in zip(texts, numbers, strict=True)]
-        pairs = list(zip(there, authors, strict=True))
-        if numbers and isinstance(numbers[0], tuple):  # a row for each of them
-            pairs = [(one, author) for cells, author in pairs for one in ((None,) if cells is None else cells)]
-        numbers = pa.array([cell for cell, _ in pairs], pa.int32())
-        own = pa.array([None if author is None else str(author) for _, author in pairs], pa.string())
-        yield pa.RecordBatch.from_arrays([numbers, own], names=["text", "author"])
+        documents = [(None, 0.0) if one is None else one for one in _numbered(there, values)]
+        cells = pa.array([cells for cells, _ in documents], pa.list_(pa.int32()))
+        own = pa.array([None if author is None else str(author) for author in authors], pa.string())
+        vectors = pa.array([[value] for _, value in documents], pa.list_(pa.float32()))
+        yield pa.RecordBatch.from_arrays([cells, own, vectors], names=["text", "author", "vector"])
 
 
 def in_period(batches: Iterable[Rows], place: int, axis: Axis, period: int) -> Iterator[Rows]:

@@ -4,11 +4,13 @@ Every draw is a hash of (key, document, position, sweep), so the result is a fun
 and taking a document away shifts nobody else's draws.
 """
 
+from typing import Any
+
 import numpy as np
 
 from dptopics.kernels.hashing import draw
-from dptopics.kernels.jit import F32, I32, I64, U64, jit
-from dptopics.kernels.simd import BANKS, LINE, STEP, WIDTH, prefetch, weigh
+from dptopics.kernels.jit import F32, F64, I32, I64, U8, U64, Flags, Real, jit
+from dptopics.kernels.simd import LANES, LINE, STEP, fall, fall_in_lanes, prefetch, weigh
 
 AHEAD = 3  # tokens between asking for a word's counts and using them
 
@@ -33,49 +35,39 @@ def ask(cells: F32, word: I32, i: int, padded: int) -> None:
 
 
 @jit
-def enter(topic: I32, nk: I64, alpha: float, total_beta: float, nd: F32, pull: F32) -> None:
+def enter(topic: Any, nk: Any, alpha: float, total_beta: float, nd: Real, pull: F32) -> None:
     """Count the topics of a document's tokens, and set (n_dk + α)/(n_k + Vβ)."""
-    nd[:] = np.float32(0)
+    nd[:] = 0
     for i in range(topic.size):
-        nd[topic[i]] += np.float32(1)
+        nd[topic[i]] += 1
     for k in range(nd.size):
         pull[k] = np.float32((nd[k] + alpha) / (nk[k] + total_beta))
 
 
 @jit
-def found(p: F32, sums: F32, lanes: F32, bits: np.uint64, n_topics: int) -> int:
-    """The topic that a draw of ``bits`` falls on, if the weights p add up to ``sums`` and ``lanes``."""
-    s01, s45 = lanes[0] + lanes[1], lanes[4] + lanes[5]
-    low = s01 + (lanes[2] + lanes[3])
-    u = np.float32(np.float64(bits >> np.uint64(40)) * 2.0**-24) * (low + (s45 + (lanes[6] + lanes[7])))
-    new = 0
-    if u >= low:
-        u -= low
-        new = 4
-        s01 = s45
-    if u >= s01:
-        u -= s01
-        new += 2
-    if u >= lanes[new]:
-        u -= lanes[new]
-        new += 1
-    for _ in range(BANKS - 1):
-        if u >= sums[new]:
-            u -= sums[new]
-            new += WIDTH
-        else:
-            break
-    while new + STEP < p.size and u >= p[new]:
-        u -= p[new]
-        new += STEP
-    return min(new, n_topics - 1)  # rounding can push the draw into the padding, which has no mass
+def move(k: Any, by: int, nd: Real, nk: Any, row: F32, pull: F32, alpha: float, total_beta: float) -> None:
+    """Count a token more or less of topic k in its document, in all, and of its word."""
+    own, whole = nd[k] + by, nk[k] + by
+    nd[k], nk[k] = own, whole
+    pull[k] = np.float32((own + alpha) / (whole + total_beta))
+    row[k] += np.float32(by)
 
 
 @jit
-def fold_lanes(sums: F32, lanes: F32) -> None:
-    """STEP sums to WIDTH: four banks together."""
-    for lane in range(WIDTH):
-        lanes[lane] = (sums[lane] + sums[lane + 8]) + (sums[lane + 16] + sums[lane + 24])
+def uniform(seed: np.uint64, i: int) -> np.float32:
+    """The i-th number of the stream ``seed``, in [0, 1)."""
+    return np.float32(np.float64(draw(seed, i) >> np.uint64(40)) * 2.0**-24)
+
+
+@jit
+def chosen(p: F32, sums: F32, u: np.float32, rest: F32, n_topics: int) -> int:
+    """The topic that a uniform draw u falls on, by the weights p and their ``sums``; ``rest`` as in `fall`."""
+    new = fall(sums, u, rest)
+    left = rest[0]
+    while new + STEP < p.size and left >= p[new]:
+        left -= p[new]
+        new += STEP
+    return min(new, n_topics - 1)  # rounding can push the draw into the padding, which has no mass
 
 
 @jit
@@ -88,39 +80,68 @@ def gibbs_sweep(
     alpha: float,
     beta: float,
     n_topics: int,
-    doc_seed: U64,
+    seeds: U64,
     sweep: int,
 ) -> None:
     """Draw each token's topic from p(k) ∝ (n_dk + α)(n_wk + β)/(n_k + Vβ), the token itself left out.
 
     Griffiths & Steyvers 2004, equation 5. Topics are padded with zeros to a multiple of STEP. The total is kept in STEP
-    sums (sum j holds topics j, j + STEP, …), so a draw finds its lane, its bank and then its topic in few steps.
+    sums (sum j holds topics j, j + STEP, …), so a draw finds its sum and then its topic in few steps.
     """
     padded = nw.shape[1]
     cells = nw.reshape(-1)
     total_beta = nw.shape[0] * beta
-    b, one = np.float32(beta), np.float32(1)
-    nd = np.zeros(n_topics, np.float32)
+    nd, held = np.zeros(n_topics), nk.astype(np.float64)
     p = np.zeros(padded, np.float32)
     pull = np.zeros(padded, np.float32)  # (n_dk + α)/(n_k + Vβ): a token changes it in two places only
-    sums = np.zeros(STEP, np.float32)
-    lanes = np.zeros(WIDTH, np.float32)
+    sums, rest = np.zeros(STEP, np.float32), np.zeros(2, np.float32)
     for d in range(start.size - 1):
-        seed = draw(doc_seed[d], -1 - sweep)
-        enter(topic[start[d] : start[d + 1]], nk, alpha, total_beta, nd, pull)
+        seed = draw(seeds[d], -1 - sweep)
+        enter(topic[start[d] : start[d + 1]], held, alpha, total_beta, nd, pull)
         for i in range(start[d], start[d + 1]):
             ask(cells, word, i + AHEAD, padded)
-            old = topic[i]
             row = nw[word[i]]
-            nd[old] -= one
-            row[old] -= one
-            nk[old] -= 1
-            pull[old] = np.float32((nd[old] + alpha) / (nk[old] + total_beta))
-            weigh(p, pull, row, b, sums)
-            fold_lanes(sums, lanes)
-            new = found(p, sums, lanes, draw(seed, i - start[d]), n_topics)
-            topic[i] = new
-            nd[new] += one
-            row[new] += one
-            nk[new] += 1
-            pull[new] = np.float32((nd[new] + alpha) / (nk[new] + total_beta))
+            move(topic[i], -1, nd, held, row, pull, alpha, total_beta)
+            weigh(p, pull, row, np.float32(beta), sums)
+            topic[i] = new = chosen(p, sums, uniform(seed, i - start[d]), rest, n_topics)
+            move(new, 1, nd, held, row, pull, alpha, total_beta)
+    nk[:] = held.astype(np.int64)
+
+
+@jit
+def sweep_together(
+    start: I64, word: I32, count: I32, member: Flags, topic: U8, nw: F32, nk: F64, alpha: float, beta: float, seeds: U64
+) -> None:
+    """`gibbs_sweep`, draw for draw, in up to LANES models of up to STEP topics, each with its own of the documents.
+
+    A token costs all models the same few steps: no branch to guess, and no draw that waits for the one before it.
+    ``member`` and ``seeds`` (of this sweep) are documents × models, ``topic`` is tokens × models, ``nw`` words × topics
+    × LANES, and ``nk`` topics × LANES.
+    """
+    total_beta, size = nw.shape[0] * beta, nk.size
+    nd, pull = np.zeros(nk.shape), np.zeros(nk.shape, np.float32)
+    p, sums = np.zeros((STEP, LANES), np.float32), np.zeros(STEP, np.float32)
+    cells, flat, filled = nw.reshape(-1), pull.reshape(-1), p.reshape(-1)[:size]
+    u, new = np.zeros(LANES, np.float32), np.zeros(LANES, np.int32)
+    first = 0
+    for d in range(start.size - 1):
+        models = np.flatnonzero(member[d]).astype(np.uint64)
+        i = first
+        first += count[start[d] : start[d + 1]].sum()
+        begin = i
+        pull[:] = np.float32(0)
+        for m in models:
+            enter(topic[i:first, m], nk[:, m], alpha, total_beta, nd[:, m], pull[:, m])
+        for e in range(start[d], start[d + 1]):
+            row = nw[word[e]]
+            ask(cells, word, e + 1, size)
+            for _ in range(count[e]):
+                for m in models:
+                    move(topic[i, m], -1, nd[:, m], nk[:, m], row[:, m], pull[:, m], alpha, total_beta)
+                    u[m] = uniform(seeds[d, m], i - begin)
+                weigh(filled, flat, row.reshape(-1), np.float32(beta), sums)
+                fall_in_lanes(p, u, new)
+                for m in models:
+                    topic[i, m] = found = np.uint64(min(new[m], nk.shape[0] - 1))
+                    move(found, 1, nd[:, m], nk[:, m], row[:, m], pull[:, m], alpha, total_beta)
+                i += 1

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from dptopics.kernels.gibbs import AHEAD, ask, enter, fold_lanes, found
+from dptopics.kernels.gibbs import AHEAD, ask, chosen, enter, move, uniform
 from dptopics.kernels.hashing import draw
 from dptopics.kernels.jit import F32, F64, I32, I64, U64, jit
-from dptopics.kernels.simd import STEP, WIDTH, steepest, weigh
+from dptopics.kernels.simd import STEP, steepest, weigh
 
 
 @jit
@@ -100,12 +100,10 @@ def monitored_sweep(
     padded = nw.shape[1]
     cells = nw.reshape(-1)
     total_beta = nw.shape[0] * beta
-    b, one = np.float32(beta), np.float32(1)
-    nd = np.zeros(n_topics, np.float32)
+    nd = np.zeros(n_topics)
     p = np.zeros(padded, np.float32)
     pull = np.zeros(padded, np.float32)  # (n_dk + α)/(n_k + Vβ): a token changes it in two places only
-    sums = np.zeros(STEP, np.float32)
-    lanes = np.zeros(WIDTH, np.float32)
+    sums, rest = np.zeros(STEP, np.float32), np.zeros(2, np.float32)
     grow = np.zeros((removed.size, padded), np.float32)
     short = np.zeros(removed.size, np.int64)  # topics with fewer tokens than would be removed
     capped = np.zeros(removed.size, np.int64)
@@ -118,28 +116,20 @@ def monitored_sweep(
             ask(cells, word, i + AHEAD, padded)
             old = topic[i]
             row = nw[word[i]]
-            nd[old] -= one
-            row[old] -= one
-            nk[old] -= 1
-            pull[old] = np.float32((nd[old] + alpha) / (nk[old] + total_beta))
+            move(old, -1, nd, nk, row, pull, alpha, total_beta)
             for j in range(removed.size):
                 grow[j, old] = growth(nk[old], removed[j], total_beta)
                 short[j] += nk[old] == removed[j] - 1
-            weigh(p, pull, row, b, sums)
-            fold_lanes(sums, lanes)
-            low = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
-            total = low + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
+            weigh(p, pull, row, np.float32(beta), sums)
+            new = chosen(p, sums, uniform(seed, i - start[d]), rest, n_topics)
+            total = rest[1]
             for j in range(removed.size):
                 loss[j, i] += 2.0 * log1plus(np.float64(steepest(p, grow[j], total)))
                 capped[j] += short[j] > 0
             if beside.size > 0:
                 look_beside(beside[:, i], p, row, nk[:n_topics], grow, beta, total_beta, np.float64(total))
-            new = found(p, sums, lanes, draw(seed, i - start[d]), n_topics)
             topic[i] = new
-            nd[new] += one
-            row[new] += one
-            nk[new] += 1
-            pull[new] = np.float32((nd[new] + alpha) / (nk[new] + total_beta))
+            move(new, 1, nd, nk, row, pull, alpha, total_beta)
             for j in range(removed.size):
                 grow[j, new] = growth(nk[new], removed[j], total_beta)
                 short[j] -= nk[new] == removed[j]

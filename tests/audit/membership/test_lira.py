@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from dptopics.audit.membership import models
 from dptopics.audit.membership.models import of_learner, of_mechanism
 from dptopics.audit.membership.rates import STATISTICS, Shadows, halves, train_shadows
 from dptopics.audit.membership.scores import Attack, attack, threshold_attack
@@ -73,6 +74,23 @@ def test_whole_authors_are_in_or_out():
     found = attack(shadows, targets=8, author=author)
     assert found.score.size == 8 * 40
     assert found.area() > 0.8
+
+
+@pytest.mark.parametrize("n_topics", (2, 9, 19, 32))
+def test_models_trained_at_once_are_those_trained_alone(n_topics):
+    counts = leaky_counts(30, 60)
+    train = of_learner(GibbsLda(n_topics=n_topics, sweeps=4), counts)
+    member = np.random.default_rng(n_topics).random((7, 30)) < 0.5
+    together = train.together(member, range(5, 12))
+    for own, seed, topics in zip(member, range(5, 12), together, strict=True):
+        np.testing.assert_array_equal(topics, train(np.flatnonzero(own), seed))
+
+
+def test_models_too_large_are_trained_alone(monkeypatch):
+    counts = leaky_counts(30, 60)
+    assert not hasattr(of_learner(GibbsLda(n_topics=33), counts), "together")
+    monkeypatch.setattr(models, "_ROOM", 1000)
+    assert not hasattr(of_learner(GibbsLda(n_topics=3), counts), "together")
 
 
 def test_stopped_and_resumed(tmp_path):

@@ -29,7 +29,7 @@ from dptopics.data.bounded import Sample, UnitRows
 from dptopics.data.engines import spark as spark_errors
 from dptopics.data.engines.spark import spark_session
 from dptopics.mechanisms.topics import variational
-from dptopics.mechanisms.topics.embedded import EmbeddedTopics
+from dptopics.mechanisms.topics.embedded import AtlasTopics, EmbeddedTopics
 from dptopics.mechanisms.topics.mixture import MixtureTopics
 from dptopics.mechanisms.topics.spectral import SpectralTopics
 from dptopics.mechanisms.topics.variational import VariationalTopics, _ExpectedCounts
@@ -38,6 +38,7 @@ from dptopics.mechanisms.vocabulary.threshold import EqualWeights
 from dptopics.plan import Plan
 from dptopics.privacy import noise
 from dptopics.privacy.controls import under_noised
+from dptopics.public.atlas import Atlas, Theme
 from dptopics.public.embeddings import TextModel
 
 JAVA = shutil.which("java", path=f"{os.environ.get('JAVA_HOME', '/none')}/bin{os.pathsep}{os.environ.get('PATH', '')}")
@@ -54,6 +55,12 @@ THEMES = [
 ]
 WORDS = Vocabulary.of(word for theme in THEMES for word in theme)
 MODEL = TextModel("a toy", lambda texts: [[t.count("e") + 1.0, t.count("a"), t.count("o"), len(t)] for t in texts])
+ATLAS = Atlas(
+    tuple(
+        Theme(f"{word} {i}", f"Domain {i}", (word, "and"), (f"{word} again",)) for i in range(3) for word in THEMES[i]
+    ),
+    sha256="0" * 64,
+)
 DELTA = 1e-3
 
 
@@ -126,6 +133,9 @@ ON_PUBLIC_WORDS = {
     "spectral": lambda: SpectralTopics.calibrated(n_topics=3, epsilon=20, delta=DELTA),
     "embedded": lambda: EmbeddedTopics.calibrated(
         n_topics=3, epsilon=20, delta=DELTA, embedding=MODEL, steps=1, dimensions=3, candidates=9
+    ),
+    "atlas": lambda: AtlasTopics.calibrated(
+        n_topics=3, epsilon=20, delta=DELTA, embedding=MODEL, dimensions=3, atlas=ATLAS
     ),
 }
 
@@ -439,13 +449,14 @@ def test_counts_are_the_same_integers(session):
         "patient": rng.integers(0, 90, n).tolist(),
         "ward": [["north", " south ", "elsewhere", None][i] for i in rng.integers(0, 4, n)],
         "date": [[date(2026, 1, 30), date(2026, 2, 3), None][i] for i in rng.integers(0, 3, n)],
+        "stars": [[1, 3, 9, None][i] for i in rng.integers(0, 4, n)],
     }
     by = [
         Axis.groups("ward", ["north", "south"]),
         Axis.periods("month:date", first="2026-01-01", last="2026-02-28"),
     ]
     frame = session.createDataFrame(
-        list(zip(*table.values(), strict=True)), "note string, patient int, ward string, date date"
+        list(zip(*table.values(), strict=True)), "note string, patient int, ward string, date date, stars int"
     ).repartition(3)
     found = []
     for unit, more in (("author", {"max_cells": 2}), ("author", {"documents": 3}), ("document", {})):
@@ -458,13 +469,22 @@ def test_counts_are_the_same_integers(session):
         assert found[-1][-1, -1, -1] > 80
     asked = Asked(Questions.of({"a": {"mention": "asthma"}, "n": {"column": "ward", "is": "north"},
                                 "b": {"formula": "n and not a"}}))  # fmt: skip
-    plan = counts_plan(asked, by[1:], epsilon=1.0, delta=1e-6, unit="author", max_cells=2)
-    for data, on in ((pa.table(table | {"date": list(map(str, table["date"]))}), None), (frame, session)):
-        columns = Columns(text="note", author="patient", drop_missing=True, session=on)
-        with under_noised(0.0), warnings.catch_warnings(record=True):
-            found.append(publish_counts(plan, asked, data, by=by[1:], columns=columns).value.cube)
-    assert np.array_equal(found[-1], found[-2])
-    assert found[-1][0, -1] > 40
+    theme = Asked(Questions.of({"t": {"theme": "Travel plans and itineraries"}}), None, MODEL)
+    mean = {"number": "stars", "number_range": (1.0, 5.0)}
+    for subject, unit, more in (
+        (asked, "author", {"documents": 2}),
+        (theme, "document", {}),
+        (asked, "author", {"max_cells": 2, **mean}),
+    ):
+        plan = counts_plan(subject, by[1:], epsilon=1.0, delta=1e-6, unit=unit, **more)
+        for data, on in ((pa.table(table | {"date": list(map(str, table["date"]))}), None), (frame, session)):
+            columns = Columns(text="note", author="patient", drop_missing=True, session=on)
+            with under_noised(0.0), warnings.catch_warnings(record=True):
+                found.append(publish_counts(plan, subject, data, by=by[1:], columns=columns).value)
+        assert np.array_equal(found[-1].cube, found[-2].cube)
+        assert found[-1].cube[-1, -1] > 40
+    assert np.array_equal(found[-1].numbers, found[-2].numbers)
+    assert found[-1].numbers.any()
 
 
 @needs_java

@@ -3,7 +3,9 @@
 import json
 import sys
 import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import is_dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from subprocess import run
@@ -18,6 +20,9 @@ from dptopics.audit.membership.rates import Trainer
 from dptopics.core.counts import Counts
 from dptopics.core.errors import BundleError, InputError, NothingReleased
 from dptopics.data.corpus import Corpus
+from dptopics.kernels.gibbs import sweep_together
+from dptopics.kernels.hashing import draw
+from dptopics.kernels.simd import LANES, STEP
 from dptopics.learners import Learner, learn
 from dptopics.learners.adapters import GensimLearner, SklearnLearner, TomotopyLearner, named_learner
 from dptopics.learners.lda import GibbsLda
@@ -155,6 +160,8 @@ def _class_tf_idf(folder: Path) -> Target:
     return np.asarray(matrix, np.float64), words
 
 
+_ROOM = 1 << 29  # bytes for the models that are trained at once
+
 _TOMOTOPY = ("LDAModel", "HDPModel", "CTModel", "DMRModel", "PTModel", "SLDAModel", "LLDAModel", "PLDAModel", "DTModel")
 _CHILD = """
 import sys
@@ -213,7 +220,33 @@ def of_learner(learner: Learner, counts: Counts) -> Trainer:
     def train(documents: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
         return learn(seeded(learner, seed), counts.take(documents))
 
+    room = LANES * (4 * counts.n_words * STEP + int(counts.count.sum()))
+    if isinstance(learner, GibbsLda) and learner.n_topics <= STEP and room < _ROOM:
+        many: Any = train
+        many.at_once, many.together = LANES, partial(_together, learner, counts)
     return train
+
+
+def _together(
+    learner: GibbsLda, counts: Counts, member: NDArray[np.bool_], seeds: Sequence[int]
+) -> Iterator[NDArray[np.float64]]:
+    """What ``train`` would find for the documents of each row of ``member``: all models are sampled at once."""
+    length = np.diff(counts.tokens()[0])
+    topic = np.zeros((length.sum(), len(seeds)), np.uint8)
+    held = np.zeros((counts.n_words, learner.n_topics, LANES), np.float32)
+    streams: Any = np.empty((counts.n_documents, len(seeds)), np.uint64)
+    for i, (seed, own) in enumerate(zip(seeds, member, strict=True)):
+        one = replace(learner, key=seed)
+        state, streams[:, i] = one.begin(counts.take(np.flatnonzero(own))), one.seeds(counts)
+        topic[np.repeat(own, length), i] = state.topic
+        held[:, :, i] = state.word_topic[:, : learner.n_topics]
+    totals = held.sum(axis=0, dtype=np.float64)
+    documents = counts.doc_start, counts.word, counts.count, np.ascontiguousarray(member.T)
+    for sweep in range(learner.sweeps):
+        stream: Any = draw(streams, -1 - sweep)
+        sweep_together(*documents, topic, held, totals, learner.alpha, learner.beta, stream)
+    for i in range(len(seeds)):
+        yield learner.topics(state._replace(word_topic=held[:, :, i]))
 
 
 def seeded(learner: Learner, seed: int) -> Learner:

@@ -4,11 +4,11 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import log10
+from math import ceil, log10
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -261,7 +261,7 @@ def document_statistics(
     return np.stack([value, entropy, np.log(largest / (1 - largest)), shares.std(axis=1)], axis=1)
 
 
-Trainer = Callable[[NDArray[np.int64], int], NDArray[np.float64]]  # documents, seed → topics × words
+Trainer = Callable[..., NDArray[np.float64]]  # documents, seed → topics × words; `together`: members, seeds → several
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,20 +320,29 @@ def train_shadows(
         if words is not None:
             _save(Path(folder) / "corpus.npz", member=member, doc_key=counts.doc_key, words=np.array(words, np.str_))
 
-    def one(shadow: int) -> _Said:
-        path = None if folder is None else Path(folder) / f"shadow-{shadow:04d}.npz"
-        if path is not None and (saved := _read(path, counts)) is not None:
-            return saved
-        # Single precision halves the folder and moves ζ by less than its tolerance.
-        topics = np.asarray(train(np.flatnonzero(member[shadow]), key * 1_000_003 + shadow), np.float32)
-        found = document_statistics(counts, topics.astype(np.float64))
-        if path is not None:
-            _save(path, topics=topics, statistics=found)
-        return _said(found, topics)
+    many: Any = train if hasattr(train, "together") else None  # several at once, with work for every core
+    several = 1 if many is None else min(many.at_once, ceil(n_shadows / (os.cpu_count() or 1)))
+
+    def some(first: int) -> dict[int, _Said]:
+        paths = {i: folder and Path(folder) / f"shadow-{i:04d}.npz" for i in range(n_shadows)[first : first + several]}
+        found = {i: saved for i, path in paths.items() if path and (saved := _read(path, counts)) is not None}
+        if len(found) == len(paths):
+            return found
+        seeds = [key * 1_000_003 + shadow for shadow in paths]
+        models = many.together(member[[*paths]], seeds) if many else [train(np.flatnonzero(member[first]), seeds[0])]
+        for (shadow, path), trained in zip(paths.items(), models, strict=True):
+            if shadow not in found:
+                # Single precision halves the folder and moves ζ by less than its tolerance.
+                topics = np.asarray(trained, np.float32)
+                statistics = document_statistics(counts, topics.astype(np.float64))
+                if path:
+                    _save(path, topics=topics, statistics=statistics)
+                found[shadow] = _said(statistics, topics)
+        return found
 
     said: dict[int, _Said] = {}
-    for shadow, result in _in_parallel(one, n_shadows):
-        said[shadow] = result
+    for found in _in_parallel(some, range(0, n_shadows, several)):
+        said |= found
         progress.report(len(said) / n_shadows)
     ordered = [said[shadow] for shadow in range(n_shadows)]
     statistics, present = np.stack([one[0] for one in ordered]), np.stack([one[1] for one in ordered])
@@ -362,12 +371,11 @@ def _read(path: Path, counts: Counts) -> _Said | None:
     return _said(statistics, topics)
 
 
-def _in_parallel(work: Callable[[int], Any], n: int) -> Iterator[tuple[int, Any]]:
+def _in_parallel(work: Callable[[int], Any], numbers: Iterable[int]) -> Iterator[Any]:
     pool = ThreadPoolExecutor(os.cpu_count())
     try:
-        jobs = {pool.submit(work, i): i for i in range(n)}
-        for job in as_completed(jobs):
-            yield jobs[job], job.result()
+        for job in as_completed([pool.submit(work, i) for i in numbers]):
+            yield job.result()
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -125,6 +125,8 @@ def _whole_rows(batch: Any, plan: Reading) -> tuple[list[str], list[str] | None,
     """Texts, authors and vectors (where they are read) of the complete rows."""
     columns = list(batch.columns)
     texts, authors = columns.pop(0).to_pylist(), None
+    if plan.text is None:
+        texts = [None if cells is None else tuple(cells) for cells in texts]
     good = [text is not None for text in texts]
     if plan.with_authors:
         authors = columns.pop(0).cast(pa.string()).to_pylist()

@@ -136,17 +136,19 @@ class SparkTable:
         drop_missing: bool,
         author_is: Iterable[str] = (),
         session: Any,
+        with_numbers: bool = False,
         assumptions: tuple[str, ...] = (),
     ) -> Self:
-        """A table of cell numbers instead of texts: ``cells`` maps the columns, text and author first."""
+        """A table of cells instead of texts: ``cells`` maps the columns, text and author first, a number last."""
         frame = _frame(source, session)
         check_columns(frame.columns, *columns)
+        checked = cls.from_table(source, text=columns[0], author=author, session=session)
         with _errors(frame):
             chosen = [frame[f"`{name.replace('`', '``')}`"].alias(f"column{i}") for i, name in enumerate(columns)]
-            made = frame.select(*chosen).mapInArrow(cells, "text int, author string")
+            made = frame.select(*chosen).mapInArrow(cells, "text array<int>, author string, vector array<float>")
         rows: dict[str, Any] = {"vocabulary": vocabulary, "drop_missing": drop_missing, "author_is": author_is}
-        rows |= {"frame": made if author else made.select("text"), "author_is": real_names(author_is)}
-        checked = cls.from_table(source, text=columns[0], author=author, session=session)
+        read = ["text", *(["author"] if author else []), *(["vector"] if with_numbers else [])]
+        rows |= {"frame": made.select(*read), "author_is": real_names(author_is), "with_vectors": with_numbers}
         return replace(checked, text=None, assumptions=assumptions, **rows)
 
     def __repr__(self) -> str:
