@@ -36,8 +36,9 @@ from quotes_topicdp import (
     users,
 )
 from table_parts import read
-from tables import CORPORA, PAPER_WORDS, fdptm_values
 from tables_ngrams import values
+
+from tables import CORPORA, PAPER_WORDS, fdptm_values
 
 
 def table_2() -> list[str]:

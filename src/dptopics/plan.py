@@ -246,11 +246,10 @@ class Plan:
 
     def build(self) -> Mechanism[Any]:
         """The mechanism with the least noise that costs at most (ε, δ). Whatever settings make impossible ends here."""
-        build = {Job.VOCABULARY: self._words, Job.TOPICS: self._topics, Job.NGRAMS: self._ngrams}.get(self.job)
+        if self.job is Job.VOCABULARY:
+            return self._private_words(self.mechanism, own=self.settings)
+        build = {Job.TOPICS: self._topics, Job.NGRAMS: self._ngrams}.get(self.job)
         return self._alone(mechanism_class(self.job, self.mechanism)) if build is None else build()
-
-    def _words(self) -> Any:
-        return self._private_words(self.mechanism, own=self.settings)
 
     def _topics(self) -> Any:
         names = _names(self.mechanism)

@@ -9,10 +9,10 @@ import pytest
 from dptopics import CountTable, Guarantee, Release, Strength, Unit
 from dptopics.cli.terminal import show_counts
 from dptopics.release.counts import Estimate, Shown
-from dptopics.release.margins import cube
 from dptopics.release.release import Record
 from dptopics.release.report import render
 from dptopics.release.report.charts import Bar, number
+from tables import cube
 
 PROMISE = Guarantee(events=(), delta=0.0, unit=Unit.AUTHOR, strength=Strength.PROVED)
 

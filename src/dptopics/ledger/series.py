@@ -42,10 +42,6 @@ _MARK = b"dptopics participation\n"
 _HASH = np.dtype("V16")
 
 
-def _nobody() -> NDArray[Any]:
-    return np.zeros(0, _HASH)
-
-
 def _none() -> NDArray[np.int32]:
     return np.zeros(0, np.int32)
 
@@ -65,7 +61,7 @@ class Participation:
     before: str = ""
     period: str = ""
     closed: bool = True
-    authors: NDArray[Any] = field(default_factory=_nobody)
+    authors: NDArray[Any] = field(default_factory=lambda: np.zeros(0, _HASH))
     times: NDArray[np.int32] = field(default_factory=_none)
     last: NDArray[np.int32] = field(default_factory=_none)
     earlier: Earlier = field(default_factory=Earlier.none)

@@ -39,10 +39,9 @@ def compare(before: Any, after: Any, *, error: float = ERROR) -> list[Change]:
     releases of the same data, at most so many in a hundred show a change. People differ from period to period by
     chance as well: that is no noise of the release, and is in no interval.
 
-    >>> from dptopics.release.margins import cube
     >>> import numpy as np
-    >>> one, other = (CountTable(axes=("topic",), values=(("0", "1"),), cube=cube(np.array(cells)),
-    ...     noise=4.0) for cells in ([100.0, 50.0], [104.0, 90.0]))
+    >>> one, other = (CountTable(axes=("topic",), values=(("0", "1"),), cube=np.array(cells), noise=4.0)
+    ...     for cells in ([100.0, 50.0, 150.0], [104.0, 90.0, 194.0]))
     >>> [(row.row, row.verdict) for row in compare(one, other)]
     [('all', 'rose'), ('topic 1', 'rose'), ('topic 0', 'open')]
     """

@@ -65,9 +65,8 @@ class Drift:
 def drift(tables: Iterable[CountTable], *, error: float = ERROR) -> Drift:
     """Drift in the tables of one series, one per period; ``error``: probability of a false alarm in all of it.
 
-    >>> from dptopics.release import margins
     >>> def week(number, far):
-    ...     cube = margins.cube(np.array([1000.0 - far, 905.0, far]))
+    ...     cube = np.array([1000.0 - far, 905.0, far, 1905.0])
     ...     return CountTable(axes=("topic",), values=(("0", "1", "far"),), cube=cube,
     ...         noise=6.0, period=f"2026-W{number:02}", n_periods=52)
     >>> found = drift([week(number, 100 if number < 20 else 200) for number in range(1, 23)])

@@ -35,9 +35,9 @@ from dptopics.plan import Plan
 from dptopics.privacy import events as ev
 from dptopics.public.demo import demo_corpus
 from dptopics.release import report as page
-from dptopics.release.margins import cube
 from dptopics.release.topic_model import fingerprint
 from dptopics.release.topic_sizes import TopicSizes
+from tables import cube
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")

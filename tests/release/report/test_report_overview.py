@@ -13,12 +13,12 @@ from dptopics.privacy import events as ev
 from dptopics.privacy.card import show
 from dptopics.privacy.guarantee import composed
 from dptopics.release import report as page
-from dptopics.release.margins import cube
 from dptopics.release.release import Record
 from dptopics.release.report.charts import time_axis
 from dptopics.release.report.promise import together
 from dptopics.release.topic_model import fingerprint
 from dptopics.release.topic_sizes import TopicSizes
+from tables import cube
 
 MONTHS = ("2026-01", "2026-02", "2026-03", "other")
 

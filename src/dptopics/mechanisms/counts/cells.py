@@ -15,13 +15,12 @@ from dptopics.core.errors import InputError
 from dptopics.core.questions import check_rules
 from dptopics.core.settings import check_fields, number, whole
 from dptopics.data.bounded import BoundedCorpus
-from dptopics.mechanisms.counts.people import Entries, Filled, People
+from dptopics.mechanisms.counts.people import Entries, Filled, People, margins, shape_of
 from dptopics.mechanisms.mechanism import Calibrated, Job, check_unit
 from dptopics.mechanisms.queries import grid_for, noisy_sum
 from dptopics.privacy.card import SMALL_GROUPS
 from dptopics.privacy.events import Gaussian
 from dptopics.privacy.guarantee import Guarantee, Unit
-from dptopics.release import margins
 from dptopics.release.counts import Z95, CountTable
 from dptopics.release.release import Release
 
@@ -247,8 +246,8 @@ class CountsWithMargins(Calibrated):
     def _cube(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """The measurements of people in their places: each margin as it was measured."""
         cube, first = np.empty([n + 1 for n in self.shape]), 0
-        for axes, size in zip(margins.margins(len(self.shape)), self.entries.sizes, strict=True):
+        for axes, size in zip(margins(len(self.shape)), self.entries.sizes, strict=True):
             part = tuple(slice(0, -1) if kept else slice(-1, None) for kept in axes)
-            cube[part] = sums[first : first + size].reshape(margins.shape_of(self.shape, axes))
+            cube[part] = sums[first : first + size].reshape(shape_of(self.shape, axes))
             first += size
         return cube

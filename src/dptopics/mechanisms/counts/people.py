@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from math import prod
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,10 +13,19 @@ from dptopics.core.questions import holds
 from dptopics.data.bounded import Block, UnitRows
 from dptopics.kernels.counts import unit_words
 from dptopics.kernels.hashing import siphash
-from dptopics.release import margins
 
 Ints = NDArray[np.int64]
 _KEY = np.uint64(0)  # public: which of its entries a unit keeps is a function of that unit alone
+
+
+def margins(k: int) -> list[tuple[bool, ...]]:
+    """A table for every set of k axes, from none (the total) to all (the cells)."""
+    return list(product((False, True), repeat=k))
+
+
+def shape_of(shape: tuple[int, ...], axes: tuple[bool, ...]) -> tuple[int, ...]:
+    """The shape of a margin, with length one for the axes summed over."""
+    return tuple(n if kept else 1 for n, kept in zip(shape, axes, strict=True))
 
 
 class Filling(NamedTuple):
@@ -48,12 +58,12 @@ class Entries:
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Entries of every table: those of all margins, the total first and the cells last."""
-        return tuple(prod(margins.shape_of(self.shape, axes)) for axes in margins.margins(len(self.shape)))
+        return tuple(prod(shape_of(self.shape, axes)) for axes in margins(len(self.shape)))
 
     @property
     def of_document(self) -> int:
         """Entries that one document fills, in all tables, at most: of a table of questions, one for each."""
-        return sum(self.shape[0] if self.rules and axes[0] else 1 for axes in margins.margins(len(self.shape)))
+        return sum(self.shape[0] if self.rules and axes[0] else 1 for axes in margins(len(self.shape)))
 
     def of(self, block: Block) -> tuple[int, Ints, list[Filling]]:
         """How many units there are, a hash of each one's cells, and of every table what each unit fills."""
@@ -76,7 +86,7 @@ class Entries:
     def _tables(self, rows: "_Rows") -> list[Filling]:
         fact, *others = np.unravel_index(rows.cell, (self.facts, *self.shape[1:]))
         found = []
-        for axes in margins.margins(len(self.shape)):
+        for axes in margins(len(self.shape)):
             group, n_groups = np.zeros(rows.cell.size, np.int64), 1
             for place, n, kept in zip(others, self.shape[1:], axes[1:], strict=True):
                 if kept:

@@ -366,9 +366,6 @@ class EmbeddedTopics(GaussianTopics):
                 return Release.of(self._themes(asked, self.atlas, vocabulary, max(1.0, size)), self, rng)
         return Release.of(self._clusters(asked), self, rng)
 
-    def _evenness(self) -> float:
-        return float(self.embedding.of_words) if self.evenness is None else self.evenness
-
     def _theme_space(self) -> tuple[int, float]:
         """Dimensions and evenness of the space of themes, which keeps all axes: no noise falls on it."""
         usual = 0.0 if isinstance(self.embedding, AtlasWords) else _THEME_EVENNESS[self.embedding.of_words]
@@ -472,7 +469,8 @@ class EmbeddedTopics(GaussianTopics):
             used = asked.sum(Frequencies(), self.frequency_sigma)[:, 0]
         public = embedded_space.of_words(vocabulary, self.embedding, corpus.text)
         here = public.shares_here(used, self.frequency_sigma)
-        space = public.space(self.dimensions, here, self.axes_from_data, self._evenness())
+        evenness = float(self.embedding.of_words) if self.evenness is None else self.evenness
+        space = public.space(self.dimensions, here, self.axes_from_data, evenness)
         with progress.part(0.12, 0.18):
             plain = Documents(space, self.embedding.of_words, np.zeros(space.projection.shape[1]))
             documents, size = self._middle(asked, plain)
