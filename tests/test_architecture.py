@@ -250,7 +250,7 @@ def test_tests_lie_in_the_folders_of_what_they_test():
     assert len(folders) > 10
     strangers = {folder.as_posix() for folder in folders if not (SOURCE / folder).is_dir()}
     assert strangers <= EXTRA_TESTS
-    top = {path.stem for path in TESTS if path.parent == ROOT / "tests"} - {"charging"}  # a helper
+    top = {path.stem for path in TESTS if path.parent == ROOT / "tests"} - {"charging", "cubes"}  # helpers
     assert {name.removeprefix("test_") for name in top} <= TOP_TESTS
 
 

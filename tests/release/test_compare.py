@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from cubes import cube
 from dptopics import CountTable, Guarantee, InputError, Release, Strength, Unit, Vocabulary, cli
 from dptopics.release import bundle
 from dptopics.release.compare import compare
-from tables import cube
 
 PROMISE = Guarantee(events=(), delta=0.0, unit=Unit.AUTHOR, strength=Strength.PROVED)
 TRUTH = cube(np.random.default_rng(1).integers(0, 500, (20, 5)).astype(float))

@@ -1,18 +1,19 @@
 """Counts as people see them: one rounding, and a value inside its own interval."""
 
 from dataclasses import replace
+from itertools import product
 from math import ceil, floor
 
 import numpy as np
 import pytest
 
+from cubes import cube
 from dptopics import CountTable, Guarantee, Release, Strength, Unit
 from dptopics.cli.terminal import show_counts
 from dptopics.release.counts import Estimate, Shown
 from dptopics.release.release import Record
 from dptopics.release.report import render
 from dptopics.release.report.charts import Bar, number
-from tables import cube
 
 PROMISE = Guarantee(events=(), delta=0.0, unit=Unit.AUTHOR, strength=Strength.PROVED)
 
@@ -138,3 +139,16 @@ def test_a_column_says_what_it_counts_everywhere(capsys, monkeypatch, more, said
     page = render(Release(value=table, guarantee=PROMISE, settings={"mechanism": "margins"}))
     assert f"{said} (95 % interval)" in page
     assert f"{said} by ward" in page
+
+
+@pytest.mark.parametrize("cut", [{}, {"max_cells": 1, "over": 7.0, "over_noise_std": 3.0}])
+def test_rows_are_the_numbers_of_single_entries(cut):
+    draw, shape = np.random.default_rng(3), (3, 2, 4)
+    values = tuple(tuple(map(str, range(n))) for n in shape)
+    noisy = cube(draw.integers(-20, 200, shape).astype(float)) + draw.normal(0, 5, (4, 3, 5))
+    table = CountTable(axes=("topic", "ward", "week"), values=values, cube=noisy, noise=5.0, **cut)
+    for index, row in zip(product(*(range(n, -1, -1) for n in shape)), table.rows(), strict=True):
+        one, place = table.estimate(index), table._place(index)
+        share = table._share(place, (None, *place[1:])) or (None,) * 3
+        assert list(row.values())[3:6] == list(one.rounded)
+        assert list(row.values())[6:8] == [None if x is None else pytest.approx(x) for x in share[1:]]

@@ -14,6 +14,7 @@ import pytest
 from test_report import Reader
 
 from charging import charged
+from cubes import cube
 from dptopics import (
     Corpus,
     CountTable,
@@ -37,7 +38,6 @@ from dptopics.public.demo import demo_corpus
 from dptopics.release import report as page
 from dptopics.release.topic_model import fingerprint
 from dptopics.release.topic_sizes import TopicSizes
-from tables import cube
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")

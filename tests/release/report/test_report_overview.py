@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from test_report import EVIL, Reader, guarantee, release, topic_model
 
+from cubes import cube
 from dptopics import CountTable, InputError, Ledger, Release, Strength, Unit
 from dptopics.privacy import events as ev
 from dptopics.privacy.card import show
@@ -18,7 +19,6 @@ from dptopics.release.report.charts import time_axis
 from dptopics.release.report.promise import together
 from dptopics.release.topic_model import fingerprint
 from dptopics.release.topic_sizes import TopicSizes
-from tables import cube
 
 MONTHS = ("2026-01", "2026-02", "2026-03", "other")
 
