@@ -42,9 +42,9 @@ MOST = {
 }
 # Where the house is above that: what it may be at most until it has fallen.
 ABOVE = {
-    "lines": 37_949,
+    "lines": 37_947,
     "changes of room: fit": 156,
-    "changes of room: count": 136,
+    "changes of room: count": 128,
     "changes of room: audit claim": 148,
 }
 # The layers, lowest first. A room imports rooms of lower layers only; those of one layer do not know each other.

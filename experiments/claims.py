@@ -16,13 +16,12 @@ from quotes_ngrams import BAYES, LAPLACE, LOG_FORM, MILLIONS, PUBLISHED, REAL, T
 from quotes_spectral import SMALL_ALPHA, drawn, l1, wikipedia
 from quotes_topicdp import FIGURE_3, OWN_NORM
 from table_parts import read
+from tables import CORPORA, PAPER_TABLE_3, fdptm_values
 from tables_ngrams import EPSILONS, everything, values
 from tables_spectral import EPSILONS as LARGER_EPSILONS
 from tables_spectral import MAIN, by_seed, means_of_draws, rows_of
 from tables_topicdp import errors_of, models_run
 from tables_topicdp import rows_of as of_topicdp
-
-from tables import CORPORA, PAPER_TABLE_3, fdptm_values
 
 CONFIGURATIONS = ("spectral-2", "spectral-3", "spectral-4")
 

@@ -21,7 +21,6 @@ from quotes_membership import MEMBERSHIP
 from quotes_ngrams import NGRAMS, NGRAMS_REPEATED
 from quotes_spectral import SPECTRAL
 from quotes_topicdp import TOPICDP
-
 from tables import PAGES
 
 

@@ -5,7 +5,6 @@ import statistics
 
 from quote_parts import Page, Quote, fixed
 from table_parts import read, spread
-
 from tables import EPSILONS, PIPELINES, fdptm_values
 
 ALL_WORDS = {"figure": "3", "series": "all words, no privacy"}

@@ -5,7 +5,6 @@ from typing import Any
 
 from quote_parts import Page, Quote, fixed, within
 from table_parts import read
-
 from tables import PAPER_WORDS
 
 CORPORA = ("KOS", "NIPS", "Enron")

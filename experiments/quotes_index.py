@@ -36,9 +36,8 @@ from quotes_topicdp import (
     users,
 )
 from table_parts import read
-from tables_ngrams import values
-
 from tables import CORPORA, PAPER_WORDS, fdptm_values
+from tables_ngrams import values
 
 
 def table_2() -> list[str]:

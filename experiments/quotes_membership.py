@@ -4,7 +4,6 @@ from typing import Any
 
 from quote_parts import Page, Quote, fixed, within
 from table_parts import read
-
 from tables import CORPORA, PAPER_TABLE_2, PAPER_TABLE_3, PAPER_TABLE_4
 
 PAPER_TABLE_1 = {"tweets": 12.8, "nips": 44.9, "newsgroups": 21.1}
