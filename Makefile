@@ -15,7 +15,7 @@ test: $(READY)
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # A small installation and the tests that take seconds, or one file: make quick FILE=tests/privacy/test_events.py
 quick: $(VENV)/.quick

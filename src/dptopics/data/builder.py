@@ -85,7 +85,8 @@ class NumberedWords:
             sizes, word, count = count_tokens(tokens, lengths)
             return work(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), word, count)
 
-        return self._pool.map(counted, _parts(texts))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # its own: a forked process has no threads of its parent's
+            yield from pool.map(counted, _parts(texts))
 
     def _one_by_one(self, texts: Sequence[str]) -> Numbers:
         tokens: list[int] = []
