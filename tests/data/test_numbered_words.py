@@ -1,5 +1,7 @@
 """Documents that are cut together give the same words, in the same order, as each of them alone."""
 
+import multiprocessing
+import os
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -119,3 +121,20 @@ def test_every_code_point_is_what_the_expression_says():
 def test_a_clean_name_is_its_own(name):
     """Why an author who was met needs no second look."""
     assert clean_name(clean_name(name)) == clean_name(name)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from Python 3.12 on: threads and a fork
+def test_a_forked_process_has_threads_of_its_own():
+    words = NumberedWords(TextSettings(), Vocabulary.of(["knee", "pain"]))
+
+    def told():
+        assert [int(count.sum()) for count in words.of_each(["knee pain"], lambda start, word, count: count)] == [2]
+
+    told()
+    child = multiprocessing.get_context("fork").Process(target=told)
+    child.start()
+    child.join(30)
+    child.kill()
+    child.join()
+    assert child.exitcode == 0
