@@ -42,7 +42,7 @@ MOST = {
 }
 # Where the house is above that: what it may be at most until it has fallen.
 ABOVE = {
-    "lines": 37_948,
+    "lines": 37_947,
     "changes of room: fit": 156,
     "changes of room: count": 128,
     "changes of room: audit claim": 148,

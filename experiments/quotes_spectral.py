@@ -253,7 +253,6 @@ SPECTRAL = Page(
         "11,618 training and 1,291 test documents, the 500 most frequent words",
         "ε = 1 and 12,909 documents",
         "30,000 documents, d = 100",
-        "20,000 documents over 4,000 words",
         "(30,000 documents;",
         "default of 0.75 had been chosen on a corpus of 500 words",
         "at least 5 times less excess error",

@@ -106,11 +106,11 @@ def test_only_those_who_are_admitted_count():
 
 def test_cells_as_batches_of_arrow_are_those_in_memory():
     table = pa.table({**ROWS, "note": ["b", "a", None, "a"], "patient": [1, 1, 2, 3]})
-    (batch,) = arrow_cells(table.to_batches(), topics, 3, [WARDS, MONTHS], True)
+    (batch,) = arrow_cells(table.to_batches(), topics, 3, [WARDS, MONTHS], True, None)
     columns = [column.to_pylist() for column in table.columns]
     with pytest.warns(PrivacyWarning, match="count as 'other'"):
         corpus = corpus_of_cells([columns], topics, 3, [WARDS, MONTHS], author="author", drop_missing=True)
-    told = [cell for cell in batch.column("text").to_pylist() if cell is not None]
+    told = [cell for cells in batch.column("text").to_pylist() if cells is not None for cell in cells]
     assert told == corpus.word.tolist()
     assert batch.column("author").to_pylist() == ["1", "1", "2", "3"]
     assert batch.column("text").null_count == 1

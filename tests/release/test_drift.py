@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from cubes import cube
 from dptopics import TextSettings, TopicModel, Vocabulary
 from dptopics.core.errors import InputError
 from dptopics.mechanisms.counts.periods import CountsOfPeriod
-from dptopics.release import margins
 from dptopics.release.counts import CountTable
 from dptopics.release.drift import FEWEST, Signal, drift
 from dptopics.release.topic_sizes import DocumentSpace
@@ -20,7 +20,7 @@ MADE = CountsOfPeriod.calibrated(
 
 def table(cells, week=0, **more):
     named = {"period": WEEKS[week], "n_periods": 52, "noise": MADE.noise(1), **more}
-    return CountTable(axes=("topic",), values=MADE.values, cube=margins.cube(np.asarray(cells, np.float64)), **named)
+    return CountTable(axes=("topic",), values=MADE.values, cube=cube(np.asarray(cells, np.float64)), **named)
 
 
 def series(rng, weeks, planted=0.0, noise=1.0):

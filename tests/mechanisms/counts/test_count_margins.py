@@ -8,15 +8,17 @@ import pytest
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
+from cubes import cube
 from dptopics.core.axes import cell_names
 from dptopics.core.errors import InputError
 from dptopics.data.corpus import Corpus
 from dptopics.mechanisms.counts.cells import CountsWithMargins
+from dptopics.mechanisms.counts.people import margins
 from dptopics.mechanisms.queries import watched_by
 from dptopics.privacy.controls import under_noised
 from dptopics.privacy.guarantee import Unit
 from dptopics.privacy.rng import secure_rng
-from dptopics.release import bundle, margins
+from dptopics.release import bundle
 from dptopics.release.counts import CountTable, fieller
 
 SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
@@ -75,7 +77,7 @@ def written(rng, shape, n_texts=400, n_authors=150):
     cells, authors = rng.integers(0, prod(shape), n_texts), rng.integers(0, n_authors, n_texts)
     places = np.array(np.unravel_index(cells, shape)).T
     truth = np.zeros([n + 1 for n in shape])
-    for axes in margins.margins(len(shape)):
+    for axes in margins(len(shape)):
         own = {(author, *np.where(axes, place, -1)) for author, place in zip(authors, places, strict=True)}
         for _, *place in own:
             truth[tuple(place)] += 1
@@ -148,7 +150,7 @@ def test_intervals_hold_for_all_people_although_some_are_cut():
     authors = np.repeat(np.arange(900), many)
     cells = rng.integers(0, 72, authors.size)
     truth = np.zeros((7, 13))
-    for axes in margins.margins(2):
+    for axes in margins(2):
         places = np.where(axes, np.array(np.unravel_index(cells, shape)).T, -1)
         for _, *place in {(a, *p) for a, p in zip(authors.tolist(), places.tolist(), strict=True)}:
             truth[tuple(place)] += 1
@@ -354,7 +356,7 @@ def test_intervals_hold_as_often_as_they_say():
     cells = np.repeat(np.arange(9), np.arange(9) * 3)
     corpus = corpus_of(cells, list(range(cells.size)), 9)
     counts = mechanism(shape)
-    truth = margins.cube(np.arange(9.0).reshape(shape) * 3)
+    truth = cube(np.arange(9.0).reshape(shape) * 3)
     inside = {"cells": 0, "margins": 0, "differences": 0}
     for _ in range(runs):
         table = counts(corpus, secure_rng()).value

@@ -191,8 +191,7 @@ class People:
         n_units, content, tables = self.entries.of(block)
         units, rows, means, low = [], [], [], 0
         for size, (unit, entry, mean) in zip(self.entries.sizes, tables, strict=True):
-            many = self.entries.valued or np.bincount(unit, minlength=1).max() > self.most
-            if self.cut and self.most < size and many:  # the order of ones makes no difference
+            if self.cut and self.most < size:
                 lottery = siphash(content[unit].astype(np.uint64) ^ entry.astype(np.uint64), _KEY, _KEY)
                 order = np.lexsort((entry, lottery, unit))
                 unit, entry, mean = unit[order], entry[order], mean[order]
