@@ -222,14 +222,16 @@ class MemoryCorpus:
     def _block(self) -> Block:
         """All units, arranged at the first query: most mechanisms limit a corpus before."""
         raw, rename, (order, every) = self._raw, self._raw.word_rank, self._shared
-        if not every:
-            every.append(gather(order().order, raw.doc_start, raw.word, raw.count, rename))
-        entries = every[0]
-        if self.vocabulary is not None:
+        try:
+            entries = every.pop()
+        except IndexError:  # nobody has left them here, or a thread beside this one took them
+            entries = gather(order().order, raw.doc_start, raw.word, raw.count, rename)
+        if self.vocabulary is None:
+            every.append(entries)
+        else:
             rename = np.array([self.vocabulary.index.get(w, -1) for w in raw.words], np.int32)
-            doc_start, word, count = every.pop()
-            word = rename[raw.word_order][word]  # both lists are in alphabetical order
-            entries = compact(doc_start, word, count, word >= 0)
+            word = rename[raw.word_order][entries[1]]  # both lists are in alphabetical order
+            entries = compact(entries[0], word, entries[2], word >= 0)
         return arrange(raw, self.bounds, rename, len(self.words), order(), entries)
 
     @property

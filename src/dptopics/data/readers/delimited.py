@@ -105,9 +105,7 @@ class _Stoppable:
                 raise KeyboardInterrupt
             if self.pipe in ready:
                 pieces.append(os.read(self.pipe, size))
-                if not pieces[-1]:
-                    break
-                size -= len(pieces[-1])
+                size -= len(pieces[-1]) or size  # nothing: the end
         return b"".join(pieces)
 
 
